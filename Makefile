@@ -1,0 +1,32 @@
+# make app    install into .venv and start the app
+# make test   install into .venv and run every test
+.PHONY: app test fast bench clean
+PYTHON ?= python3
+PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+app: .venv/app
+	.venv/bin/streamlit run app.py
+
+test: .venv/test
+	.venv/bin/python -m pytest
+
+# The tests that need no browser and no shipped weights: seconds.
+fast: .venv/test
+	.venv/bin/python -m pytest -m "not browser and not slow"
+
+bench: .venv/test
+	.venv/bin/python -m benchmarks.forward
+	.venv/bin/python -m benchmarks.browser
+
+.venv/app: requirements.txt constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(PIP) -r requirements.txt
+	touch $@
+
+.venv/test: .venv/app tests/requirements.txt
+	$(PIP) -r tests/requirements.txt
+	touch $@
+
+clean:
+	rm -rf .venv

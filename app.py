@@ -1,0 +1,39 @@
+"""The launcher: `streamlit run app.py`. It answers at once; the model is loaded by a thread while the first page is on its way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+# Short passes want one thread, and waiting threads that do not spin. Both must be said before torch is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import streamlit as st  # noqa: E402
+
+from explorer.server import MIDDLEWARE, ROUTES  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent
+
+
+def warm_up() -> None:
+    from explorer import session
+
+    session.warm_up()
+
+
+@contextlib.asynccontextmanager
+async def lifespan(app: st.App) -> AsyncIterator[None]:
+    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    yield
+
+
+app = st.App(
+    ROOT / "explorer" / "main.py",
+    lifespan=lifespan,
+    routes=ROUTES,
+    middleware=MIDDLEWARE,
+)

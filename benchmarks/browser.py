@@ -1,0 +1,202 @@
+"""Enter to painted pixels, in a real browser, as ratios within one run: `python -m benchmarks.browser`.
+
+E is the app's own empty rerun: the same server, the same moment, a page that only repeats the field. Every case is measured in turn with
+E, `ROUNDS` times; medians are compared. Bytes are those of the websocket's frames. Times of a shared machine mean little alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+ROUNDS = int(os.environ.get("ROUNDS", 9))
+GRIDS = {"6x8x64": 60, "12x12x256": 150, "12x12x512": 300}  # shape -> milliseconds it may take beyond E
+OPENED = {"6x8x64": 90, "12x12x256": 90}
+
+# Resolves with the milliseconds from the keydown or click to two frames after `script` (an expression) first is true.
+CLOCK = """({script, event}) => new Promise(resolve => {
+  const seen = new Function('deep', 'return ' + script);
+  const deep = selector => { const all = [...document.querySelectorAll('*')].filter(e => e.shadowRoot).map(e => e.shadowRoot); for (const root of [document, ...all]) { const found = root.querySelector(selector); if (found) return found; } };
+  let from;
+  window.addEventListener(event, () => (from = performance.now()), { capture: true, once: true });
+  const look = () => { if (from !== undefined && seen(deep)) requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - from))); else requestAnimationFrame(look); };
+  look();
+  window.armed = true;
+})"""
+
+
+@contextmanager
+def server(script: str):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port), "--server.address", "127.0.0.1"]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(200):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield address, process.pid
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def cpu_ms(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+class Bench:
+    """One page on the benchmark's server."""
+
+    def __init__(self, page: Page, pid: int) -> None:
+        self.page, self.pid, self.count = page, pid, 0
+        self.frames: list[int] = []
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: self.frames.append(len(frame))))
+
+    def timed(self, script: str, event: str, act: Callable[[], None]) -> tuple[float, int, float]:
+        """(milliseconds, bytes, server CPU milliseconds) from the event to the painted picture."""
+        self.settle()
+        self.page.evaluate("() => { window.armed = false }")
+        self.frames.clear()
+        before = cpu_ms(self.pid)
+        handle = self.page.evaluate_handle(f"(argument) => {{ window.clock = ({CLOCK})(argument); }}", {"script": script, "event": event})
+        handle.dispose()
+        act()
+        took = self.page.evaluate("() => window.clock")
+        self.settle()
+        return took, sum(self.frames), cpu_ms(self.pid) - before
+
+    def settle(self) -> None:
+        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        time.sleep(0.15)
+
+    def enter(self, case: str, script: str) -> tuple[float, int, float]:
+        self.count += 1
+        case = f"{case} #{self.count}"
+        self.page.locator("input").fill(case)
+        return self.timed(script.replace("CASE", case), "keydown", lambda: self.page.keyboard.press("Enter"))
+
+
+EMPTY = "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
+PAINTED = "deep('canvas[data-painted=\"CASE\"]')"
+PLOTTED = "document.querySelector('.gtitle')?.textContent === 'CASE' && document.querySelectorAll('.heatmaplayer image').length >= 48"
+
+
+def report(name: str, rows: list[tuple[float, int, float]], empty: list[tuple[float, int, float]], bar: str = "") -> None:
+    took, base = median(row[0] for row in rows), median(row[0] for row in empty)
+    cpu = sum(row[2] for row in rows) / len(rows)
+    print(f"{name:<28} {took:8.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms {bar:<14} {took / base:6.1f} x E   {median(row[1] for row in rows) / 1e3:9.1f} kB   CPU {cpu:5.0f} ms", flush=True)
+
+
+def grids(bench: Bench) -> None:
+    for shape, allowed in GRIDS.items():
+        bench.enter(f"make {shape}", EMPTY)
+        rows, empty = [], []
+        for _ in range(ROUNDS):
+            empty.append(bench.enter("empty", EMPTY))
+            rows.append(bench.enter(f"grid {shape}", PAINTED))
+        report(f"all heads {shape}", rows, empty, f"(bar {allowed})")
+        if shape in OPENED:
+            opened(bench, shape, OPENED[shape], empty)
+    bench.enter("make 6x8x64", EMPTY)
+    rows, empty = [], []
+    for _ in range(max(3, ROUNDS // 3)):
+        empty.append(bench.enter("empty", EMPTY))
+        rows.append(bench.enter("plotly 6x8x64", PLOTTED))
+    report("Plotly subplots 6x8x64", rows, empty, "(yardstick)")
+    print("BertViz model view, 48 heads x 128 tokens: 21.8 MB and 25.8 s (measured earlier on such a machine, not in this run)")
+
+
+def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int, float]]) -> None:
+    bench.enter(f"grid {shape}", PAINTED)
+    case = f"grid {shape} #{bench.count}"
+    rows = []
+    for at in range(ROUNDS + 1):
+        head = f"{at % 5}.{(at * 3 + 1) % 8}"
+        layer, _, number = head.partition(".")
+        place = int(layer) * int(shape.split("x")[1]) + int(number)
+        cell = bench.page.locator(".cell").nth(place)
+        rows.append(bench.timed(f"deep('.head[data-token=\"{case} {head}\"]')", "click", lambda: cell.click()))
+    n = int(shape.split("x")[2])
+    report(f"open a head {shape}", rows[1:], empty, f"(bar {allowed})")
+    largest = max(row[1] for row in rows[1:])
+    print(f"{'':28} at most {largest / 1e3:.1f} kB, bar {(30_000 + n * n) / 1e3:.1f} kB", flush=True)
+    bench.frames.clear()
+    box = bench.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
+    took = bench.page.evaluate(
+        """([x, y]) => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot).find(r => r?.querySelector('.cell')); const cell = root.querySelectorAll('.cell')[9];
+        const times = []; for (let i = 0; i < 200; i++) { const from = performance.now(); cell.dispatchEvent(new MouseEvent('mousemove', { clientX: x + i % 20, clientY: y + i % 17 })); root.querySelector('.status').getBoundingClientRect(); times.push(performance.now() - from); }
+        const canvas = [...document.querySelectorAll('*')].map(e => e.shadowRoot).find(r => r?.querySelector('.area')).querySelector('.area'); const b = canvas.getBoundingClientRect(); const deep = [];
+        for (let i = 0; i < 200; i++) { const from = performance.now(); canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: b.left + 5 + i, clientY: b.top + 5 + i % 100 })); canvas.getBoundingClientRect(); deep.push(performance.now() - from); }
+        const middle = a => a.sort((p, q) => p - q)[a.length >> 1]; return [middle(times), times[190], middle(deep), deep[190]]; }""",
+        [box["x"], box["y"]],
+    )  # fmt: skip
+    time.sleep(0.3)
+    print(f"{'hover ' + shape:<28} grid {took[0]:.2f} ms (95 %: {took[1]:.2f}), matrix {took[2]:.2f} ms (95 %: {took[3]:.2f}), bar 5 ms, {sum(bench.frames)} bytes", flush=True)
+
+
+def first_visit(browser) -> None:
+    with server("app.py") as (address, _):
+        for name in ("first after the start", "second"):
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            page = context.new_page()
+            client = context.new_cdp_session(page)
+            client.send("Network.enable")
+            got, frames, hosts = [], [], set()
+            client.on("Network.loadingFinished", lambda event: got.append(event["encodedDataLength"]))
+            client.on("Network.webSocketFrameReceived", lambda event: frames.append(len(event["response"]["payloadData"])))
+            page.on("request", lambda request: hosts.add(request.url.split("/")[2] if "://" in request.url else "inline"))
+            start = time.perf_counter()
+            page.goto(address, wait_until="commit")
+            page.wait_for_selector("text=Headlight", timeout=60_000)
+            text = time.perf_counter() - start
+            page.wait_for_selector("canvas[data-painted]", timeout=60_000)
+            grid = time.perf_counter() - start
+            time.sleep(1)
+            print(f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB (bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'} )}", flush=True)
+            if name == "second":
+                before = sum(got)
+                page.get_by_text("Zoom", exact=True).click()
+                page.wait_for_selector(".js-plotly-plot", timeout=60_000)
+                time.sleep(1)
+                print(f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all", flush=True)
+            context.close()
+
+
+def main() -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        first_visit(browser)
+        with server("benchmarks/page.py") as (address, pid):
+            page = browser.new_page(viewport={"width": 1440, "height": 1000})
+            bench = Bench(page, pid)
+            page.goto(address)
+            page.wait_for_selector("input", timeout=90_000)
+            for _ in range(3):
+                bench.enter("empty", EMPTY)
+            grids(bench)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,426 @@
+// One head in three linked views of one selection: the sentence tinted, and the matrix or the lines between two columns.
+
+const KEPT = new WeakMap();
+const FAINTEST_LINE = 0.02;
+
+export default function ({ data, parentElement, setStateValue }) {
+  let kept = KEPT.get(parentElement);
+  if (!kept) KEPT.set(parentElement, (kept = { fit: false }));
+  kept.send = setStateValue;
+  if (kept.data !== data) {
+    kept.data = data;
+    Object.assign(kept, decode(data));
+    unfold(kept);
+  }
+  const { header } = kept;
+  kept.pin = header.pin;
+  kept.over = null;
+  dress(parentElement);
+  const root = parentElement.querySelector(".head");
+  kept.root = root;
+  kept.words = colours(root);
+  const focused = root.contains(parentElement.activeElement) && parentElement.activeElement.dataset.at;
+  root.replaceChildren(sentence(kept), ...(header.view === "lines" ? arcs(kept) : header.view === "matrix" ? matrix(kept) : bare(kept)), evidence(kept), exports(kept));
+  kept.show();
+  if (focused !== undefined && focused !== false) root.querySelector(`.token[data-at="${focused}"]`)?.focus();
+  bus.tell({ layer: header.layer, head: header.head });
+  root.dataset.token = header.token;
+  return () => kept.observer && kept.observer.disconnect();
+}
+
+// weight[query * keys + key] and, where a byte was saved on the way, the half-width of what is unknown.
+function unfold(kept) {
+  const { header, blocks } = kept;
+  const size = header.queries.length * header.keys.length;
+  kept.n = header.keys.length;
+  kept.unknown = null;
+  if (blocks.exact) {
+    kept.weight = blocks.exact;
+  } else {
+    kept.weight = new Float32Array(size);
+    kept.unknown = new Float32Array(size);
+    const floor = blocks.floor[0];
+    for (let i = 0, low = 0; i < size; i++) {
+      const known = blocks.high[i] >= floor;
+      const code = blocks.high[i] * 256 + (known ? blocks.low[low++] : 127.5);
+      kept.weight[i] = (code / 65535) ** 2;
+      kept.unknown[i] = known ? 0 : (2 * code * 128) / 65535 ** 2;
+    }
+    // The chosen token's row and column travel exactly.
+    if (blocks.row) blocks.row.forEach((w, k) => set(kept, header.pin * kept.n + k, w));
+    if (blocks.column) blocks.column.forEach((w, q) => set(kept, q * kept.n + header.pin, w));
+  }
+  kept.full = header.queries.map((_, q) => {
+    let most = 0;
+    for (let k = 0; k < kept.n; k++) most = Math.max(most, kept.weight[q * kept.n + k]);
+    return most;
+  });
+  kept.peak = Math.max(...kept.full);
+}
+
+function set(kept, at, weight) {
+  kept.weight[at] = weight;
+  kept.unknown[at] = 0;
+}
+
+const colour = (kept, q, k) => {
+  const { scale, log } = kept.header;
+  return kept.words[shade(kept.weight[q * kept.n + k], scale === "row" ? kept.full[q] : scale === "head" ? kept.peak : 1, log)];
+};
+
+function value(kept, q, k) {
+  const at = q * kept.n + k;
+  const unknown = kept.unknown ? kept.unknown[at] : 0;
+  const weight = kept.weight[at];
+  if (unknown > 0) return `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
+  return weight > 0 && weight < 0.00005 ? weight.toExponential(1) : weight.toFixed(4);
+}
+
+const name = (label) => {
+  const token = make("b", "", label);
+  token.dir = "auto";
+  return token;
+};
+
+function pin(kept, at) {
+  kept.pin = kept.pin === at ? -1 : at;
+  kept.send("token", kept.pin);
+  kept.show();
+}
+
+// ---- the sentence -------------------------------------------------------------------------------------------------
+
+function sentence(kept) {
+  const { header } = kept;
+  const box = make("div", "sentence");
+  const line = make("p", "says");
+  const tokens = make("div", "tokens");
+  tokens.setAttribute("role", "group");
+  tokens.setAttribute("aria-label", "Tokens. Arrow keys move, Enter chooses one.");
+  const list = header.keys.map((label, k) => {
+    const token = make("button", "token", label);
+    token.dir = "auto";
+    token.dataset.at = k;
+    token.tabIndex = k === Math.max(0, kept.pin) ? 0 : -1;
+    token.classList.toggle("special", header.special[k]);
+    token.onclick = () => pin(kept, k);
+    token.onmouseenter = token.onfocus = () => look(kept, [k, -1]);
+    token.onmouseleave = token.onblur = () => look(kept, null);
+    token.onkeydown = (event) => {
+      const next = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: kept.n - 1 }[event.key];
+      if (list[next]) {
+        event.preventDefault();
+        token.tabIndex = -1;
+        list[next].tabIndex = 0;
+        list[next].focus();
+      } else if (event.key === "Escape" && kept.pin >= 0) pin(kept, kept.pin);
+    };
+    return token;
+  });
+  tokens.append(...list);
+  box.append(tokens, line);
+  kept.tint = (query) => {
+    for (let k = 0; k < kept.n; k++) {
+      const word = query >= 0 ? colour(kept, query, k) : 0;
+      list[k].style.background = query >= 0 ? css(word) : "";
+      const light = (word & 255) * 0.299 + ((word >> 8) & 255) * 0.587 + ((word >> 16) & 255) * 0.114;
+      list[k].style.color = query >= 0 ? (light > 140 ? "#161310" : "#ffffff") : "";
+      list[k].setAttribute("aria-pressed", k === kept.pin);
+    }
+    const [q, k] = kept.over || [-1, -1];
+    if (q >= 0 && k >= 0) line.replaceChildren("query ", name(header.queries[q]), ` ${q}  →  key `, name(header.keys[k]), ` ${k}   `, make("strong", "", value(kept, q, k)));
+    else if (query < 0) line.replaceChildren(header.hint);
+    else {
+      const row = kept.weight.subarray(query * kept.n, (query + 1) * kept.n);
+      line.replaceChildren(name(header.queries[query]), " looks at ");
+      strongest(row, 4).forEach((k, i) => line.append(i ? ",  " : "", name(header.keys[k]), ` ${row[k].toFixed(2)}`));
+    }
+  };
+  return box;
+}
+
+// ---- what is looked at --------------------------------------------------------------------------------------------
+
+// over: [query, key], -1 for none on that axis; null when the pointer has left.
+function look(kept, over) {
+  kept.over = over;
+  kept.show();
+}
+
+// Places of the largest weights, largest first.
+function strongest(row, most) {
+  const best = [];
+  for (let k = 0; k < row.length; k++) {
+    if (best.length === most && row[k] <= row[best[most - 1]]) continue;
+    best.push(k);
+    best.sort((a, b) => row[b] - row[a]);
+    best.length = Math.min(best.length, most);
+  }
+  return best;
+}
+
+// ---- matrix -------------------------------------------------------------------------------------------------------
+
+function matrix(kept) {
+  const { header, n } = kept;
+  const rows = header.queries.length;
+  const scroll = make("div", "scroll");
+  const frame = make("div", "matrix");
+  const canvas = make("canvas", "cells");
+  canvas.width = n;
+  canvas.height = rows;
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Attention of ${header.title}: ${rows} queries down, ${n} keys across. The table view has the numbers.`);
+  const image = new ImageData(n, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let q = 0; q < rows; q++) for (let k = 0; k < n; k++) pixels[q * n + k] = colour(kept, q, k);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  const labels = (className, list) => {
+    const box = make("div", className);
+    list.forEach((label, at) => {
+      const span = make("span", "", label);
+      span.dir = "auto";
+      span.onclick = () => pin(kept, at);
+      box.append(span);
+    });
+    box.setAttribute("aria-hidden", "true");
+    return box;
+  };
+  const left = labels("queries", header.queries);
+  const top = labels("keys", header.keys);
+  const corner = make("div", "corner");
+  corner.append(make("span", "", "query ↓"), make("span", "", "key →"));
+  const area = make("div", "area");
+  const [row, column, pinRow, pinColumn] = ["row", "column", "row pinned", "column pinned"].map((c) => make("i", c));
+  area.append(canvas, pinRow, pinColumn, row, column);
+  frame.append(corner, top, left, area);
+  scroll.append(frame);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", "Matrix, scrolls where it is larger than its frame");
+
+  const cellAt = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * n)];
+  };
+  area.onmousemove = (event) => {
+    const [q, k] = cellAt(event);
+    if (q >= 0 && k >= 0 && q < rows && k < n) look(kept, [q, k]);
+  };
+  area.onmouseleave = () => look(kept, null);
+  area.onclick = (event) => pin(kept, cellAt(event)[0]);
+
+  const fit = make("button", "small", "");
+  fit.onclick = () => {
+    kept.fit = !kept.fit;
+    size();
+  };
+  const size = () => {
+    const margin = top.offsetLeft || 96;
+    const room = scroll.clientWidth - margin - 4;
+    const fitting = Math.min(room / n, Math.max(22, Math.min(40, 400 / rows)));
+    const readable = Math.max(fitting, 11);
+    kept.cell = kept.fit ? fitting : readable;
+    frame.style.setProperty("--cell", `${kept.cell}px`);
+    frame.style.setProperty("--n", n);
+    frame.style.setProperty("--rows", rows);
+    const every = Math.ceil(10 / kept.cell);
+    for (const box of [left, top]) [...box.children].forEach((span, at) => (span.style.visibility = at % every ? "hidden" : ""));
+    fit.textContent = kept.fit ? "Readable size" : "Fit whole matrix";
+    fit.hidden = fitting >= 11;
+    kept.show();
+  };
+  if (kept.observer) kept.observer.disconnect();
+  kept.observer = new ResizeObserver(size);
+  kept.observer.observe(scroll);
+
+  const put = (line, at) => {
+    line.hidden = at < 0;
+    line.style.setProperty("--at", at);
+  };
+  kept.show = () => {
+    const [q, k] = kept.over || [-1, -1];
+    put(row, q);
+    put(column, k);
+    put(pinRow, kept.pin);
+    put(pinColumn, kept.pin);
+    left.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
+    top.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
+    for (const at of [q, kept.pin]) left.children[at]?.classList.add("on");
+    for (const at of [k, kept.pin]) top.children[at]?.classList.add("on");
+    kept.tint(q >= 0 ? q : kept.pin);
+  };
+  const { low, top: high } = legendText(header.scale, header.log, header.scale === "head" ? kept.peak.toFixed(3) : undefined);
+  const foot = make("div", "foot");
+  foot.append(fit, legend(kept.words, low, high));
+  return [scroll, foot];
+}
+
+// ---- lines --------------------------------------------------------------------------------------------------------
+
+function arcs(kept) {
+  const { header, n } = kept;
+  const rows = header.queries.length;
+  const scroll = make("div", "scroll");
+  const box = make("div", "lines");
+  const canvas = make("canvas");
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Attention of ${header.title} as lines from queries, left, to keys, right.`);
+  const column = (className, list, over) => {
+    const side = make("div", className);
+    list.forEach((label, at) => {
+      const token = make("span", "", label);
+      token.dir = "auto";
+      token.onmouseenter = () => look(kept, over(at));
+      token.onmouseleave = () => look(kept, null);
+      token.onclick = () => pin(kept, at);
+      side.append(token);
+    });
+    return side;
+  };
+  const left = column("side queries", header.queries, (at) => [at, -1]);
+  const right = column("side keys", header.keys, (at) => [-1, at]);
+  box.append(left, canvas, right);
+  scroll.append(box);
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", "Lines, scrolls where they are longer than the frame");
+  const ink = getComputedStyle(kept.root).getPropertyValue("--st-primary-color");
+  const pitch = Math.max(18, Math.min(30, 480 / Math.max(rows, n)));
+  box.style.setProperty("--pitch", `${pitch}px`);
+  const paint = () => {
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [canvas.clientWidth, pitch * Math.max(rows, n)];
+    canvas.style.height = `${height}px`;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.strokeStyle = ink;
+    const [q0, k0] = kept.over || [-1, -1];
+    const onlyQuery = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.pin;
+    for (let q = 0; q < rows; q++) {
+      if (onlyQuery >= 0 && q !== onlyQuery) continue;
+      for (let k = 0; k < n; k++) {
+        if (k0 >= 0 && k !== k0) continue;
+        const weight = kept.weight[q * n + k];
+        if (weight < FAINTEST_LINE) continue;
+        context.globalAlpha = Math.min(1, 0.12 + weight * 0.88);
+        context.lineWidth = 0.75 + weight * 4;
+        context.beginPath();
+        context.moveTo(0, (q + 0.5) * pitch);
+        context.bezierCurveTo(width * 0.4, (q + 0.5) * pitch, width * 0.6, (k + 0.5) * pitch, width, (k + 0.5) * pitch);
+        context.stroke();
+      }
+    }
+  };
+  kept.show = () => {
+    const [q0, k0] = kept.over || [-1, -1];
+    const query = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.pin;
+    [...left.children].forEach((e, at) => e.classList.toggle("on", at === query));
+    [...right.children].forEach((e, at) => e.classList.toggle("on", at === k0));
+    kept.tint(query);
+    paint();
+  };
+  if (kept.observer) kept.observer.disconnect();
+  kept.observer = new ResizeObserver(paint);
+  kept.observer.observe(scroll);
+  return [scroll, make("p", "note", `Width and darkness: the weight. Weights under ${FAINTEST_LINE} are not drawn.`)];
+}
+
+// Beside the table and the zoom view only the sentence stays.
+function bare(kept) {
+  kept.show = () => kept.tint(kept.over && kept.over[0] >= 0 ? kept.over[0] : kept.pin);
+  return [];
+}
+
+// ---- evidence -----------------------------------------------------------------------------------------------------
+
+function evidence(kept) {
+  const { header, n } = kept;
+  const box = make("p", "evidence");
+  if (!header.evidence.length) return box;
+  box.append("Strongest: ");
+  for (const [q, k] of header.evidence) {
+    const cell = make("button", "small");
+    cell.append(name(header.queries[q]), " → ", name(header.keys[k]), ` ${kept.weight[q * n + k].toFixed(2)}`);
+    cell.onclick = () => pin(kept, q);
+    cell.onmouseenter = cell.onfocus = () => look(kept, [q, k]);
+    cell.onmouseleave = cell.onblur = () => look(kept, null);
+    box.append(cell);
+  }
+  return box;
+}
+
+// ---- downloads ----------------------------------------------------------------------------------------------------
+
+function exports(kept) {
+  const box = make("div", "exports");
+  for (const kind of ["PNG", "SVG"]) {
+    const button = make("button", "small", `Download ${kind}`);
+    button.onclick = () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : raster(kept));
+    box.append(button);
+  }
+  return box;
+}
+
+function save(kept, content, suffix, type) {
+  const link = make("a");
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  link.download = `${kept.header.file}.${suffix}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function raster(kept) {
+  const svg = drawing(kept);
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
+}
+
+// The matrix with its labels, scale and caption, on its own: what it says does not depend on the page around it.
+function drawing(kept) {
+  const { header, n } = kept;
+  const rows = header.queries.length;
+  const escape = (text) => [...text].map((c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] || c).join("");
+  const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
+  const cell = Math.max(12, Math.min(36, 560 / n));
+  const [left, top] = [120, 150];
+  const [width, height] = [Math.max(left + n * cell + 24, 640), top + rows * cell + 70];
+  const style = getComputedStyle(kept.root);
+  const ink = style.getPropertyValue("--st-text-color");
+  const paper = style.getPropertyValue("--st-background-color");
+  const tile = document.createElement("canvas");
+  tile.width = n * 8;
+  tile.height = rows * 8;
+  const context = tile.getContext("2d");
+  for (let q = 0; q < rows; q++)
+    for (let k = 0; k < n; k++) {
+      context.fillStyle = css(colour(kept, q, k));
+      context.fillRect(k * 8, q * 8, 8, 8);
+    }
+  const font = Math.min(13, cell);
+  const text = (x, y, size, content, more = "") => `<text x="${x}" y="${y}" font-size="${size}" ${more}>${escape(content)}</text>`;
+  const { low, top: high } = legendText(header.scale, header.log, header.scale === "head" ? kept.peak.toFixed(3) : undefined);
+  const stops = [0, 64, 128, 192, 255].map((i) => `<stop offset="${i / 255}" stop-color="${css(kept.words[i])}"/>`).join("");
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" fill="${ink}">`,
+    `<rect width="100%" height="100%" fill="${paper}"/><defs><linearGradient id="scale">${stops}</linearGradient></defs>`,
+    text(16, 26, 16, header.title, 'font-weight="600"'),
+    ...header.caption.map((line, at) => text(16, 46 + at * 17, 12, cut(line, Math.floor((width - 32) / 6.2)))),
+    ...header.keys.map((label, k) => text(0, 0, font, cut(label, 9), `transform="translate(${left + (k + 0.5) * cell + font / 3} ${top - 6}) rotate(-90)"`)),
+    ...header.queries.map((label, q) => text(left - 6, top + (q + 0.5) * cell + font / 3, font, cut(label, 14), 'text-anchor="end"')),
+    `<image x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${tile.toDataURL()}"/>`,
+    text(16, top - 8, 11, "query ↓  key →"),
+    text(left, height - 24, 12, low, 'text-anchor="start"'),
+    `<rect x="${left + 40}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,
+    text(left + 168, height - 24, 12, high),
+    "</svg>",
+  ].join("\n");
+}

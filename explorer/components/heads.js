@@ -1,0 +1,283 @@
+// All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable list.
+
+const KEPT = new WeakMap();
+
+export default function ({ data, parentElement, setStateValue }) {
+  let kept = KEPT.get(parentElement);
+  if (!kept) {
+    kept = { filter: null, view: "grid", sort: ["layer", 1], focus: 0 };
+    KEPT.set(parentElement, kept);
+    window.addEventListener("headlight", () => kept.mark && kept.mark());
+  }
+  kept.send = setStateValue;
+  if (kept.data !== data) {
+    kept.data = data;
+    Object.assign(kept, decode(data));
+  }
+  dress(parentElement);
+  const root = parentElement.querySelector(".heads");
+  kept.words = colours(root);
+  draw(root, kept);
+  return () => kept.observer && kept.observer.disconnect();
+}
+
+function draw(root, kept) {
+  const { header } = kept;
+  root.replaceChildren();
+  root.append(bar(root, kept));
+  if (kept.view === "grid") grid(root, kept);
+  else list(root, kept);
+  root.dataset.token = header.token;
+}
+
+function bar(root, kept) {
+  const { header } = kept;
+  const box = make("div", "bar");
+  const chips = make("div", "chips");
+  chips.setAttribute("role", "group");
+  chips.setAttribute("aria-label", "Show only heads of one pattern");
+  const counts = new Map();
+  for (const head of header.heads) counts.set(head.name, (counts.get(head.name) || 0) + 1);
+  for (const name of header.names.filter((n) => counts.has(n))) {
+    const chip = make("button", "chip", `${name} `);
+    chip.append(make("b", "", counts.get(name)));
+    chip.title = header.meaning[name];
+    chip.setAttribute("aria-pressed", kept.filter === name);
+    chip.onclick = () => {
+      kept.filter = kept.filter === name ? null : name;
+      draw(root, kept);
+      [...root.querySelectorAll(".chip")].find((c) => c.textContent.startsWith(name + " ")).focus();
+    };
+    chips.append(chip);
+  }
+  const toggle = make("div", "toggle");
+  toggle.setAttribute("role", "group");
+  toggle.setAttribute("aria-label", "Heads as");
+  for (const [view, label] of [["grid", "Grid"], ["list", "List"]]) {
+    const button = make("button", "", label);
+    button.setAttribute("aria-pressed", kept.view === view);
+    button.onclick = () => {
+      kept.view = view;
+      draw(root, kept);
+      root.querySelector(`.toggle button[aria-pressed=true]`).focus();
+    };
+    toggle.append(button);
+  }
+  box.append(chips, toggle);
+  return box;
+}
+
+const shown = (kept, head) => !kept.filter || head.name === kept.filter;
+const number = (value) => (value === null ? "–" : value.toFixed(2));
+
+function choose(kept, head) {
+  kept.send("head", `${head.layer}.${head.head}`);
+  bus.tell({ layer: head.layer, head: head.head });
+}
+
+function spoken(head) {
+  const name = head.score === null ? head.name : `${head.name} ${number(head.score)}`;
+  return `Layer ${head.layer}, head ${head.head}: ${name}`;
+}
+
+// ---- grid ---------------------------------------------------------------------------------------------------------
+
+function grid(root, kept) {
+  const { header } = kept;
+  const box = make("div", "grid");
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "All heads, layers down, heads across. Arrow keys move, Enter opens.");
+  box.style.setProperty("--heads", header.n_head);
+  box.classList.toggle("many", header.n_head > 8);
+  const canvas = make("canvas");
+  canvas.setAttribute("aria-hidden", "true");
+  box.append(canvas, make("span", "corner"));
+  for (let h = 0; h < header.n_head; h++) box.append(make("span", "axis", `H${h}`));
+  const cells = [];
+  header.heads.forEach((head, at) => {
+    if (head.head === 0) box.append(make("span", "axis layer", `L${head.layer}`));
+    const cell = make("button", "cell");
+    cell.tabIndex = -1;
+    cell.setAttribute("aria-label", spoken(head));
+    cell.append(make("span", "thumb"), caption(head));
+    cell.classList.toggle("dim", !shown(kept, head));
+    cell.onclick = () => choose(kept, head);
+    cell.onfocus = () => {
+      kept.focus = at;
+      cells.forEach((other, o) => (other.tabIndex = o === at ? 0 : -1));
+      say(status, [spoken(head)]);
+    };
+    cell.onkeydown = (event) => step(event, cells, at, header.n_head);
+    cell.onmousemove = (event) => hover(event, cell, kept, at, status);
+    cell.onmouseleave = () => say(status, []);
+    box.append(cell);
+    cells.push(cell);
+  });
+  const status = make("div", "status");
+  const foot = make("div", "foot");
+  const { low, top } = legendText(header.scale, header.log);
+  foot.append(status, legend(kept.words, low, top));
+  root.append(box, foot, make("p", "note", header.note));
+  kept.mark = () => {
+    const { layer, head } = bus.now;
+    cells.forEach((cell, at) => {
+      const on = header.heads[at].layer === layer && header.heads[at].head === head;
+      cell.setAttribute("aria-pressed", on);
+      if (on) kept.focus = at;
+    });
+    cells.forEach((cell, at) => (cell.tabIndex = at === kept.focus ? 0 : -1));
+  };
+  kept.mark();
+  paint(box, canvas, cells, kept);
+  if (kept.observer) kept.observer.disconnect();
+  let width = box.clientWidth;
+  kept.observer = new ResizeObserver(() => {
+    if (box.clientWidth !== width) {
+      width = box.clientWidth;
+      paint(box, canvas, cells, kept);
+    }
+  });
+  kept.observer.observe(box);
+}
+
+function caption(head) {
+  const line = make("span", "caption");
+  line.append(make("span", "name", head.name === "no clear pattern" ? "–" : head.name));
+  if (head.score !== null) line.append(make("span", "score", number(head.score).replace("0.", ".")));
+  return line;
+}
+
+function step(event, cells, at, columns) {
+  const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
+  const target = { Home: 0, End: cells.length - 1 }[event.key] ?? at + (move ?? NaN);
+  if (cells[target]) {
+    event.preventDefault();
+    cells[target].focus();
+  }
+}
+
+// A byte b stands for peak x (b / 255)^2, as wire.thumbnails says.
+const weightAt = (kept, at, cell) => kept.blocks.peak[at] * (kept.blocks.cells[at * kept.header.rows * kept.header.columns + cell] / 255) ** 2;
+
+function paint(box, canvas, cells, kept) {
+  const { header, blocks, words } = kept;
+  const { rows, columns, scale, log } = header;
+  const ratio = window.devicePixelRatio || 1;
+  const frame = box.getBoundingClientRect();
+  canvas.width = Math.round(frame.width * ratio);
+  canvas.height = Math.round(frame.height * ratio);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  const tile = new OffscreenCanvas(columns, rows);
+  const onTile = tile.getContext("2d");
+  const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const size = rows * columns;
+  cells.forEach((cell, at) => {
+    const peak = blocks.peak[at];
+    const table = new Uint32Array(256);
+    const fill = (full) => {
+      for (let b = 0; b < 256; b++) table[b] = words[shade(peak * (b / 255) ** 2, full, log)];
+    };
+    if (scale !== "row") fill(scale === "head" ? peak : 1);
+    for (let r = 0; r < rows; r++) {
+      const from = at * size + r * columns;
+      if (scale === "row") {
+        let most = 0;
+        for (let c = 0; c < columns; c++) most = Math.max(most, blocks.cells[from + c]);
+        fill(peak * (most / 255) ** 2);
+      }
+      for (let c = 0; c < columns; c++) pixels[r * columns + c] = table[blocks.cells[from + c]];
+    }
+    onTile.putImageData(image, 0, 0);
+    const thumb = cell.firstChild.getBoundingClientRect();
+    context.globalAlpha = cell.classList.contains("dim") ? 0.18 : 1;
+    context.drawImage(tile, (thumb.left - frame.left) * ratio, (thumb.top - frame.top) * ratio, thumb.width * ratio, thumb.height * ratio);
+  });
+  canvas.dataset.painted = header.token;
+}
+
+function hover(event, cell, kept, at, status) {
+  const { header } = kept;
+  const { rows, columns, fold, tokens, keys } = header;
+  const thumb = cell.firstChild.getBoundingClientRect();
+  const c = Math.floor(((event.clientX - thumb.left) / thumb.width) * columns);
+  const r = Math.floor(((event.clientY - thumb.top) / thumb.height) * rows);
+  const head = header.heads[at];
+  if (c < 0 || r < 0 || c >= columns || r >= rows) return say(status, [spoken(head)]);
+  const name = (list, k) => {
+    const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
+    return first === last ? list[first] : `${list[first]} … ${list[last]}`;
+  };
+  const most = fold > 1 ? "at most " : "";
+  say(status, [`L${head.layer} H${head.head}  `, ["b", name(tokens, r)], " looks at ", ["b", name(keys || tokens, c)], `  ${most}${weightAt(kept, at, r * columns + c).toFixed(3)}`]);
+}
+
+function say(status, parts) {
+  status.replaceChildren(...parts.map((part) => {
+    if (typeof part === "string") return document.createTextNode(part);
+    const token = make(part[0], "", part[1]);
+    token.dir = "auto";
+    return token;
+  }));
+}
+
+// ---- list ---------------------------------------------------------------------------------------------------------
+
+const COLUMNS = [
+  ["layer", "Head", (h) => h.layer * 1000 + h.head, (h) => `L${h.layer} H${h.head}`],
+  ["name", "Pattern", (h) => h.name, (h) => h.name],
+  ["score", "Score", (h) => -(h.score ?? -1), (h) => number(h.score)],
+  ["chance", "Chance", (h) => h.chance ?? 2, (h) => number(h.chance)],
+  ["entropy", "Entropy", (h) => h.entropy ?? 2, (h) => number(h.entropy)],
+  ["distance", "Distance", (h) => h.distance ?? 0, (h) => h.distance === null ? "–" : h.distance.toFixed(1)],
+  ["sink", "Sink", (h) => -(h.sink ?? 0), (h) => number(h.sink)],
+];
+
+function list(root, kept) {
+  const { header } = kept;
+  const table = make("table");
+  const top = table.createTHead().insertRow();
+  for (const [key, label] of COLUMNS) {
+    const cell = make("th");
+    cell.scope = "col";
+    const [by, way] = kept.sort;
+    if (by === key) cell.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
+    const button = make("button", "", label + (by === key ? (way > 0 ? " ↓" : " ↑") : ""));
+    button.title = header.columns_mean[key] || "";
+    button.onclick = () => {
+      kept.sort = [key, by === key ? -way : 1];
+      draw(root, kept);
+      root.querySelectorAll("th button")[COLUMNS.findIndex((c) => c[0] === key)].focus();
+    };
+    cell.append(button);
+    top.append(cell);
+  }
+  const [by, way] = kept.sort;
+  const value = COLUMNS.find((column) => column[0] === by)[2];
+  const sorted = header.heads.filter((head) => shown(kept, head));
+  sorted.sort((a, b) => way * (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0));
+  const body = table.createTBody();
+  for (const head of sorted) {
+    const row = body.insertRow();
+    row.onclick = () => choose(kept, head);
+    COLUMNS.forEach(([key, , , text]) => {
+      const cell = row.insertCell();
+      if (key !== "layer") cell.textContent = text(head);
+      else {
+        const button = make("button", "open", text(head));
+        button.setAttribute("aria-label", `Open ${spoken(head)}`);
+        cell.append(button);
+      }
+    });
+    row.head = head;
+  }
+  const scroll = make("div", "scroll");
+  scroll.append(table);
+  root.append(scroll, make("p", "note", header.list_note));
+  kept.mark = () => {
+    const { layer, head } = bus.now;
+    for (const row of body.rows) row.classList.toggle("on", row.head.layer === layer && row.head.head === head);
+  };
+  kept.mark();
+}

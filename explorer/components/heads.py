@@ -1,0 +1,66 @@
+"""All heads of an attention at once: thumbnails under buttons, filter by pattern, and a sortable list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+
+import numpy as np
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+COLUMNS = {
+    "score": "Mean attention along the pattern, 0 to 1",
+    "chance": "What a head that attends evenly would score",
+    "entropy": "Mean row entropy as a share of an even row’s: 0 one token, 1 all alike",
+    "distance": "Mean distance between query and key, in tokens, weighted by attention",
+    "sink": "Mean attention to the first token",
+}
+
+
+def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], tokens: Sequence[str], keys: Sequence[str], scale: str, log: bool, token: str) -> bytes:
+    """What the browser needs to draw the heads; no selection is in it, so choosing a head sends none of it again.
+
+    pattern (layer, head, query, key); `heads` in the order of its first two axes; `token` names this picture, for whoever waits for it.
+    """
+    cells, peak, fold = wire.thumbnails(pattern)
+    error = "at most 0.004 of the head’s largest weight"
+    pooled = "" if fold == 1 else f" A pixel is the largest of {fold} × {fold} cells."
+    header = {
+        "token": token,
+        "n_head": pattern.shape[1],
+        "rows": cells.shape[2],
+        "columns": cells.shape[3],
+        "fold": fold,
+        "tokens": list(tokens),
+        "keys": None if list(keys) == list(tokens) else list(keys),
+        "scale": scale,
+        "log": log,
+        "heads": [_plain(head) for head in heads],
+        "names": list(meaning),
+        "meaning": meaning,
+        "columns_mean": COLUMNS,
+        "note": f"Rows are queries, columns keys, first token top left. Weights are sent in 256 levels; the error is {error}.{pooled}",
+        "list_note": "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1. Distance in tokens. Sink: mean attention to the first token.",
+    }
+    return wire.encode(header, {"cells": cells, "peak": peak})
+
+
+def _plain(head: object) -> dict:
+    fields = ("layer", "head", "name", "score", "chance", "entropy", "distance", "sink")
+    values = {field: getattr(head, field) for field in fields}
+    return {k: (None if isinstance(v, float) and not isfinite(v) else round(v, 4) if isinstance(v, float) else v) for k, v in values.items()}
+
+
+_mount = st.components.v2.component(
+    "headlight.heads",
+    html='<div class="heads"></div>',
+    js=loader("heads"),
+)
+
+
+def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
+    """Draw the heads. A choice stands in `st.session_state[key]["head"]` as "layer.head" when `on_choice` is called."""
+    _mount(data=data, key=key, on_head_change=on_choice)

@@ -1,0 +1,23 @@
+"""The Streamlit script: the list of pages and the frame around every page. It runs anew on every action, so it imports little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "pages"
+
+st.set_page_config(page_title="Headlight", page_icon=str(ROOT / "explorer/static/headlight.svg"), layout="wide")
+st.logo(str(ROOT / "explorer/static/wordmark.svg"), size="large")
+
+page = st.navigation(
+    {"See": [st.Page(PAGES / "attention.py", title="Attention", url_path="attention", default=True)]}, position="top"
+)
+
+from explorer import session  # noqa: E402  after the first elements are on their way
+
+session.begin()
+session.sentence_bar()
+page.run()

@@ -1,0 +1,203 @@
+"""The only place that remembers: what has been computed, what is on screen, and what the address bar says.
+
+Computed things are kept on one shelf, keyed by their cause (model, weights' fingerprint, text, edits) and bounded by bytes. What is on
+screen stands in `st.session_state` under the names of `CHOICES`, the same names as in the address bar.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+from urllib.parse import quote
+
+import streamlit as st
+
+from models import library
+from models.recording import Recording
+
+DEFAULT_MODEL = "encoder"
+DEFAULT_TEXT = "The animal didn't cross the street because it was too tired."
+PRESETS = {
+    "It was too tired": DEFAULT_TEXT,
+    "Pizza": "I love to eat pizza",
+    "Apple devices": "Explain me about the new apple devices.",
+    "Apple and juice": "She ate the apple with some fruit juice.",
+    "Ram pushed Hari": "Ram pushed Hari",
+    "Herbivores": "Herbivores eat plants",
+    "Shyam from Nepal": "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
+    "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
+}
+# The choices of a page that the address carries, with what each is when the address does not say.
+CHOICES = {"layer": "", "head": "", "token": "", "view": "Matrix", "scale": "Head", "tone": "Linear"}
+LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
+SHELF_BYTES = 512 * 2**20
+
+
+class Shelf:
+    """Computed things by key, the least used ones dropped when together they weigh more than `limit` bytes. Safe for threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self.lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int]) -> Any:
+        """What lies under `key`, made now if it does not. One thing is made at a time: short passes are fastest one by one."""
+        with self.lock:
+            if key in self.held:
+                self.held.move_to_end(key)
+                return self.held[key][0]
+            value = make()
+            self.held[key] = (value, weigh(value))
+            while len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit:
+                self.held.popitem(last=False)
+            return value
+
+
+_shelf = Shelf(SHELF_BYTES)
+_handles: dict[str, Any] = {}
+_handles_lock = threading.Lock()
+
+
+def handle(name: str) -> Any:
+    """The loaded model of that name, loaded once for everyone."""
+    with _handles_lock:
+        if name not in _handles:
+            _handles[name] = library.load(name)
+        return _handles[name]
+
+
+def warm_up() -> None:
+    """Load the first model, run it once on the first text, and keep the garbage collector away from what now stays for good.
+
+    Streamlit collects garbage after every rerun; with torch imported that takes 100 to 200 ms unless its objects are frozen.
+    """
+    record(DEFAULT_MODEL, DEFAULT_TEXT)
+    gc.collect()
+    gc.freeze()
+
+
+def record(model: str, text: str) -> Recording:
+    """The recording of a model on a text, from the shelf where it lies there."""
+    loaded = handle(model)
+    return _shelf.get(("recording", model, loaded.card.fingerprint, text), lambda: library.record(loaded, text), _bytes_of)
+
+
+def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 10_000) -> Any:
+    """Something computed from a recording, kept under `what` beside it."""
+    key = ("derived", recording.model.name, recording.model.fingerprint, recording.text, recording.edits, what)
+    return _shelf.get(key, make, weigh)
+
+
+def name_of(recording: Recording, *what: Hashable) -> str:
+    """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the browser waits for this name."""
+    cause = (recording.model.name, recording.model.fingerprint, recording.text, recording.edits, what)
+    return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _bytes_of(recording: Recording) -> int:
+    parts = (*recording.streams, *recording.attention)
+    return sum(getattr(value, "nbytes", 0) for part in parts for value in vars(part).values())
+
+
+# ---- the frame around every page ------------------------------------------------------------------------------------
+
+
+def begin() -> None:
+    """Take what the address says into the session, once, before any widget is made."""
+    state = st.session_state
+    if "begun" in state:
+        return
+    state.begun = True
+    asked = st.query_params
+    state.text = asked.get("text", DEFAULT_TEXT)
+    state.model = asked.get("model", DEFAULT_MODEL)
+    if state.model not in library.names():
+        state.unknown_model = state.model
+        state.model = DEFAULT_MODEL
+    for name, default in CHOICES.items():
+        state[name] = asked.get(name, default)
+
+
+def sentence_bar() -> None:
+    """The text and the model, the same on every page."""
+    state = st.session_state
+    state.preset = next((label for label, text in PRESETS.items() if text == state.text), None)
+    wide, narrow = st.columns([6, 1], vertical_alignment="bottom")
+    wide.text_area(
+        "Your text", key="text", height=72, on_change=_forget_token, label_visibility="collapsed",
+        placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
+    )  # fmt: skip
+    narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head)
+    st.pills("Examples", list(PRESETS), key="preset", on_change=_take_preset, label_visibility="collapsed")
+    if name := state.pop("unknown_model", None):
+        st.warning(f"The link asks for a model called {literal(name)}, which is not here. {DEFAULT_MODEL} is shown instead.")
+
+
+def recording() -> Recording:
+    """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
+    made = record(st.session_state.model, st.session_state.text)
+    if made.dropped:
+        n = made.model.n_positions
+        st.warning(
+            f"This text has {made.dropped + n:,} tokens with the two special ones; the model {made.model.name} reads {n}. "
+            f"The first {n - 1:,} and the closing one are shown, the last {made.dropped:,} tokens of the text are not. The text itself is kept."
+        )
+    if not made.text.strip():
+        st.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
+    return made
+
+
+def _take_preset() -> None:
+    """The preset just pressed; pressing it once more changes nothing."""
+    if st.session_state.preset is not None:
+        st.session_state.text = PRESETS[st.session_state.preset]
+        _forget_token()
+
+
+def _forget_token() -> None:
+    st.session_state.token = ""
+
+
+def _forget_head() -> None:
+    st.session_state.layer = st.session_state.head = st.session_state.token = ""
+
+
+def whole(name: str, below: int) -> int | None:
+    """A choice as a whole number from 0 to `below` - 1; None where it is no such number."""
+    value = str(st.session_state.get(name, ""))
+    return int(value) if value.isdecimal() and int(value) < below else None
+
+
+def one_of(name: str, options: tuple[str, ...]) -> str:
+    """A choice that must be one of some words; the first where it is none of them."""
+    if st.session_state.get(name) not in options:
+        st.session_state[name] = CHOICES[name] if CHOICES.get(name) in options else options[0]
+    return st.session_state[name]
+
+
+def address() -> None:
+    """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+    state = st.session_state
+    wanted = {name: str(state[name]) for name, default in CHOICES.items() if str(state[name]) != default}
+    fits = len(quote(state.text)) <= LONGEST_ADDRESS
+    if state.text != DEFAULT_TEXT and fits:
+        wanted["text"] = state.text
+    if state.model != DEFAULT_MODEL:
+        wanted["model"] = state.model
+    if not fits:
+        st.caption(
+            f":material/link_off: This text is too long for a link ({len(state.text):,} characters). It stays here in full; "
+            "to show it elsewhere, send the text along with the link."
+        )
+    if wanted != st.query_params.to_dict():
+        st.query_params.from_dict(wanted)
+
+
+def literal(text: str) -> str:
+    """User text inside Markdown, shown as it is."""
+    return "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter for letter in text)

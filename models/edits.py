@@ -1,0 +1,72 @@
+"""Edits: frozen descriptions of what a forward pass is asked to do differently.
+
+An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes back inside the Recording,
+so a caption can always state it and a shared model is never changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What every edit is: plain numbers, comparable, and named by its class."""
+
+
+@dataclass(frozen=True)
+class ZeroHead(Edit):
+    """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
+
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class WithoutScale(Edit):
+    """Scores are q . k, not divided by sqrt(d_head). `layer` None: in every layer."""
+
+    layer: int | None = None
+
+
+@dataclass(frozen=True)
+class WithoutPositions(Edit):
+    """Nothing is added to the embeddings."""
+
+
+@dataclass(frozen=True)
+class WithoutResidual(Edit):
+    """A sub-layer's output replaces the stream instead of being added to it. `layer` None: in every layer."""
+
+    layer: int | None = None
+
+
+@dataclass(frozen=True)
+class WithoutNorm(Edit):
+    """LayerNorm is left out. `layer` None: in every layer."""
+
+    layer: int | None = None
+
+
+KINDS: dict[str, type[Edit]] = {
+    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm)
+}
+
+
+def applies(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None) -> bool:
+    """True if `edits` holds one of this kind for this layer (or for all layers)."""
+    return any(isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer) for edit in edits)
+
+
+def to_json(edit: Edit) -> dict:
+    """An edit as plain data: its class name under `kind`, then its fields."""
+    return {"kind": type(edit).__name__, **asdict(edit)}
+
+
+def from_json(fields: dict) -> Edit:
+    """The edit that `to_json` described. Raises ValueError for a kind that does not exist."""
+    rest = dict(fields)
+    name = rest.pop("kind", None)
+    if name not in KINDS:
+        raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
+    return KINDS[name](**rest)

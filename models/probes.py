@@ -1,0 +1,30 @@
+"""What the heads of a model do on text it never saw: the scores on a model card and in a training log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models import relations
+from models.own import Handle, record
+
+
+def mean_scores(handle: Handle, texts: list[str]) -> dict[str, np.ndarray]:
+    """Each relation's score (layer, head), averaged over the texts that have it; under "broad", the entropy share."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in (*relations.RELATIONS, "broad")}
+    for text in texts:
+        recording = record(handle, text)
+        attention = recording.attention[0]
+        stream = recording.stream(attention.query)
+        for name, mask in relations.of(stream.tokens, stream.special).items():
+            found[name].append(relations.score(attention.pattern, mask))
+        found["broad"].append(relations.entropy(attention.pattern, attention.allowed))
+    return {name: np.nanmean(scores, axis=0) for name, scores in found.items()}
+
+
+def best_heads(handle: Handle, texts: list[str]) -> dict[str, str]:
+    """Each relation's highest score over all heads, and that head, as "0.812 L1H3"."""
+    best = {}
+    for name, scores in mean_scores(handle, texts).items():
+        layer, head = np.unravel_index(np.nanargmax(scores), scores.shape)
+        best[name] = f"{scores[layer, head]:.3f} L{layer}H{head}"
+    return best

@@ -1,0 +1,234 @@
+"""The contract between the models and everything that shows them: one forward pass over one text, frozen, numpy only.
+
+Axis legend:
+    layer, head   counted from 0            query, key   positions of an attention's query stream and key stream
+    site          a named place on the residual stream, in the order the vector passes it
+    token         a position of one stream  d_model, d_head   widths of the stream and of one head
+
+Sites obey one conservation law, readable from their names. A site `X.wrote` holds what was added to the state before it, and the
+site right after it is the sum. A `X.normed` that follows is the LayerNorm of that sum and the state from there on. States are all
+sites but the `.wrote` ones.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from models import edits as edit_kinds
+from models.edits import Edit
+
+FORMAT = "headlight recording 1"
+ROW_SUM_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Card:
+    """Which model made a recording, and how its weights were treated."""
+
+    name: str
+    kind: str
+    n_layer: int
+    n_head: int
+    d_model: int
+    d_head: int
+    n_vocab: int
+    n_positions: int
+    n_parameters: int
+    fingerprint: str
+    weights: str
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """One column of residual vectors over a text.
+
+    tokens (n) as a person reads them; ids (n); special (n), True for a token that is not text; spans (n, 2), start and end in
+    characters of the text, -1 where there is none; sites (s) names; resid (site, token, d_model).
+    Raises ValueError where the shapes disagree.
+    """
+
+    name: str
+    tokens: tuple[str, ...]
+    ids: np.ndarray
+    special: np.ndarray
+    spans: np.ndarray
+    sites: tuple[str, ...]
+    resid: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(self.tokens)
+        _expect(f"ids of stream {self.name}", self.ids, (n,))
+        _expect(f"special of stream {self.name}", self.special, (n,))
+        _expect(f"spans of stream {self.name}", self.spans, (n, 2))
+        _expect(f"resid of stream {self.name}", self.resid, (len(self.sites), n, None))
+        if len(set(self.sites)) != len(self.sites):
+            raise ValueError(f"stream {self.name} names a site twice: {self.sites}")
+        _freeze(self)
+
+    def at(self, site: str) -> np.ndarray:
+        """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not have."""
+        if site not in self.sites:
+            raise KeyError(f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}")
+        return self.resid[self.sites.index(site)]
+
+    def writes(self) -> tuple[tuple[str, str, str], ...]:
+        """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit took the residual away."""
+        triples, state = [], self.sites[0]
+        for at, site in enumerate(self.sites):
+            if site.endswith(".wrote"):
+                triples.append((state, site, self.sites[at + 1]))
+            else:
+                state = site
+        return tuple(triples)
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """One attention of a model, all layers and heads.
+
+    query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k after scaling, before the mask and
+    the softmax. pattern, the same shape: after both; rows sum to 1. allowed (query, key): True where attending is permitted.
+    q (layer, head, query, d_head); k and v (layer, head, key, d_head). Raises ValueError where shapes, sums or the mask disagree.
+    """
+
+    name: str
+    query: str
+    key: str
+    scores: np.ndarray
+    pattern: np.ndarray
+    allowed: np.ndarray
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+
+    def __post_init__(self) -> None:
+        layers, heads, queries, keys = self.pattern.shape
+        _expect(f"scores of {self.name}", self.scores, self.pattern.shape)
+        _expect(f"allowed of {self.name}", self.allowed, (queries, keys))
+        _expect(f"q of {self.name}", self.q, (layers, heads, queries, None))
+        _expect(f"k of {self.name}", self.k, (layers, heads, keys, None))
+        _expect(f"v of {self.name}", self.v, (layers, heads, keys, None))
+        off = np.abs(self.pattern.sum(axis=-1) - 1.0).max(initial=0.0)
+        if not off <= ROW_SUM_TOLERANCE:
+            raise ValueError(f"rows of {self.name} do not sum to 1: off by {off:.3g}")
+        if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
+            raise ValueError(f"{self.name} attends where it is not allowed")
+        _freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One forward pass: the model's card, the text, the edits it ran under, its streams and attentions.
+
+    `dropped` is how many tokens of the text did not fit the model and were left out, at the end.
+    Raises ValueError where an attention names a stream that is not there or of another length.
+    """
+
+    model: Card
+    text: str
+    edits: tuple[Edit, ...]
+    streams: tuple[Stream, ...]
+    attention: tuple[Attention, ...]
+    dropped: int = 0
+
+    def __post_init__(self) -> None:
+        for attention in self.attention:
+            for axis, name, size in (
+                ("query", attention.query, attention.pattern.shape[2]),
+                ("key", attention.key, attention.pattern.shape[3]),
+            ):
+                n = len(self.stream(name).tokens)
+                if n != size:
+                    raise ValueError(f"{n} tokens in stream {name} but {attention.name} has {size} on its {axis} axis")
+
+    def stream(self, name: str) -> Stream:
+        """The stream of that name. Raises ValueError where there is none."""
+        for stream in self.streams:
+            if stream.name == name:
+                return stream
+        raise ValueError(f"no stream is called {name!r}; there are {', '.join(s.name for s in self.streams)}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recording) and _equal(self, other)
+
+    __hash__ = None
+
+
+def to_npz(recording: Recording) -> bytes:
+    """The whole recording as an .npz file: one JSON header under `header`, and each array as `stream.<name>.<field>` or
+    `attention.<name>.<field>`. `from_npz` reads it back into an equal Recording."""
+    arrays, header = {}, {
+        "format": FORMAT,
+        "model": asdict(recording.model),
+        "text": recording.text,
+        "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
+        "dropped": recording.dropped,
+    }
+    for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
+        header[kind] = []
+        for part in parts:
+            plain = {}
+            for field in fields(part):
+                value = getattr(part, field.name)
+                if isinstance(value, np.ndarray):
+                    arrays[f"{kind}.{part.name}.{field.name}"] = value
+                else:
+                    plain[field.name] = value
+            header[kind].append(plain)
+    file = io.BytesIO()
+    np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+    return file.getvalue()
+
+
+def from_npz(data: bytes) -> Recording:
+    """The Recording that `to_npz` wrote. Raises ValueError where the file is not one."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        if "header" not in file:
+            raise ValueError("this .npz file is not a recording: it has no header")
+        header = json.loads(str(file["header"]))
+        if header.get("format") != FORMAT:
+            raise ValueError(f"this file says format {header.get('format')!r}; this version reads {FORMAT!r}")
+
+        def part(kind: str, cls: type, plain: dict):
+            prefix = f"{kind}.{plain['name']}."
+            arrays = {key[len(prefix) :]: file[key] for key in file.files if key.startswith(prefix)}
+            return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}, **arrays)
+
+        return Recording(
+            model=Card(**header["model"]),
+            text=header["text"],
+            edits=tuple(edit_kinds.from_json(edit) for edit in header["edits"]),
+            streams=tuple(part("stream", Stream, plain) for plain in header["stream"]),
+            attention=tuple(part("attention", Attention, plain) for plain in header["attention"]),
+            dropped=header["dropped"],
+        )
+
+
+def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
+    if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape)):
+        raise ValueError(f"{what} should have shape {shape}, has {array.shape}")
+
+
+def _freeze(part: Stream | Attention) -> None:
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+def _equal(a: object, b: object) -> bool:
+    for field in fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, np.ndarray):
+            if x.dtype != y.dtype or not np.array_equal(x, y):
+                return False
+        elif field.name in ("streams", "attention"):
+            if len(x) != len(y) or not all(map(_equal, x, y)):
+                return False
+        elif x != y:
+            return False
+    return True

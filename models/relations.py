@@ -1,0 +1,73 @@
+"""Which keys stand in a named relation to each query: the vocabulary in which a head's habit is described.
+
+Pure functions of the tokens, (query, key) bool, True where the relation holds. A head's score for a relation is the mean, over the
+queries that have such a key at all, of the attention they give to those keys.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+RELATIONS = ("previous", "next", "self", "first", "separator", "same word", "induction")
+
+
+def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
+    """Every relation's mask for a text of n tokens, each (n, n) bool.
+
+    `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
+    previous, next: one position before, after. first: position 0. separator: a punctuation mark or a special token, position 0
+    and the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
+    with the same word (Olsson et al., 2022). Special tokens are no words: they have no same word and induce nothing.
+    """
+    n = len(tokens)
+    i, j = np.arange(n)[:, None], np.arange(n)[None, :]
+    codes: dict[str, int] = {}
+    code = np.array([codes.setdefault(token.casefold(), len(codes)) for token in tokens])
+    special = np.asarray(special, dtype=bool)
+    plain = ~special
+    same = (code[:, None] == code[None, :]) & plain[:, None] & plain[None, :] & (i != j)
+    separates = special | np.array([is_punctuation(token) for token in tokens])
+    induces = np.zeros((n, n), dtype=bool)
+    induces[:, 1:] = same[:, :-1]
+    return {
+        "previous": j == i - 1,
+        "next": j == i + 1,
+        "self": j == i,
+        "first": (j == 0) & (i > 0),
+        "separator": separates[None, :] & (j > 0) & (i != j),
+        "same word": same,
+        "induction": induces & (j <= i) & (j > 0),
+    }
+
+
+def is_punctuation(token: str) -> bool:
+    """True where every character is punctuation."""
+    return all(unicodedata.category(letter).startswith("P") for letter in token)
+
+
+def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Mean attention (layer, head) given to the masked keys by the queries that have one; NaN where no query has.
+
+    pattern (layer, head, query, key); mask (query, key) bool.
+    """
+    rows = mask.any(axis=1)
+    if not rows.any():
+        return np.full(pattern.shape[:2], np.nan)
+    return np.einsum("lhqk,qk->lhq", pattern[:, :, rows], mask[rows].astype(pattern.dtype)).mean(axis=-1)
+
+
+def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
+    """Mean over queries of the row's entropy as a share of the uniform row's (0 one key, 1 even), (layer, head).
+
+    Rows with a single permitted key have no choice and are left out; NaN where every row is so.
+    """
+    n_allowed = np.full(pattern.shape[2], pattern.shape[3]) if allowed is None else allowed.sum(axis=1)
+    rows = n_allowed > 1
+    if not rows.any():
+        return np.full(pattern.shape[:2], np.nan)
+    p = pattern[:, :, rows]
+    nats = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    return (nats / np.log(n_allowed[rows])).mean(axis=-1)

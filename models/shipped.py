@@ -1,0 +1,25 @@
+"""Which models come with the project, and where they lie. Knows folders and cards, and needs no torch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+WEIGHTS = Path(__file__).parent / "weights"
+
+
+def names() -> tuple[str, ...]:
+    """The models whose weights are shipped."""
+    return tuple(sorted(card.parent.name for card in WEIGHTS.glob("*/card.json")))
+
+
+def folder(name: str) -> Path:
+    """Where a shipped model lies. Raises ValueError for a name that is not shipped."""
+    if name not in names():
+        raise ValueError(f"no model is called {name!r}; there are {', '.join(names())}")
+    return WEIGHTS / name
+
+
+def card(name: str) -> dict:
+    """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for people."""
+    return json.loads((folder(name) / "card.json").read_text("utf-8"))

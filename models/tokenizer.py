@@ -1,0 +1,129 @@
+"""Text to token ids and back, and what each token is called on screen.
+
+Byte-level BPE (Hugging Face `tokenizers`): every text tokenises and nothing is unknown, because the 256 bytes are in the vocabulary.
+A token may then be a piece of a character; `pieces` says which, so that a split emoji is shown as what it is.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+
+PAD, CLS, SEP, MASK = "[PAD]", "[CLS]", "[SEP]", "[MASK]"
+SPECIALS = (PAD, CLS, SEP, MASK)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A tokenised text. All four are aligned; `spans` are (start, end) in characters of the text, (-1, -1) for a special token."""
+
+    ids: tuple[int, ...]
+    labels: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    special: tuple[bool, ...]
+
+
+class Tokenizer:
+    """A byte-level BPE with [CLS] before and [SEP] after the text."""
+
+    def __init__(self, bpe: tokenizers.Tokenizer) -> None:
+        bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
+        self.bpe = bpe
+        self.pad, self.cls, self.sep, self.mask = (bpe.token_to_id(special) for special in SPECIALS)
+
+    @classmethod
+    def load(cls, file: Path) -> Tokenizer:
+        return cls(tokenizers.Tokenizer.from_file(str(file)))
+
+    @classmethod
+    def train(cls, texts: Iterable[str], n_vocab: int) -> Tokenizer:
+        """A new tokenizer of `n_vocab` tokens from `texts`."""
+        bpe = tokenizers.Tokenizer(models.BPE(unk_token=None))
+        bpe.normalizer = normalizers.NFC()
+        bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        bpe.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=n_vocab,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            special_tokens=list(SPECIALS),
+            show_progress=False,
+        )
+        bpe.train_from_iterator(texts, trainer)
+        return cls(bpe)
+
+    def __len__(self) -> int:
+        return self.bpe.get_vocab_size()
+
+    def ids(self, texts: list[str]) -> list[list[int]]:
+        """The bare token ids of many texts, without [CLS] and [SEP]."""
+        return [encoding.ids for encoding in self.bpe.encode_batch(texts)]
+
+    def tokens(self, text: str, limit: int) -> tuple[Tokens, int]:
+        """The text between [CLS] and [SEP], at most `limit` tokens in all, and how many tokens were dropped at its end."""
+        encoding = self.bpe.encode(text)
+        ids = encoding.ids[: limit - 2]
+        blank = [not self.bpe.decode([token]).strip() for token in ids]
+        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[: limit - 2])]
+        tokens = Tokens(
+            ids=(self.cls, *ids, self.sep),
+            labels=(CLS, *self._labels(text, ids, spans), SEP),
+            spans=((-1, -1), *spans, (-1, -1)),
+            special=(True, *[False] * len(ids), True),
+        )
+        return tokens, len(encoding.ids) - len(ids)
+
+    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
+        whole = ["\ufffd" not in self.bpe.decode([token]) for token in ids]
+        labels = []
+        for at, (start, end) in enumerate(spans):
+            label = readable(unicodedata.normalize("NFC", text[start:end]) or " ")
+            if whole[at] or "\ufffd" in text[start:end]:
+                continues = start > 0 and text[start - 1 : start].isalnum() and text[start : start + 1].isalnum()
+                labels.append(CONTINUES + label if continues else label)
+            else:
+                part, parts = _place_in_run(at, spans, whole)
+                labels.append(f"{label} {part}/{parts}")
+        return labels
+
+
+# Before a piece that goes on inside a word: "dev", "‧ices".
+CONTINUES = "\u2027"
+
+_SHOWN = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
+
+
+def readable(text: str) -> str:
+    """The text with every character that would be invisible or would disturb its neighbours spelled out."""
+    shown = []
+    for letter in text:
+        invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+        shown.append(_SHOWN.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter))
+    return "".join(shown) or "∅"
+
+
+def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
+    """The span of what the token shows: without the spaces before its first visible character, with the accents after its last.
+
+    A `blank` token (a space that BPE set apart, or put before the text) keeps only the white space it covers.
+    """
+    piece = text[start:end]
+    if blank:
+        return start, start + len(piece) - len(piece.lstrip())
+    while end < len(text) and unicodedata.combining(text[end]):
+        end += 1
+    return (start + len(piece) - len(piece.lstrip()), end) if piece.strip() else (start, end)
+
+
+def _place_in_run(at: int, spans: list[tuple[int, int]], whole: list[bool]) -> tuple[int, int]:
+    """Which of how many pieces of one split character (or of several that share pieces) a token is, counted from 1."""
+    first = last = at
+    while first > 0 and not whole[first - 1] and spans[first - 1][1] > spans[first][0]:
+        first -= 1
+    while last + 1 < len(spans) and not whole[last + 1] and spans[last + 1][0] < spans[last][1]:
+        last += 1
+    return at - first + 1, last - first + 1

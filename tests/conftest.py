@@ -1,0 +1,52 @@
+"""Shared pieces: tiny models made on the spot, so that most tests need no weights, no browser and no network."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import pytest
+import torch
+
+from models.own import Handle, handle_of
+from models.tokenizer import Tokenizer
+from models.transformer import Config, Encoder
+
+SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
+
+HOSTILE = {
+    "empty": "",
+    "spaces": " \n\t ",
+    "one word": "Hi",
+    "10,000 characters": "all work and no play " * 477,
+    "emoji": "I 💛 it 👩‍👩‍👧 🇳🇵",
+    "right to left": "שלום עולם مرحبا",
+    "no spaces": "日本語のテキストです",
+    "zero width": "a\u200bb\u200dc\ufeff",
+    "bidi override": "abc \u202edef\u202c ghi",
+    "control": "a\x01b\x7f c\x1b[31m",
+    "script": "<script>document.title='owned'</script>",
+    "bold": "<b>bold</b> <img src=x onerror=\"document.title='owned'\">",
+    "latex": r"$\LaTeX$ and $$x^2$$",
+    "markdown": "# title **bold** [link](http://example.org) `code` :red[x] :material/home:",
+    "special tokens": "[CLS] [MASK] [SEP] [PAD]",
+    "repeated": "the the the the the the the the",
+    "plotly": "%{x} <br> &lt; <span style='font-size:80px'>big</span>",
+}
+
+
+@pytest.fixture(scope="session")
+def small_handle() -> Handle:
+    """A random three-layer encoder with a tokenizer learned from a few words."""
+    tokenizer = Tokenizer.train(["the cat sat on the mat and the dog ran to the cat"] * 4, SMALL.n_vocab)
+    torch.manual_seed(0)
+    model = Encoder(SMALL).eval()
+    with torch.no_grad():  # sharper than a fresh model, so that a mistake shows in the pattern
+        for layer in model.layers:
+            layer.attention.w_q.weight *= 3
+            layer.attention_out.norm.weight.uniform_(0.5, 1.5)
+            layer.attention_out.norm.bias.uniform_(-0.5, 0.5)
+            layer.attention.w_o.bias.uniform_(-0.5, 0.5)
+    return handle_of(model, tokenizer, "small", "random", "fp32")

@@ -1,0 +1,323 @@
+"""Journeys in a real browser against a real server: paste, hover, click, keyboard, link, hostile text, downloads."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HOSTILE
+
+from models import library
+from models.recording import Recording, from_npz
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+if CHROMIUM is None and not os.environ.get("CI"):
+    pytestmark.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
+
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+TEXT = "Ram pushed Hari and Hari pushed Ram."
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
+                if answer.read() == b"ok":
+                    break
+        except OSError:
+            time.sleep(0.25)
+    else:
+        process.kill()
+        pytest.fail("the app did not answer within 30 s")
+    yield address
+    process.terminate()
+    process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert CHROMIUM, "the browser tests need chromium: apt-get install chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+
+
+class Visitor:
+    """One browser page, and what went wrong on it."""
+
+    def __init__(self, browser, server: str, **options) -> None:
+        options = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.server, self.errors, self.requests = server, [], []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, query: str = "") -> Visitor:
+        self.page.goto(f"{self.server}/{query}")
+        return self.drawn()
+
+    def drawn(self) -> Visitor:
+        """Wait until grid and head are painted and the server is at rest."""
+        self.page.wait_for_selector("canvas[data-painted]")
+        self.page.wait_for_selector(".head[data-token]")
+        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        return self
+
+    def until(self, script: str, argument: object = None) -> None:
+        self.page.wait_for_function(script, arg=argument)
+
+    def paste(self, text: str) -> Visitor:
+        before = self.picture()
+        area = self.page.locator("textarea").first
+        area.fill(text)
+        area.press("Control+Enter")
+        self.page.wait_for_function("before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }", arg=before)
+        return self.drawn()
+
+    def picture(self) -> str:
+        return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
+
+    def title(self) -> str:
+        return self.page.locator("h3").last.inner_text()
+
+    def tokens(self) -> list[str]:
+        return self.page.locator(".token").all_inner_texts()
+
+
+@pytest.fixture
+def visitor(browser, server: str) -> Iterator[Visitor]:
+    one = Visitor(browser, server)
+    yield one
+    one.context.close()
+    assert not one.errors, one.errors
+
+
+def recorded(text: str) -> Recording:
+    return library.record(library.load("encoder"), text)
+
+
+def test_it_opens_on_a_drawn_sentence_and_asks_no_other_host(visitor: Visitor) -> None:
+    visitor.open()
+    assert "animal" in visitor.tokens()
+    assert all(url.startswith((visitor.server, "data:", "blob:")) for url in visitor.requests), visitor.requests
+
+
+def test_paste_a_sentence_and_see_every_head(visitor: Visitor) -> None:
+    visitor.open().paste(TEXT)
+    recording = recorded(TEXT)
+    assert visitor.page.locator(".cell").count() == recording.model.n_layer * recording.model.n_head
+    assert tuple(visitor.tokens()) == recording.streams[0].tokens
+
+
+def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
+    visitor.open().paste(TEXT)
+    visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
+    pixels = visitor.page.evaluate(
+        """() => { for (const e of document.querySelectorAll('*')) { const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas'); if (!canvas) continue;
+          const n = %d, thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect(), frame = canvas.getBoundingClientRect();
+          const context = canvas.getContext('2d'); const out = [];
+          for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
+            const x = thumb.left - frame.left + (c + 0.5) * thumb.width / n, y = thumb.top - frame.top + (r + 0.5) * thumb.height / n;
+            out.push([...context.getImageData(Math.floor(x), Math.floor(y), 1, 1).data.slice(0, 3)].reduce((a, b) => a + b)); }
+          return out; } }"""
+        % len(recorded(TEXT).streams[0].tokens)
+    )
+    pattern = recorded(TEXT).attention[0].pattern[1, 2].ravel()
+    darkness = -np.array(pixels, dtype=float)
+    order = np.argsort(pattern)
+    low, high = order[: len(order) // 4], order[-5:]
+    assert darkness[high].min() > darkness[low].max(), "on a light page a larger weight is darker"
+    assert np.corrcoef(pattern.argsort().argsort(), darkness.argsort().argsort())[0, 1] > 0.9
+
+
+def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor) -> None:
+    visitor.open().paste(TEXT)
+    recording = recorded(TEXT)
+    tokens, n = recording.streams[0].tokens, len(recording.streams[0].tokens)
+    thumb = visitor.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
+    query, key = 2, 5
+    visitor.page.mouse.move(thumb["x"] + (key + 0.5) * thumb["width"] / n, thumb["y"] + (query + 0.5) * thumb["height"] / n)
+    said = visitor.page.locator(".status").inner_text()
+    layer, head = divmod(9, recording.model.n_head)
+    weight = recording.attention[0].pattern[layer, head, query, key]
+    assert said.startswith(f"L{layer} H{head}") and f"{tokens[query]} looks at {tokens[key]}" in said
+    assert abs(float(said.split()[-1]) - weight) <= 0.004 * recording.attention[0].pattern[layer, head].max() + 0.0006
+
+
+def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
+    visitor.open("?layer=1&head=2").paste(TEXT)
+    recording = recorded(TEXT)
+    n = len(recording.streams[0].tokens)
+    box = visitor.page.locator("canvas.cells").bounding_box()
+    for query, key in ((0, n - 1), (3, 1), (n - 1, 4)):
+        visitor.page.mouse.move(box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n)
+        said = visitor.page.locator(".says strong").inner_text()
+        assert float(said) == pytest.approx(float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5)
+
+
+def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(visitor: Visitor, browser, server: str) -> None:
+    visitor.open().paste(TEXT)
+    visitor.page.locator(".cell").nth(11).click()
+    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 3')")
+    visitor.page.locator(".token").nth(3).click()
+    visitor.page.wait_for_url("**token=3**")
+    visitor.drawn()
+    assert visitor.page.locator(".cell[aria-pressed=true]").count() == 1
+    says = visitor.page.locator(".says").inner_text()
+    other = Visitor(browser, server).open(visitor.page.url.removeprefix(server + "/"))
+    assert "Layer 1, head 3" in other.title()
+    assert other.tokens() == visitor.tokens() and other.picture() == visitor.picture()
+    other.page.mouse.move(5, 5)
+    assert other.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "3"
+    assert other.page.locator(".cell[aria-pressed=true]").get_attribute("aria-label").startswith("Layer 1, head 3")
+    assert other.page.locator(".says").inner_text() == says
+    other.context.close()
+
+
+def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> None:
+    visitor.open("?layer=0&head=0")
+    page = visitor.page
+    page.locator(".chip").first.focus()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.className }") == "cell":
+            break
+    else:
+        pytest.fail("Tab does not reach the grid")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("h3:has-text('Layer 1, head 2')")
+    visitor.drawn()
+    focused = page.evaluate("() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }")
+    assert focused.startswith("Layer 1, head 2"), "the grid keeps its place"
+    page.locator(".token").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**token=2**")
+    assert page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "2"
+
+
+def test_finder_filters_and_sorts(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    chip = page.locator(".chip").first
+    name, count = chip.inner_text().rsplit(" ", 1)
+    chip.click()
+    assert page.locator(".cell:not(.dim)").count() == int(count)
+    page.get_by_role("button", name="List").click()
+    assert page.locator(".heads tbody tr").count() == int(count)
+    page.locator(".chip").first.click()
+    page.locator(".heads th button", has_text="Entropy").click()
+    shown = [float(text) for text in page.locator(".heads tbody td:nth-child(5)").all_inner_texts()]
+    assert shown == sorted(shown) and len(shown) == library.load("encoder").card.n_layer * library.load("encoder").card.n_head
+    page.locator(".heads tbody tr").nth(2).locator("button").click()
+    page.wait_for_url("**layer=**")
+
+
+@pytest.mark.parametrize("name", ["emoji", "right to left", "script", "bold", "latex", "markdown", "bidi override", "control", "zero width", "empty", "no spaces"])
+def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
+    text = HOSTILE[name]
+    visitor.open().paste(text)
+    assert visitor.page.title() == "Headlight"
+    sent = visitor.page.locator("textarea").first.input_value()
+    assert tuple(visitor.tokens()) == recorded(sent).streams[0].tokens
+    assert visitor.page.locator(".cell").count() > 0
+
+
+def test_a_text_of_ten_thousand_characters_is_kept_and_told(visitor: Visitor) -> None:
+    visitor.open().paste(HOSTILE["10,000 characters"])
+    assert len(visitor.tokens()) == 512
+    assert "reads 512" in visitor.page.locator("[data-testid=stAlert]").inner_text()
+    assert visitor.page.locator("textarea").first.input_value() == HOSTILE["10,000 characters"]
+
+
+@pytest.mark.parametrize(("n", "least"), [(10, 8), (60, 45), (200, 150)])
+def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(n: int, least: int, visitor: Visitor) -> None:
+    words = " ".join(["the cat saw a dog near the old house and"] * (n // 10))
+    visitor.open().paste(words)
+    labels = visitor.page.locator(".matrix .queries span:visible")
+    assert labels.count() >= least
+    size = labels.nth(1).evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+    height = labels.nth(1).evaluate("e => e.getBoundingClientRect().height")
+    assert size >= 10 and height >= 10.5
+    assert visitor.page.locator(".matrix .keys span").count() == len(visitor.tokens()), "equal words keep their own columns"
+
+
+def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.open("?layer=2&head=1").paste("The <b>cat</b> & the 'dog'")
+    recording = recorded("The <b>cat</b> & the 'dog'")
+
+    def download(name: str) -> bytes:
+        with visitor.page.expect_download() as waiting:
+            visitor.page.get_by_role("button", name=name, exact=True).click()
+        path = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(path)
+        return path.read_bytes()
+
+    svg = download("Download SVG").decode()
+    import xml.etree.ElementTree as tree
+
+    words = [element.text for element in tree.fromstring(svg).iter() if element.tag.endswith("text")]
+    assert "<b>" not in svg.replace("&lt;b>", "") and any("model encoder" in word for word in words) and any("'dog'" in word for word in words)
+    png = download("Download PNG")
+    assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
+    lines = [line for line in download("Download CSV").decode().splitlines() if not line.startswith("#")]
+    first = np.array(lines[1].split(",")[1:], dtype=np.float32)
+    np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
+    assert from_npz(download("Download the whole recording (NPZ)")) == recording
+
+
+def test_views_scale_and_theme_repaint_the_same_selection(visitor: Visitor, browser, server: str) -> None:
+    visitor.open("?layer=1&head=1&token=4")
+    for view, what in (("Lines", ".lines canvas"), ("Table", "[data-testid=stDataFrame]"), ("Zoom", ".js-plotly-plot"), ("Matrix", "canvas.cells")):
+        visitor.page.get_by_role("radio", name=view).or_(visitor.page.get_by_role("button", name=view, exact=True)).first.click()
+        visitor.page.wait_for_selector(what)
+        assert visitor.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "4"
+    dark = Visitor(browser, server, color_scheme="dark").open("?layer=1&head=1&token=4")
+    shade = "e => getComputedStyle(e).backgroundColor.match(/\\\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b)"
+    assert dark.page.locator("[data-testid=stApp]").evaluate(shade.replace("\\\\", "\\")) < 150
+    dark.context.close()
+
+
+def test_a_phone_shows_the_grid_without_sideways_scrolling(browser, server: str) -> None:
+    phone = Visitor(browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).open("?token=2")
+    assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    boxes = [phone.page.locator(".cell").nth(at).bounding_box() for at in (0, 7, 31)]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    assert not phone.errors
+    phone.context.close()
+
+
+def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor) -> None:
+    sizes: list[int] = []
+    visitor.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    visitor.open().paste(" ".join(["the cat saw a dog near the old house and"] * 6))
+    n = len(visitor.tokens())
+    sizes.clear()
+    visitor.page.locator(".cell").nth(13).click()
+    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 5')")
+    visitor.drawn()
+    assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)

@@ -1,0 +1,65 @@
+"""Figures by what they say, and the files that leave with them."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from explorer.analysis import attention as numbers
+from explorer.figures.attention import heatmap
+
+WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)
+QUERIES, KEYS = ("the", "<b>"), ("the", "cat", "the")
+
+
+def test_the_figure_shows_what_it_is_given() -> None:
+    figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, "Layer 0, head 1: <i>", 0, 1, "weight")
+    trace = figure.data[0]
+    np.testing.assert_array_equal(trace.z, WEIGHTS)
+    assert (trace.zmin, trace.zmax) == (0, 1) and trace.colorbar.title.text == "weight"
+    assert figure.layout.xaxis.title.text == "key" and figure.layout.yaxis.title.text == "query"
+    assert figure.layout.yaxis.autorange == "reversed", "row 0 on top"
+    assert figure.layout.title.text == "Layer 0, head 1: &lt;i&gt;"
+
+
+def test_equal_words_stay_separate_and_labels_are_escaped() -> None:
+    figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, "", 0, 1, "")
+    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2] and list(figure.layout.xaxis.ticktext) == ["the", "cat", "the"]
+    assert list(figure.layout.yaxis.ticktext) == ["the", "&lt;b&gt;"]
+    assert figure.data[0].customdata[1, 2].tolist() == ["&lt;b&gt;", "the", pytest.approx(0.5)]
+
+
+def test_long_texts_get_fewer_labels_not_smaller_ones() -> None:
+    n = 200
+    words = [f"w{i}" for i in range(n)]
+    figure = heatmap(np.eye(n), np.eye(n), words, words, "", 0, 1, "")
+    assert len(figure.layout.xaxis.tickvals) <= 60
+    assert [words[at] for at in figure.layout.xaxis.tickvals] == list(figure.layout.xaxis.ticktext)
+
+
+def test_shares_by_head_row_and_all() -> None:
+    np.testing.assert_allclose(numbers.shares(WEIGHTS, "Head"), WEIGHTS / 0.7)
+    np.testing.assert_allclose(numbers.shares(WEIGHTS, "Row").max(axis=1), 1)
+    np.testing.assert_array_equal(numbers.shares(WEIGHTS, "Global"), WEIGHTS)
+    with pytest.raises(ValueError, match="no scale is called 'column'"):
+        numbers.shares(WEIGHTS, "column")
+    np.testing.assert_allclose(numbers.decades(np.array([1.0, 0.1, 0.0])), [0, -1, -3])
+
+
+def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
+    text = numbers.to_csv(WEIGHTS, ('a,"b', "line\nbreak"), KEYS, ("Layer 0\nhead 1",))
+    about, rest = text.split("\n", 1)
+    assert about == "# Layer 0 head 1"
+    rows = list(csv.reader(io.StringIO(rest)))
+    assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the"]
+    assert rows[1][0] == '0 a,"b' and rows[2][0] == "1 line\nbreak"
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], dtype=np.float32), WEIGHTS)
+
+
+def test_table_columns_keep_equal_words_apart() -> None:
+    columns = numbers.columns(WEIGHTS, QUERIES, KEYS)
+    assert list(columns) == ["query \\ key", "0 the", "1 cat", "2 the"]
+    np.testing.assert_array_equal(columns["2 the"], WEIGHTS[:, 2])

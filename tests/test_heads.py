@@ -1,0 +1,107 @@
+"""Names of heads: what was planted is found, and nothing is claimed that the numbers do not carry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer.analysis import heads as naming
+from models import relations
+from models.recording import Attention, Card, Recording, Stream
+
+WORDS = ("[CLS]", "The", "fox", "saw", "the", "bird", ".", "The", "fox", "ran", ".", "[SEP]")
+
+
+def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Recording:
+    """A recording whose one layer has the given patterns (head, query, key); everything else is zeros."""
+    pattern = np.asarray(pattern, dtype=np.float32)[None]
+    n, heads = len(tokens), pattern.shape[1]
+    special = np.array([token.startswith("[") for token in tokens])
+    nothing = np.zeros((1, heads, n, 2), np.float32)
+    stream = Stream("encoder", tokens, np.arange(n), special, np.full((n, 2), -1), ("embed",), np.zeros((1, n, 4), np.float32))
+    attention = Attention("self", "encoder", "encoder", np.zeros_like(pattern), pattern, np.ones((n, n), bool), nothing, nothing, nothing)
+    return Recording(Card("planted", "encoder", 1, heads, 4, 2, 9, 99, 0, "none", "none"), " ".join(tokens), (), (stream,), (attention,))
+
+
+def toward(mask: np.ndarray, share: float = 0.9) -> np.ndarray:
+    """Rows that give `share` to the masked keys, evenly, and the rest evenly to all; even rows where nothing is masked."""
+    n = len(mask)
+    held = mask.sum(axis=1, keepdims=True)
+    return np.where(held > 0, share * mask / np.maximum(held, 1) + (1 - share) / n, 1 / n)
+
+
+def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> naming.Head:
+    recording = recording_of(pattern[None], tokens)
+    return naming.describe(recording, recording.attention[0])[0]
+
+
+@pytest.mark.parametrize("name", relations.RELATIONS)
+def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
+    mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
+    head = named(toward(mask))
+    assert head.name == name
+    rows = mask.any(axis=1)
+    expected_chance = (mask[rows].sum(axis=1) / len(WORDS)).mean()
+    assert head.chance == pytest.approx(expected_chance, abs=1e-6)
+    assert head.score == pytest.approx(0.9 + 0.1 * expected_chance, abs=1e-5)
+    assert head.n_queries == rows.sum()
+
+
+@pytest.mark.parametrize("name", relations.RELATIONS)
+def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
+    mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
+    pattern = toward(mask)
+    head = named(pattern)
+    assert head.evidence
+    for cell in head.evidence:
+        assert mask[cell.query, cell.key]
+        assert cell.weight == pytest.approx(pattern[cell.query, cell.key], abs=1e-6)
+
+
+def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
+    n = len(WORDS)
+    head = named(np.full((n, n), 1 / n))
+    assert head.name == "broad" and head.score == pytest.approx(1, abs=1e-5)
+    assert all(relation.lift == pytest.approx(0, abs=1e-5) for relation in head.relations)
+
+
+def test_a_head_that_looks_nowhere_in_particular_but_sharply_has_no_clear_pattern() -> None:
+    order = np.random.default_rng(0).permutation(len(WORDS))
+    head = named(np.eye(len(WORDS))[np.roll(order, 3)])
+    assert head.name == naming.NO_PATTERN and np.isnan(head.score)
+
+
+def test_induction_and_same_word_need_a_repetition() -> None:
+    tokens = ("[CLS]", "All", "these", "words", "differ", "here", ".", "[SEP]")
+    masks = relations.of(tokens, [token.startswith("[") for token in tokens])
+    assert not masks["induction"].any() and not masks["same word"].any()
+    rng = np.random.default_rng(1)
+    patterns = rng.dirichlet(np.full(8, 0.05), size=(200, 8))
+    recording = recording_of(patterns / patterns.sum(-1, keepdims=True), tokens)
+    names = {head.name for head in naming.describe(recording, recording.attention[0])}
+    assert not names & {"induction", "same word"}
+
+
+@pytest.mark.parametrize("tokens", [("[CLS]", "[SEP]"), ("[CLS]", "Hi", "[SEP]"), ("[CLS]", "Hi", "you", "[SEP]")])
+def test_a_text_of_a_few_tokens_gets_no_confident_names(tokens: tuple[str, ...]) -> None:
+    for pattern in (np.eye(len(tokens)), np.roll(np.eye(len(tokens)), 1, axis=0), np.full((len(tokens),) * 2, 1 / len(tokens))):
+        assert named(pattern, tokens).name == naming.TOO_SHORT
+
+
+def test_words_are_the_same_without_case_and_special_tokens_are_no_words() -> None:
+    same = relations.of(("[SEP]", "The", "the", "[SEP]"), [True, False, False, True])["same word"]
+    assert same.tolist() == [[False] * 4, [False, False, True, False], [False, True, False, False], [False] * 4]
+
+
+def test_induction_points_at_what_followed_last_time() -> None:
+    masks = relations.of(("a", "b", "c", "a", "b"), [False] * 5)
+    assert np.argwhere(masks["induction"]).tolist() == [[3, 1], [4, 2]]
+
+
+def test_entropy_and_distance_of_known_rows() -> None:
+    n = len(WORDS)
+    sharp, even = named(np.eye(n)), named(np.full((n, n), 1 / n))
+    assert sharp.entropy == pytest.approx(0, abs=1e-6) and even.entropy == pytest.approx(1, abs=1e-6)
+    assert sharp.distance == 0
+    assert even.distance == pytest.approx(np.abs(np.subtract.outer(range(n), range(n))).mean(), abs=1e-5)
+    assert even.sink == pytest.approx(1 / n, abs=1e-6)

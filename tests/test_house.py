@@ -1,0 +1,137 @@
+"""The house keeps its own rules: who may import whom, no circles, and a map that is complete."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted(path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")) + [ROOT / "app.py"]
+LIGHT = {"__future__", "typing"}
+
+# Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may import.
+FLOORS = [
+    (r".*__init__\.py", set(), r"$"),
+    (r"models/(recording|edits|relations|shipped|grammar)\.py", {"numpy"}, r"models\.edits"),
+    (r"models/.*", {"numpy", "torch", "tokenizers", "safetensors", "tqdm"}, r"models\..*"),
+    (r"explorer/analysis/.*", {"numpy"}, r"models\.(recording|relations)|explorer\.analysis\..*"),
+    (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
+    (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
+    (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
+    (r"explorer/session\.py", {"streamlit"}, r"models\.(library|recording|edits)"),
+    (r"explorer/main\.py", {"streamlit"}, r"explorer\.session"),
+    (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits)"),
+    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|session)"),
+]  # fmt: skip
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def is_project(name: str) -> bool:
+    return name.split(".")[0] in {"models", "explorer", "pages", "app"}
+
+
+def imports(path: Path, everywhere: bool = True) -> set[str]:
+    """The modules a file imports; with `everywhere` False only those that importing the file itself imports."""
+    tree = ast.parse(path.read_text("utf-8"))
+    nodes = ast.walk(tree) if everywhere else iter(tree.body)
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            found |= {f"{base}.{alias.name}" if (ROOT / base.replace(".", "/")).is_dir() else base for alias in node.names}
+    return found - LIGHT
+
+
+def standard(name: str) -> bool:
+    return name.split(".")[0] in sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_of)
+def test_a_file_imports_only_what_its_floor_may(path: Path) -> None:
+    name = path.relative_to(ROOT).as_posix()
+    outside, inside = next((packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name))
+    for imported in imports(path):
+        if is_project(imported):
+            assert re.fullmatch(inside, imported), f"{name} may not import {imported}"
+        elif not standard(imported):
+            assert imported.split(".")[0] in outside, f"{name} may not import {imported}"
+
+
+def test_no_circles() -> None:
+    graph = {module_of(path): {name for name in imports(path) if is_project(name)} for path in SOURCES}
+    done: set[str] = set()
+
+    def visit(module: str, above: tuple[str, ...]) -> None:
+        assert module not in above, " -> ".join((*above[above.index(module) :], module))
+        if module not in done:
+            for other in graph.get(module, ()):
+                visit(other, (*above, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("module", ["explorer.session", "models.library"])
+def test_what_every_rerun_imports_is_light(module: str) -> None:
+    code = f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == ""
+
+
+def test_init_files_are_empty_and_no_room_is_a_drawer() -> None:
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            assert not path.read_text("utf-8").strip(), path
+        assert path.stem not in {"utils", "util", "common", "helpers", "misc", "trace", "cache", "state", "data", "process", "manager"}, path
+
+
+def test_every_public_function_says_what_it_does() -> None:
+    for path in SOURCES:
+        if path.parent.name == "pages" or "main" in path.stem:
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+                if node.name in {"main", "warm_up", "lifespan"} and path.name in {"app.py", "train.py", "export.py"}:
+                    continue
+                assert ast.get_docstring(node), f"{path.name}: {node.name}"
+
+
+def tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
+
+
+def test_the_map_in_the_readme_has_a_line_for_every_file_and_no_other() -> None:
+    block = re.search(r"## The map.*?```\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL).group(1)
+    mapped, folder = set(), ""
+    for line in block.splitlines():
+        name, _, words = line.strip().partition("  ")
+        if not name:
+            continue
+        assert words.strip(), f"no words for {name}"
+        if not line.startswith(" "):
+            folder = name if name.endswith("/") else ""
+            if not folder:
+                mapped.add(name)
+        else:
+            mapped.add(folder + name)
+    files = {name for name in tracked() if not name.endswith("__init__.py")}
+    assert mapped == files, f"missing {sorted(files - mapped)}, too many {sorted(mapped - files)}"
+
+
+def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
+    for name in tracked():
+        if name.endswith((".js", ".css", ".py", ".toml")) and not name.startswith(("tests/", "benchmarks/")):
+            for address in re.findall(r"https?://[^\s\"')]+", (ROOT / name).read_text("utf-8")):
+                assert address.startswith("http://www.w3.org/"), f"{name}: {address}"

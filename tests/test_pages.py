@@ -1,0 +1,143 @@
+"""Every page opens, for any text, and what it sends is what the model did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HOSTILE
+from streamlit.testing.v1 import AppTest
+
+from explorer import session
+from explorer.components import wire
+from models import library
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.slow
+
+
+def opened(**asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """What the component of that name was sent."""
+    protos = [element.proto for element in app.get("bidi_component")]
+    return wire.decode(next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"))
+
+
+def clean(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error
+    return app
+
+
+def test_it_opens_on_a_sentence_already_drawn() -> None:
+    app = clean(opened())
+    header, blocks = sent(app, "heads")
+    card = library.load("encoder").card
+    assert header["tokens"][1:-2] == ["The", "animal", "didn", "'t", "cross", "the", "street", "because", "it", "was", "too", "tired"]
+    assert blocks["peak"].size == card.n_layer * card.n_head == len(header["heads"])
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_drawn(text: str) -> None:
+    app = clean(opened(text=text))
+    header, blocks = sent(app, "heads")
+    recording = library.record(library.load("encoder"), text)
+    assert tuple(header["tokens"]) == recording.streams[0].tokens
+    one, fine = sent(app, "head")
+    shown, unknown = wire.coarse_values(fine, (len(one["queries"]), len(one["keys"])))
+    weights = recording.attention[0].pattern[one["layer"], one["head"]]
+    assert (np.abs(shown - weights) <= unknown + 1e-4).all()
+
+
+def test_a_text_over_the_limit_is_told_and_kept() -> None:
+    text = HOSTILE["10,000 characters"]
+    app = clean(opened())
+    app.text_area(key="text").set_value(text).run()
+    clean(app)
+    assert len(sent(app, "heads")[0]["tokens"]) == 512
+    assert "reads 512" in app.warning[0].value and app.text_area(key="text").value == text
+    assert any("too long for a link" in caption.value for caption in app.caption)
+    assert "text" not in app.query_params
+
+
+def test_empty_text_says_so() -> None:
+    app = clean(opened(text=""))
+    assert "There is no text yet" in app.info[0].value
+
+
+def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
+    app = clean(opened())
+    app.text_area(key="text").set_value("Ram pushed Hari <b>").run()
+    app.session_state["layer"], app.session_state["head"], app.session_state["token"] = "1", "3", "2"
+    app.segmented_control(key="view").set_value("Lines").run()
+    app.segmented_control(key="scale").set_value("Row").run()
+    asked = {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+    assert asked == {"text": "Ram pushed Hari <b>", "layer": "1", "head": "3", "token": "2", "view": "Lines", "scale": "Row"}
+    again = clean(opened(**asked))
+    assert sent(again, "head") [0] == sent(app, "head")[0]
+    assert sent(again, "heads")[0]["token"] == sent(app, "heads")[0]["token"]
+
+
+@pytest.mark.parametrize("asked", [{"layer": "99", "head": "-1"}, {"layer": "x", "token": "9999", "view": "<b>", "scale": "?"}, {"model": "no *such* one"}])
+def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
+    app = clean(opened(**asked))
+    header, _ = sent(app, "head")
+    assert header["view"] == "matrix" and header["pin"] == -1
+    if "model" in asked:
+        assert "no \\*such\\* one" in app.warning[0].value
+
+
+def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
+    app = clean(opened())
+    grid = next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.heads")
+    app.session_state["layer"], app.session_state["head"] = "2", "5"
+    clean(app.run())
+    again = next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.heads")
+    assert grid == again
+    header, blocks = sent(app, "head")
+    assert (header["layer"], header["head"]) == (2, 5)
+    expected = library.record(library.load("encoder"), session.DEFAULT_TEXT).attention[0].pattern[2, 5]
+    np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("view", ["Table", "Zoom"])
+def test_the_other_views_of_the_same_numbers(view: str) -> None:
+    app = clean(opened(view=view, text="the cat and the <b>dog</b>"))
+    if view == "Table":
+        frame = app.dataframe[0].value
+        assert list(frame.columns[:3]) == ["query \\ key", "0 [CLS]", "1 the"]
+        np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().sum(axis=1), 1, atol=1e-4)
+    else:
+        spec = app.get("plotly_chart")[0].proto.spec
+        assert "heatmap" in spec and "<b>" not in spec.replace("<br>", "")
+
+
+def test_presets_fill_the_bar() -> None:
+    app = clean(opened())
+    for label, text in session.PRESETS.items():
+        app.pills(key="preset").set_value(label).run()
+        assert clean(app).text_area(key="text").value == text
+
+
+def test_captions_say_model_text_and_scale() -> None:
+    header, _ = sent(opened(text="Plants eat herbivores", scale="Global", tone="Log"), "head")
+    told = " ".join(header["caption"])
+    assert "model encoder" in told and "Plants eat herbivores" in told and "global" in told and "log" in told and "edits: none" in told
+
+
+def test_text_is_literal_in_markdown() -> None:
+    assert session.literal("**a** $x$ [b](c) :red[d]") == r"\*\*a\*\* \$x\$ \[b\]\(c\) \:red\[d\]"
+
+
+def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
+    shelf = session.Shelf(limit=100)
+    made = []
+    for key in ("a", "b", "a", "c", "a", "b"):
+        shelf.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
+    assert made == ["a", "b", "c", "b"] and len(shelf.held) == 2

@@ -1,0 +1,154 @@
+"""The Recording: its laws on real forward passes, its checks at birth, and its life as a file."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from conftest import HOSTILE
+
+from models import edits, own
+from models.recording import Attention, Recording, Stream, from_npz, to_npz
+
+TEXT = "the cat sat on the mat"
+EVERY_EDIT = [
+    (),
+    (edits.ZeroHead(1, 2),),
+    (edits.WithoutScale(),),
+    (edits.WithoutScale(0), edits.ZeroHead(2, 0)),
+    (edits.WithoutPositions(),),
+    (edits.WithoutNorm(1),),
+    (edits.WithoutResidual(2),),
+]
+
+
+@pytest.fixture(params=EVERY_EDIT, ids=lambda value: "+".join(map(str, value)) or "plain")
+def recording(request: pytest.FixtureRequest, small_handle: own.Handle) -> Recording:
+    return own.record(small_handle, TEXT, request.param)
+
+
+def test_rows_sum_to_one(recording: Recording) -> None:
+    np.testing.assert_allclose(recording.attention[0].pattern.sum(axis=-1), 1, atol=1e-5)
+
+
+def test_any_cell_recomputes_from_the_recording_alone(recording: Recording, small_handle: own.Handle) -> None:
+    attention = recording.attention[0]
+    for layer in range(small_handle.card.n_layer):
+        scale = 1.0 if edits.applies(recording.edits, edits.WithoutScale, layer) else np.sqrt(attention.q.shape[-1])
+        scores = np.einsum("hqd,hkd->hqk", attention.q[layer], attention.k[layer]) / scale
+        np.testing.assert_allclose(attention.scores[layer], scores, atol=1e-5)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        np.testing.assert_allclose(attention.pattern[layer], weights / weights.sum(axis=-1, keepdims=True), atol=1e-5)
+
+
+def test_before_plus_wrote_is_what_stands_next(recording: Recording) -> None:
+    stream = recording.streams[0]
+    lost = {f"{edit.layer}." for edit in recording.edits if isinstance(edit, edits.WithoutResidual)}
+    triples = stream.writes()
+    assert len(triples) == 2 * recording.model.n_layer + (not edits.applies(recording.edits, edits.WithoutPositions))
+    for before, wrote, after in triples:
+        kept = 0 if any(wrote.startswith(layer) for layer in lost) else stream.at(before)
+        np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=1e-5)
+
+
+def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) -> None:
+    recording = own.record(small_handle, TEXT)
+    attention, stream = recording.attention[0], recording.streams[0]
+    for layer in range(recording.model.n_layer):
+        w_o = small_handle.model.layers[layer].attention.w_o
+        per_head = torch.from_numpy(attention.pattern[layer] @ attention.v[layer])
+        slices = w_o.weight.detach().T.unflatten(0, (recording.model.n_head, recording.model.d_head))
+        total = torch.einsum("hqd,hdm->qm", per_head, slices) + w_o.bias.detach()
+        np.testing.assert_allclose(total.numpy(), stream.at(f"{layer}.attn.wrote"), atol=1e-5)
+
+
+def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: own.Handle) -> None:
+    stream = own.record(small_handle, TEXT).streams[0]
+    norm = small_handle.model.layers[0].attention_out.norm
+    bare = (stream.at("0.attn.normed") - norm.bias.detach().numpy()) / norm.weight.detach().numpy()
+    np.testing.assert_allclose(np.linalg.norm(bare, axis=-1), np.sqrt(small_handle.card.d_model), rtol=1e-3)
+
+
+def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(small_handle: own.Handle) -> None:
+    plain, edited = own.record(small_handle, TEXT), own.record(small_handle, TEXT, (edits.ZeroHead(0, 1),))
+    attention = plain.attention[0]
+    w_o = small_handle.model.layers[0].attention.w_o.weight.detach().numpy()[:, 6:12]
+    gone = attention.pattern[0, 1] @ attention.v[0, 1] @ w_o.T
+    difference = plain.streams[0].at("0.attn.wrote") - edited.streams[0].at("0.attn.wrote")
+    np.testing.assert_allclose(difference, gone, atol=1e-5)
+
+
+def test_edits_leave_the_shared_model_as_it_was(small_handle: own.Handle) -> None:
+    before = own.record(small_handle, TEXT)
+    for each in EVERY_EDIT[1:]:
+        assert own.record(small_handle, TEXT, each) != before
+    assert own.record(small_handle, TEXT) == before
+
+
+def test_an_edit_for_a_head_that_is_not_there_is_refused(small_handle: own.Handle) -> None:
+    with pytest.raises(ValueError, match="head 9; small has heads 0 to 3"):
+        own.record(small_handle, TEXT, (edits.ZeroHead(0, 9),))
+
+
+def test_a_recording_survives_its_file(recording: Recording) -> None:
+    again = from_npz(to_npz(recording))
+    assert again == recording
+    assert again.edits == recording.edits and again.streams[0].tokens == recording.streams[0].tokens
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_records_and_survives_its_file(text: str, small_handle: own.Handle) -> None:
+    recording = own.record(small_handle, text)
+    assert len(recording.streams[0].tokens) <= small_handle.card.n_positions
+    assert from_npz(to_npz(recording)) == recording
+
+
+def test_recordings_of_other_texts_differ(small_handle: own.Handle) -> None:
+    assert own.record(small_handle, "the cat") != own.record(small_handle, "the dog")
+
+
+def test_a_long_text_says_what_was_dropped(small_handle: own.Handle) -> None:
+    whole, _ = small_handle.tokenizer.tokens("the cat " * 100, 10_000)
+    recording = own.record(small_handle, "the cat " * 100)
+    assert len(recording.streams[0].tokens) == 64
+    assert recording.dropped == len(whole.ids) - 64
+
+
+def test_a_file_that_is_no_recording_is_refused() -> None:
+    import io
+
+    other = io.BytesIO()
+    np.savez(other, a=np.zeros(3))
+    with pytest.raises(ValueError, match="no header"):
+        from_npz(other.getvalue())
+
+
+def test_arrays_cannot_be_written_to(recording: Recording) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        recording.attention[0].pattern[0, 0, 0, 0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        recording.text = "other"
+
+
+def changed(part: Stream | Attention, **values: object) -> Stream | Attention:
+    return dataclasses.replace(part, **values)
+
+
+def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own.Handle) -> None:
+    recording = own.record(small_handle, TEXT)
+    stream, attention = recording.streams[0], recording.attention[0]
+    with pytest.raises(ValueError, match="do not sum to 1"):
+        changed(attention, pattern=attention.pattern * 0.9)
+    with pytest.raises(ValueError, match="scores of self should have shape"):
+        changed(attention, scores=attention.scores[..., :-1])
+    with pytest.raises(ValueError, match="attends where it is not allowed"):
+        changed(attention, allowed=np.tril(attention.allowed))
+    with pytest.raises(ValueError, match="ids of stream encoder"):
+        changed(stream, ids=stream.ids[:-1])
+    shorter = changed(stream, tokens=stream.tokens[:-1], ids=stream.ids[:-1], special=stream.special[:-1], spans=stream.spans[:-1], resid=stream.resid[:, :-1])
+    with pytest.raises(ValueError, match=r"7 tokens in stream encoder but self has 8"):
+        dataclasses.replace(recording, streams=(shorter,))
+    with pytest.raises(ValueError, match="no stream is called 'decoder'"):
+        dataclasses.replace(recording, attention=(changed(attention, key="decoder"),))

@@ -1,0 +1,55 @@
+"""Any text becomes tokens, tokens are readable, and their spans say where they came from."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import HOSTILE
+
+from models.own import Handle
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_every_text_comes_back_from_its_tokens(text: str, small_handle: Handle) -> None:
+    tokenizer = small_handle.tokenizer
+    tokens, dropped = tokenizer.tokens(text, 100_000)
+    assert dropped == 0
+    assert tokenizer.bpe.decode(list(tokens.ids[1:-1]), skip_special_tokens=False).removeprefix(" ") == text.removeprefix(" ")
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_labels_are_aligned_visible_and_free_of_controls(text: str, small_handle: Handle) -> None:
+    tokens, _ = small_handle.tokenizer.tokens(text, 100_000)
+    assert len(tokens.ids) == len(tokens.labels) == len(tokens.spans) == len(tokens.special)
+    for label in tokens.labels:
+        assert label.strip() and all(letter.isprintable() for letter in label), repr(label)
+        assert "\ufffd" not in label
+
+
+def test_typed_special_tokens_are_ordinary_text(small_handle: Handle) -> None:
+    tokens, _ = small_handle.tokenizer.tokens("[CLS] [MASK]", 512)
+    assert [i for i in tokens.ids if i < 4] == [small_handle.tokenizer.cls, small_handle.tokenizer.sep]
+
+
+def test_spans_cover_the_words_without_their_spaces(small_handle: Handle) -> None:
+    text = "  the cat,  the mat"
+    tokens, _ = small_handle.tokenizer.tokens(text, 512)
+    assert tokens.spans[0] == tokens.spans[-1] == (-1, -1)
+    words = [text[start:end] for start, end in tokens.spans[1:-1] if text[start:end].strip()]
+    assert words == ["the", "cat", ",", "the", "mat"]
+
+
+def test_a_split_emoji_says_which_part_it_is(small_handle: Handle) -> None:
+    tokens, _ = small_handle.tokenizer.tokens("a 😀", 512)
+    assert tokens.labels[-5:-1] == ("😀 1/4", "😀 2/4", "😀 3/4", "😀 4/4")
+    assert set(tokens.spans[-5:-1]) == {(2, 3)}
+
+
+def test_a_piece_inside_a_word_is_marked_and_equal_words_have_equal_labels(small_handle: Handle) -> None:
+    tokens, _ = small_handle.tokenizer.tokens("the cattle the", 512)
+    assert tokens.labels[1] == tokens.labels[-2] == "the"
+    assert any(label.startswith("‧") for label in tokens.labels)
+
+
+def test_an_accent_written_apart_stays_with_its_letter(small_handle: Handle) -> None:
+    tokens, _ = small_handle.tokenizer.tokens("cafe\u0301", 512)
+    assert tokens.labels[-2].startswith("é") and tokens.spans[-2] == (3, 5)

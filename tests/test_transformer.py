@@ -1,0 +1,121 @@
+"""The transformer against torch's own layers with copied weights, and against the laws of the paper."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+import torch
+from torch import nn
+
+from models.edits import WithoutPositions
+from models.transformer import Config, Encoder, EncoderLayer, MultiHeadAttention, sinusoids
+
+CONFIG = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32)
+BATCH, QUERIES, KEYS = 3, 5, 8
+
+
+def torch_attention(ours: MultiHeadAttention) -> nn.MultiheadAttention:
+    oracle = nn.MultiheadAttention(CONFIG.d_model, CONFIG.n_head, batch_first=True)
+    with torch.no_grad():
+        oracle.in_proj_weight.copy_(torch.cat([ours.w_q.weight, ours.w_k.weight, ours.w_v.weight]))
+        oracle.in_proj_bias.copy_(torch.cat([ours.w_q.bias, ours.w_k.bias, ours.w_v.bias]))
+        oracle.out_proj.weight.copy_(ours.w_o.weight)
+        oracle.out_proj.bias.copy_(ours.w_o.bias)
+    return oracle
+
+
+def seeded(module: nn.Module) -> nn.Module:
+    torch.manual_seed(1)
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return module.eval()
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_attention_equals_torch_with_other_keys_than_queries(masked: bool, padded: bool) -> None:
+    ours = seeded(MultiHeadAttention(CONFIG, "0.attn", 0))
+    oracle = torch_attention(ours).eval()
+    x_query, x_key = torch.randn(BATCH, QUERIES, 24), torch.randn(BATCH, KEYS, 24)
+    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(2) if masked else torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    present = torch.ones(BATCH, KEYS, dtype=torch.bool)
+    if padded:
+        present[0, 6:] = present[1, 3:] = False
+    seen = {}
+    wrote = ours(x_query, x_key, mask[None, None] & present[:, None, None], lambda name, x: seen.setdefault(name, x))
+    expected, weights = oracle(
+        x_query, x_key, x_key, attn_mask=~mask if masked else None, key_padding_mask=~present if padded else None, average_attn_weights=False
+    )  # fmt: skip
+    torch.testing.assert_close(wrote, expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(seen["0.attn.pattern"], weights, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_layer_equals_torch(padded: bool, causal: bool) -> None:
+    ours = seeded(EncoderLayer(CONFIG, 0))
+    oracle = nn.TransformerEncoderLayer(24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False)
+    oracle.self_attn = torch_attention(ours.attention)
+    with torch.no_grad():
+        for theirs, mine in (
+            (oracle.linear1, ours.feed_forward.w_1), (oracle.linear2, ours.feed_forward.w_2),
+            (oracle.norm1, ours.attention_out.norm), (oracle.norm2, ours.feed_forward_out.norm),
+        ):  # fmt: skip
+            theirs.weight.copy_(mine.weight)
+            theirs.bias.copy_(mine.bias)
+    oracle.train()  # the fused inference path zeroes padded rows; with dropout 0 the training path is the plain formula
+    x = torch.randn(BATCH, KEYS, 24)
+    allowed = torch.ones(KEYS, KEYS, dtype=torch.bool)
+    allowed = allowed.tril() if causal else allowed
+    present = torch.ones(BATCH, KEYS, dtype=torch.bool)
+    if padded:
+        present[1, 5:] = False
+    expected = oracle(x, src_mask=~allowed if causal else None, src_key_padding_mask=~present if padded else None)
+    torch.testing.assert_close(ours(x, allowed[None, None] & present[:, None, None]), expected, atol=1e-5, rtol=0)
+
+
+def test_no_weight_for_forbidden_keys() -> None:
+    ours = seeded(MultiHeadAttention(CONFIG, "0.attn", 0))
+    x = torch.randn(2, KEYS, 24)
+    allowed = torch.ones(KEYS, KEYS, dtype=torch.bool).tril()
+    seen = {}
+    ours(x, x, allowed, lambda name, tensor: seen.setdefault(name, tensor))
+    assert (seen["0.attn.pattern"][..., ~allowed] == 0).all()
+
+
+def test_sinusoids_are_the_formula_of_the_paper() -> None:
+    table = sinusoids(40, 24)
+    for position, dimension in ((0, 0), (0, 1), (7, 4), (39, 22), (39, 23)):
+        angle = torch.tensor(position / 10000 ** (2 * (dimension // 2) / 24), dtype=torch.float64)
+        expected = angle.sin() if dimension % 2 == 0 else angle.cos()
+        assert table[position, dimension].item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_embedding_is_scaled_by_sqrt_d_model_before_positions() -> None:
+    model = Encoder(CONFIG).eval()
+    seen = {}
+    model(torch.tensor([[3, 3, 9]]), tape=lambda name, x: seen.setdefault(name, x))
+    torch.testing.assert_close(seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] * sqrt(24))
+    torch.testing.assert_close(seen["embed+pos"][0] - seen["embed"][0], sinusoids(3, 24), atol=1e-6, rtol=0)
+
+
+def test_without_positions_a_permuted_text_gives_permuted_vectors_and_with_them_not() -> None:
+    model = seeded(Encoder(CONFIG))
+    ids, order = torch.tensor([[4, 9, 17, 23, 30]]), [3, 0, 4, 1, 2]
+    bare = (WithoutPositions(),)
+    torch.testing.assert_close(model(ids, edits=bare)[:, order], model(ids[:, order], edits=bare), atol=1e-5, rtol=0)
+    assert (model(ids)[:, order] - model(ids[:, order])).abs().max() > 0.1
+
+
+def test_padding_changes_nothing_for_the_words_that_are_there() -> None:
+    model = seeded(Encoder(CONFIG))
+    short = torch.tensor([[4, 9, 17]])
+    ids = torch.tensor([[4, 9, 17, 0, 0], [1, 2, 3, 4, 5]])
+    present = torch.tensor([[True, True, True, False, False], [True] * 5])
+    torch.testing.assert_close(model(ids, allowed=present[:, None, None])[:1, :3], model(short), atol=1e-5, rtol=0)
+
+
+def test_sizes_that_do_not_divide_are_refused() -> None:
+    with pytest.raises(ValueError, match="d_model 10 is not a multiple of n_head 4"):
+        Config(n_vocab=5, d_model=10, n_layer=1, n_head=4, d_ff=8, n_positions=4)

@@ -1,0 +1,100 @@
+"""The shipped encoder does what its card says, on text that it was never trained on."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models import corpus, library, shipped
+from models.own import Handle, record
+from models.probes import mean_scores
+
+pytestmark = pytest.mark.slow
+
+# Written for this test; none of it stands in the corpora.
+UNSEEN = [
+    "My neighbour keeps three noisy parrots in a tiny blue caravan.",
+    "After the concert we walked home slowly because the buses had stopped.",
+    "Sita put the kettle on, opened the window and waited for her brother.",
+    "The teacher asked whether anyone had seen the missing chess board.",
+    "It rained all night, so the path along the canal was full of mud.",
+    "Nobody told me that the museum would be closed on Mondays.",
+    "He folded the letter twice and slid it under the heavy lamp.",
+    "If you water these plants too often, their leaves will turn yellow.",
+    "The children built a wobbly tower out of old shoe boxes and string.",
+    "She learned to swim when she was forty, and now she swims every day.",
+    "Our train was late again, but the view from the bridge was lovely.",
+    "Can you lend me your bicycle until the end of the week?",
+    "The baker gave us two warm rolls and a slice of plum cake.",
+    "Hari found his keys in the pocket of a coat he never wears.",
+    "There was a strange smell in the cellar, and then the light went out.",
+    "A small dog barked at the postman while a big dog slept beside the gate. The big dog did not even open one eye. When the "
+    "postman had gone, the small dog lay down beside the big dog and fell asleep too.",
+    "We rented a cottage near the lake for two weeks. Every morning my father rowed across the lake to buy bread, and every evening "
+    "my mother read to us in front of the fire. I still remember the smell of the bread and the sound of the lake at night.",
+    "The old clock in the hall had not worked for years. One evening, while everyone was at dinner, the clock began to strike. It "
+    "struck thirteen times, and then it was as quiet as it had been before. Nobody at the table said a word about the clock.",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Handle:
+    return library.load("encoder")
+
+
+@pytest.fixture(scope="module")
+def scores(encoder: Handle) -> dict[str, float]:
+    return {name: float(each.max()) for name, each in mean_scores(encoder, UNSEEN).items()}
+
+
+@pytest.mark.parametrize(("relation", "least"), [("previous", 0.8), ("next", 0.65), ("first", 0.5), ("broad", 0.8)])
+def test_a_head_worth_looking_at(relation: str, least: float, scores: dict[str, float]) -> None:
+    assert scores[relation] >= least, scores
+
+
+def test_the_card_says_what_is_measured(encoder: Handle, scores: dict[str, float]) -> None:
+    told = shipped.card("encoder")["scores"]
+    for relation in ("previous", "next", "first", "broad"):
+        assert float(told[relation].split()[0]) == pytest.approx(scores[relation], abs=0.12)
+
+
+def test_masked_words_are_guessed_far_better_than_chance(encoder: Handle) -> None:
+    right = places = 0
+    for text in UNSEEN:
+        ids = torch.tensor([encoder.tokenizer.tokens(text, 512)[0].ids])
+        for at in range(1, ids.shape[1] - 1):
+            hidden = ids.clone()
+            hidden[0, at] = encoder.tokenizer.mask
+            with torch.inference_mode():
+                guess = encoder.model.logits(encoder.model(hidden))[0, at].argmax()
+            right += int(guess == ids[0, at])
+            places += 1
+    assert right / places >= 0.3, f"{right} of {places}"
+
+
+def test_the_card_tells_data_licence_recipe_and_limits() -> None:
+    card = shipped.card("encoder")
+    assert any("CC BY 2.0" in line for line in card["data"]) and any("CC0" in line for line in card["data"])
+    assert card["recipe"] and card["limits"] and card["scores"]["masked_accuracy"] > 0.3
+
+
+def test_the_words_of_the_notes_are_whole_tokens(encoder: Handle) -> None:
+    for word in ("pizza", "apple", "devices", "Ram", "Hari", "pushed", "Herbivores", "plants", "Shyam", "Nepal"):
+        assert encoder.tokenizer.tokens(f"see {word}", 512)[0].labels[2:-1] == (word,)
+
+
+def test_the_presets_were_kept_out_of_training() -> None:
+    from explorer.session import PRESETS
+
+    kept_out = set(map(corpus.normal, corpus.PRESETS))
+    for text in (*PRESETS.values(),):
+        if "red fox" not in text:
+            assert corpus.normal(text) in kept_out, text
+
+
+def test_texts_up_to_the_limit_keep_their_previous_token_head(encoder: Handle) -> None:
+    recording = record(encoder, " ".join(UNSEEN) * 3)
+    pattern = recording.attention[0].pattern
+    assert len(recording.streams[0].tokens) == 512
+    late = [pattern[:, :, at, at - 1] for at in range(400, 511)]
+    assert torch.tensor(sum(late) / len(late)).max() >= 0.5
