@@ -28,7 +28,7 @@ MEANING = {
     "previous": "Each token looks at the one before it.",
     "next": "Each token looks at the one after it.",
     "self": "Each token looks at itself.",
-    "first": "Attention rests on the first token, where it changes little: a sink.",
+    "first": "Attention rests on the first token, often called a sink.",
     "separator": "Attention goes to punctuation and special tokens.",
     "same word": "A repeated word looks at its other occurrences.",
     "induction": "A repeated word looks at what followed it last time.",

@@ -123,8 +123,7 @@ function sentence(kept) {
     for (let k = 0; k < kept.n; k++) {
       const word = query >= 0 ? colour(kept, query, k) : 0;
       list[k].style.background = query >= 0 ? css(word) : "";
-      const light = (word & 255) * 0.299 + ((word >> 8) & 255) * 0.587 + ((word >> 16) & 255) * 0.114;
-      list[k].style.color = query >= 0 ? (light > 140 ? "#161310" : "#ffffff") : "";
+      list[k].style.color = query >= 0 ? inkOn(word) : "";
       list[k].setAttribute("aria-pressed", k === kept.pin);
     }
     const [q, k] = kept.over || [-1, -1];

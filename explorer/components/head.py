@@ -10,6 +10,11 @@ import streamlit as st
 from explorer.components import wire
 from explorer.components.bundle import loader
 
+HINT = {
+    "matrix": "Point at a cell for its weight. Choose a token to hold its row and column.",
+    "lines": "Point at a token to see its lines alone. Choose one to hold it.",
+}
+
 
 def payload(
     matrix: np.ndarray,
@@ -48,7 +53,7 @@ def payload(
         "caption": list(caption),
         "file": file,
         "evidence": [list(cell) for cell in evidence],
-        "hint": "Point at a cell for its exact weight; click to hold its row.",
+        "hint": HINT.get(view, "Choose a token to see what it looks at."),
     }
     return wire.encode(header, blocks)
 

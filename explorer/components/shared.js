@@ -30,6 +30,15 @@ function colours(element) {
 
 const css = (word) => `rgb(${word & 255},${(word >> 8) & 255},${(word >> 16) & 255})`;
 
+// The ink, dark or white, that stands out more on a colour (WCAG 2.2, relative luminance); one of the two always reaches 4.5 : 1.
+function inkOn(word) {
+  const [r, g, b] = [0, 8, 16].map((shift) => {
+    const c = ((word >> shift) & 255) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
+}
+
 // A weight's place on the scale, 0 to 255. `full` is the weight at the top; log shows three decades below it.
 function shade(weight, full, log) {
   if (weight <= 0 || full <= 0) return 0;

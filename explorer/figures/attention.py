@@ -39,7 +39,7 @@ def heatmap(
     )
     figure.update_xaxes(title="key", side="top", tickangle=-90, constrain="domain", **_ticks(keys, every))
     figure.update_yaxes(title="query", autorange="reversed", scaleanchor="x", constrain="domain", **_ticks(queries, every))
-    figure.update_layout(title={"text": html.escape(title, quote=False), "y": 0.99, "yanchor": "top"}, height=640, margin={"t": 140, "l": 10, "r": 10, "b": 10})
+    figure.update_layout(title={"text": html.escape(title, quote=False), "y": 0.99, "yanchor": "top"}, height=640, margin={"t": 120, "l": 10, "r": 10, "b": 10})
     return figure
 
 
