@@ -132,10 +132,21 @@ def sentence_bar() -> None:
         "Your text", key="text", height=72, on_change=_forget_token, label_visibility="collapsed",
         placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
     )  # fmt: skip
-    narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head)
+    narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head, help=about(state.model))
     st.pills("Examples", list(PRESETS), key="preset", on_change=_take_preset, label_visibility="collapsed")
     if name := state.pop("unknown_model", None):
         st.warning(f"The link asks for a model called {literal(name)}, which is not here. {DEFAULT_MODEL} is shown instead.")
+
+
+def about(model: str) -> str:
+    """A model's card in a few lines of Markdown."""
+    card = library.card(model)
+    size, scores = card["config"], card["scores"]
+    return (
+        f"**{model}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. "
+        f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.\n\n"
+        + "\n".join(f"- {line}" for line in card["limits"])
+    )
 
 
 def recording() -> Recording:

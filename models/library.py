@@ -1,6 +1,6 @@
 """The one door to every model: which there are, loading one, and recording a forward pass on a text.
 
-Scripts, benchmarks, notebooks and the app use these three verbs and nothing else. Importing this module costs nothing: torch is
+Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Importing this module costs nothing: torch is
 imported when a model is loaded.
 """
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 def names() -> tuple[str, ...]:
     """The names `load` knows."""
     return shipped.names()
+
+
+def card(name: str) -> dict:
+    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name not in `names()`."""
+    return shipped.card(name)
 
 
 def load(name: str) -> Handle:

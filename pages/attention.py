@@ -25,6 +25,7 @@ def explore(recording: Recording) -> None:
     left, right = st.columns([1, 1.08], gap="large")
     with left:
         grid(recording, attention, heads, queries, keys)
+        formula(recording, attention, chosen, queries, keys)
     with right:
         detail(recording, attention, chosen, queries, keys)
     session.address()
@@ -40,7 +41,7 @@ def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.
 
 
 def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, ...], queries: Stream, keys: Stream) -> None:
-    st.subheader("Every head", help="Layers down, heads across. Each square is one head’s matrix on your text: rows are queries, columns keys.")
+    st.subheader("Which head looks where?", help="Layers down, heads across. Each square is one head’s matrix on your text: rows are queries, columns keys.")
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         scale = st.segmented_control(
             "Colour scale", numbers.SCALES, key="scale", format_func=SCALE_LABELS.get, required=True, persist_state="session", label_visibility="collapsed",
@@ -59,6 +60,20 @@ def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, .
         weigh=len,
     )  # fmt: skip
     all_heads.show(data, "heads", on_choice=take_head)
+
+
+def formula(recording: Recording, attention: Attention, head: naming.Head, queries: Stream, keys: Stream) -> None:
+    """The formula of a weight, with this sentence's numbers in it."""
+    at = head.layer, head.head
+    query, key = numbers.strongest(attention.pattern[at], session.whole("token", len(queries.tokens)))
+    steps = numbers.softmax_of(attention.scores[at][query], attention.allowed[query], key)
+    pair = f"**{session.literal(queries.tokens[query])}** → **{session.literal(keys.tokens[key])}**"
+    st.markdown(
+        f"**How a weight is made.** A head turns each token into a query q, a key k and a value v. "
+        f"The score of a pair is q · k / √{recording.model.d_head}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
+        f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {steps.exponential:.3g}, "
+        f"the row’s sum is {steps.total:.3g}, so the weight is {steps.exponential:.3g} / {steps.total:.3g} = **{steps.weight:.3f}**."
+    )
 
 
 def detail(recording: Recording, attention: Attention, head: naming.Head, queries: Stream, keys: Stream) -> None:

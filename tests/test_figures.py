@@ -63,3 +63,16 @@ def test_table_columns_keep_equal_words_apart() -> None:
     columns = numbers.columns(WEIGHTS, QUERIES, KEYS)
     assert list(columns) == ["query \\ key", "0 the", "1 cat", "2 the"]
     np.testing.assert_array_equal(columns["2 the"], WEIGHTS[:, 2])
+
+
+def test_the_steps_of_a_softmax_recompute_the_weight() -> None:
+    scores, allowed = np.array([0.5, -1.0, 2.0, 9.0]), np.array([True, True, True, False])
+    steps = numbers.softmax_of(scores, allowed, 2)
+    assert steps.exponential == pytest.approx(np.exp(2.0)) and steps.total == pytest.approx(np.exp(scores[:3]).sum())
+    assert steps.weight == pytest.approx(steps.exponential / steps.total)
+    assert numbers.softmax_of(scores, allowed, 3).weight == 0
+
+
+def test_strongest_cell_of_all_and_of_a_row() -> None:
+    assert numbers.strongest(WEIGHTS) == (0, 0)
+    assert numbers.strongest(WEIGHTS[:, ::-1], 0) == (0, 2)

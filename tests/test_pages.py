@@ -141,3 +141,10 @@ def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
     for key in ("a", "b", "a", "c", "a", "b"):
         shelf.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
     assert made == ["a", "b", "c", "b"] and len(shelf.held) == 2
+
+
+def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
+    app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2"))
+    pattern = library.record(library.load("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
+    assert "**pushed** →" in told and f"**{pattern[2].max():.3f}**" in told

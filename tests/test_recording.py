@@ -152,3 +152,12 @@ def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own.Handl
         dataclasses.replace(recording, streams=(shorter,))
     with pytest.raises(ValueError, match="no stream is called 'decoder'"):
         dataclasses.replace(recording, attention=(changed(attention, key="decoder"),))
+
+
+def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures(small_handle: own.Handle) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    expected = [own.record(small_handle, TEXT, each) for each in EVERY_EDIT]
+    with ThreadPoolExecutor(8) as people:
+        got = list(people.map(lambda at: (at, own.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)])), range(140)))
+    assert all(recording == expected[at % len(EVERY_EDIT)] for at, recording in got)

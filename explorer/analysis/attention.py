@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +33,29 @@ def shares(matrix: np.ndarray, scale: str) -> np.ndarray:
 def decades(share: np.ndarray) -> np.ndarray:
     """log10 of shares, with everything under a thousandth, zeros too, at -3."""
     return np.log10(np.maximum(share, 10.0**-LOG_DECADES))
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """How one weight comes from its score: weight = exponential / total, where exponential = e^score and total is the row's sum of them."""
+
+    score: float
+    exponential: float
+    total: float
+    weight: float
+
+
+def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
+    """The steps of the softmax for one key of one row, eq. 1 of the paper. scores (key) before the mask, allowed (key) bool."""
+    powers = np.exp(scores.astype(np.float64)) * allowed
+    return Softmax(float(scores[key]), float(powers[key]), float(powers.sum()), float(powers[key] / powers.sum()))
+
+
+def strongest(matrix: np.ndarray, query: int | None = None) -> tuple[int, int]:
+    """(query, key) of the largest weight, in the whole matrix or in one row."""
+    if query is None:
+        query = int(matrix.max(axis=1).argmax())
+    return query, int(matrix[query].argmax())
 
 
 def numbered(tokens: Sequence[str]) -> list[str]:
