@@ -24,7 +24,8 @@ COMPRESSED = {".js", ".css", ".svg", ".json"}
 # Streamlit's page has one inline script and styles itself from script; everything must come from this server.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss: data: blob:; worker-src 'self' blob:"
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
+    "base-uri 'self'; form-action 'self'"
 )
 
 FOR_GOOD = {"Cache-Control": "public, immutable, max-age=31536000"}

@@ -17,20 +17,12 @@ from urllib.parse import quote
 import streamlit as st
 
 from models import library
+from models.examples import EXAMPLES
 from models.recording import Recording
 
 DEFAULT_MODEL = "encoder"
-DEFAULT_TEXT = "The animal didn't cross the street because it was too tired."
-PRESETS = {
-    "It was too tired": DEFAULT_TEXT,
-    "Pizza": "I love to eat pizza",
-    "Apple devices": "Explain me about the new apple devices.",
-    "Apple and juice": "She ate the apple with some fruit juice.",
-    "Ram pushed Hari": "Ram pushed Hari",
-    "Herbivores": "Herbivores eat plants",
-    "Shyam from Nepal": "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
-    "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
-}
+PRESETS = EXAMPLES
+DEFAULT_TEXT = next(iter(PRESETS.values()))
 # The choices of a page that the address carries, with what each is when the address does not say.
 CHOICES = {"layer": "", "head": "", "token": "", "view": "Matrix", "scale": "Head", "tone": "Linear"}
 LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
@@ -38,24 +30,36 @@ SHELF_BYTES = 512 * 2**20
 
 
 class Shelf:
-    """Computed things by key, the least used ones dropped when together they weigh more than `limit` bytes. Safe for threads."""
+    """Computed things by key, the least used ones dropped when together they weigh more than `limit` bytes. Safe for threads.
+
+    One thing is made at a time, because short passes are fastest one by one; whoever finds what they want waits for nobody.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self.lock = threading.RLock()
+        self.looking, self.making = threading.Lock(), threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int]) -> Any:
-        """What lies under `key`, made now if it does not. One thing is made at a time: short passes are fastest one by one."""
-        with self.lock:
+        """What lies under `key`, made now if it does not."""
+        if (found := self._find(key)) is None:
+            with self.making:
+                if (found := self._find(key)) is None:
+                    found = (make(),)
+                    self._put(key, found[0], weigh(found[0]))
+        return found[0]
+
+    def _find(self, key: Hashable) -> tuple[Any, ...] | None:
+        with self.looking:
             if key in self.held:
                 self.held.move_to_end(key)
-                return self.held[key][0]
-            value = make()
-            self.held[key] = (value, weigh(value))
+            return self.held.get(key)
+
+    def _put(self, key: Hashable, value: Any, weight: int) -> None:
+        with self.looking:
+            self.held[key] = (value, weight)
             while len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit:
                 self.held.popitem(last=False)
-            return value
 
 
 _shelf = Shelf(SHELF_BYTES)
@@ -87,7 +91,7 @@ def record(model: str, text: str) -> Recording:
     return _shelf.get(("recording", model, loaded.card.fingerprint, text), lambda: library.record(loaded, text), _bytes_of)
 
 
-def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 10_000) -> Any:
+def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 100_000) -> Any:
     """Something computed from a recording, kept under `what` beside it."""
     key = ("derived", recording.model.name, recording.model.fingerprint, recording.text, recording.edits, what)
     return _shelf.get(key, make, weigh)
@@ -101,19 +105,23 @@ def name_of(recording: Recording, *what: Hashable) -> str:
 
 def _bytes_of(recording: Recording) -> int:
     parts = (*recording.streams, *recording.attention)
-    return sum(getattr(value, "nbytes", 0) for part in parts for value in vars(part).values())
+    return 4 * len(recording.text) + sum(getattr(value, "nbytes", 0) for part in parts for value in vars(part).values())
 
 
 # ---- the frame around every page ------------------------------------------------------------------------------------
 
 
 def begin() -> None:
-    """Take what the address says into the session, once, before any widget is made."""
+    """Take what the address says into the session, before any widget is made: at the start, and when the reader went back or forward.
+
+    An address that is not the one last written, in a run that no widget of the frame began, is the reader's own doing.
+    """
     state = st.session_state
-    if "begun" in state:
+    asked = st.query_params.to_dict()
+    acted = state.pop("acted", False)
+    if "written" in state and (acted or asked == state.written):
         return
-    state.begun = True
-    asked = st.query_params
+    state.written = asked
     state.text = asked.get("text", DEFAULT_TEXT)
     state.model = asked.get("model", DEFAULT_MODEL)
     if state.model not in library.names():
@@ -152,14 +160,15 @@ def about(model: str) -> str:
 def recording() -> Recording:
     """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
     made = record(st.session_state.model, st.session_state.text)
+    words = st.container()  # always there, so that what follows keeps its place on the page, and with it its state
     if made.dropped:
         n = made.model.n_positions
-        st.warning(
+        words.warning(
             f"This text has {made.dropped + n:,} tokens with the two special ones; the model {made.model.name} reads {n}. "
             f"The first {n - 1:,} and the closing one are shown, the last {made.dropped:,} tokens of the text are not. The text itself is kept."
         )
     if not made.text.strip():
-        st.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
+        words.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
     return made
 
 
@@ -171,17 +180,22 @@ def _take_preset() -> None:
 
 
 def _forget_token() -> None:
+    st.session_state.acted = True
     st.session_state.token = ""
 
 
 def _forget_head() -> None:
-    st.session_state.layer = st.session_state.head = st.session_state.token = ""
+    _forget_token()
+    st.session_state.layer = st.session_state.head = ""
 
 
 def whole(name: str, below: int) -> int | None:
-    """A choice as a whole number from 0 to `below` - 1; None where it is no such number."""
+    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten: None."""
     value = str(st.session_state.get(name, ""))
-    return int(value) if value.isdecimal() and int(value) < below else None
+    if value.isdecimal() and len(value) < 6 and int(value) < below:
+        return int(value)
+    st.session_state[name] = ""
+    return None
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:
@@ -207,6 +221,7 @@ def address() -> None:
         )
     if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)
+    state.written = wanted
 
 
 def literal(text: str) -> str:

@@ -13,22 +13,10 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+from models.examples import EXAMPLES, TURNED
 from models.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
-
-# Sentences offered in the app: kept out of training, so that a preset shows more than memory.
-PRESETS = (
-    "I love to eat pizza",
-    "Explain me about the new apple devices",
-    "She ate the apple with some fruit juice",
-    "Ram pushed Hari",
-    "Hari pushed Ram",
-    "Herbivores eat plants",
-    "Plants eat herbivores",
-    "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
-    "The animal didn't cross the street because it was too tired",
-)
 
 UNFIT = re.compile(
     r"\b(kill\w*|murder\w*|suicid\w*|rap(e|ed|ist|ing)|sex\w*|porn\w*|naked|nude|whore\w*|prostitut\w*|bitch\w*|fuck\w*|shit\w*|bastard\w*|"
@@ -52,8 +40,8 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
     """The corpora below `data` as (training, held-out). Raises FileNotFoundError where a corpus is missing."""
     rng = Random(0)
     lines = dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)])
-    sentences = [vary_names(line, rng) for line in lines if _fit(line)]
-    paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if _fit(paragraph)]
+    sentences = [vary_names(line, rng) for line in lines if fit(line)]
+    paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
     train, held_out = (
         Corpus(
             tuple(text for text in sentences if is_held_out(text) is wanted),
@@ -70,7 +58,10 @@ def normal(text: str) -> str:
 
 
 def is_held_out(text: str) -> bool:
-    """True for a fixed 1 % of all texts, chosen by their letters, so that a respelled duplicate falls on the same side."""
+    """True for a fixed 1 % of all texts, chosen by their letters, so that a duplicate in other case or punctuation falls on the same side.
+
+    Names are varied before: two copies of a sentence that got other names count as two sentences.
+    """
     return crc32(normal(text).encode()) % 10_000 < HELD_OUT_PERCENT * 100
 
 
@@ -83,11 +74,12 @@ def vary_names(text: str, rng: Random) -> str:
     return text
 
 
-def _fit(text: str) -> bool:
-    return not UNFIT.search(text) and normal(text) not in _PRESETS
+def fit(text: str) -> bool:
+    """True for a text that may be trained on: nothing violent, sexual or degrading in it, and not one that the app offers."""
+    return not UNFIT.search(text) and normal(text) not in _EXAMPLES
 
 
-_PRESETS = frozenset(map(normal, PRESETS))
+_EXAMPLES = frozenset(map(normal, (*EXAMPLES.values(), *TURNED)))
 
 
 def _tatoeba(data: Path, language: str) -> list[str]:

@@ -67,6 +67,7 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = ()) -> Recording
     Raises ValueError for an edit that names a layer or head the model does not have.
     """
     _check(edits, handle.card)
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text; it becomes "?"
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions)
     tape = Seen(handle.card.n_layer)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=edits)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# How the tokenizer shows a token of white space alone.
+BLANKS = frozenset("␣⏎␍⇥")
 RELATIONS = ("previous", "next", "self", "first", "separator", "same word", "induction")
 
 
@@ -20,16 +22,18 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
     previous, next: one position before, after. first: position 0. separator: a punctuation mark or a special token, position 0
     and the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
-    with the same word (Olsson et al., 2022). Special tokens are no words: they have no same word and induce nothing.
+    with the same word, the query itself excepted (Olsson et al., 2022). Special tokens, punctuation and bare spaces are no words: they have
+    no same word and induce nothing.
     """
     n = len(tokens)
     i, j = np.arange(n)[:, None], np.arange(n)[None, :]
     codes: dict[str, int] = {}
     code = np.array([codes.setdefault(token.casefold(), len(codes)) for token in tokens])
     special = np.asarray(special, dtype=bool)
-    plain = ~special
+    marks = np.array([is_punctuation(token) for token in tokens])
+    plain = ~special & ~marks & np.array([token not in BLANKS for token in tokens])
     same = (code[:, None] == code[None, :]) & plain[:, None] & plain[None, :] & (i != j)
-    separates = special | np.array([is_punctuation(token) for token in tokens])
+    separates = special | marks
     induces = np.zeros((n, n), dtype=bool)
     induces[:, 1:] = same[:, :-1]
     return {
@@ -39,7 +43,7 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
         "first": (j == 0) & (i > 0),
         "separator": separates[None, :] & (j > 0) & (i != j),
         "same word": same,
-        "induction": induces & (j <= i) & (j > 0),
+        "induction": induces & (j < i),
     }
 
 

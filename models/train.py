@@ -2,7 +2,7 @@
 
 Everything random comes from one seed. A run keeps its folder (`--run`): tokenizer, the newest checkpoint, and `log.jsonl` with a line of
 loss every 50 steps and of held-out scores every `--check` steps. Started again, it goes on from the checkpoint. The learning rate warms
-up, stays, and falls to nothing over the last fifth of `--steps`, so that a run can be lengthened before its fall begins.
+up, stays, and falls to a fiftieth over the last fifth of `--steps`, so that a run can be lengthened before its fall begins.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from models.transformer import Config, Encoder
 
 N_VOCAB, N_POSITIONS, SEED = 8192, 512, 1
 FIRST_EPOCH_ANYWHERE = 2
+HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
 
 
 def main() -> None:
@@ -158,10 +159,10 @@ def rate(step: int, steps: int, warm_up: int = 400) -> float:
 
 
 @torch.inference_mode()
-def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus, n_texts: int = 400) -> dict[str, float]:
+def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> dict[str, float]:
     """Masked loss and accuracy, and each relation's best head, on text that training never saw."""
     generator = torch.Generator().manual_seed(0)
-    texts = [*held_out.sentences[: n_texts * 3 // 4], *held_out.paragraphs[: n_texts // 4]]
+    texts = [*held_out.sentences[:HELD_OUT_SENTENCES], *held_out.paragraphs[:HELD_OUT_PARAGRAPHS]]
     rows = [[tokenizer.cls, *ids[: masked.LONGEST_ROW - 2], tokenizer.sep] for ids in tokenizer.ids(texts)]
     total = right = places = 0.0
     for at in range(0, len(rows), 16):

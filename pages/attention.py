@@ -16,8 +16,12 @@ VIEWS = ("Matrix", "Lines", "Table", "Zoom")
 
 
 @st.fragment
-def explore(recording: Recording) -> None:
-    """The page below the sentence bar. A choice of head, token or view runs this alone."""
+def explore(model: str, text: str) -> None:
+    """The page below the sentence bar. A choice of head, token or view runs this alone.
+
+    It takes names and not the recording, which Streamlit would keep for every visitor for as long as the visit lasts.
+    """
+    recording = session.record(model, text)
     attention = recording.attention[0]
     queries, keys = recording.stream(attention.query), recording.stream(attention.key)
     heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
@@ -77,7 +81,8 @@ def formula(recording: Recording, attention: Attention, head: naming.Head, queri
 
 
 def detail(recording: Recording, attention: Attention, head: naming.Head, queries: Stream, keys: Stream) -> None:
-    matrix = attention.pattern[head.layer, head.head]
+    at, model, text = (head.layer, head.head), recording.model.name, recording.text
+    matrix = attention.pattern[at]
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(f"Layer {head.layer}, head {head.head}")
         view = st.segmented_control("View", VIEWS, key="view", required=True, persist_state="session", label_visibility="collapsed")
@@ -100,31 +105,37 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, querie
     if view == "Table":
         st.dataframe(numbers.columns(matrix, queries.tokens, keys.tokens), hide_index=True, height=480, alt=f"{title}, rows queries, columns keys")
     if view == "Zoom":
-        zoom(matrix, queries, keys, title, scale, tone)
+        zoom(matrix, queries, keys, (title, *caption), scale, tone, file)
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Download CSV", lambda: numbers.to_csv(matrix, queries.tokens, keys.tokens, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
+            "Download CSV", lambda: csv_of(model, text, attention.name, at, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
         )
         st.download_button(
-            "Download the whole recording (NPZ)", lambda: to_npz(recording), f"headlight-{recording.model.name}.npz", "application/octet-stream",
+            "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text)), f"headlight-{recording.model.name}.npz", "application/octet-stream",
             on_click="ignore", help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back. Fields: docs in that file.",
         )  # fmt: skip
     with st.expander("Why this name?"):
         reasons(head)
 
 
-def zoom(matrix, queries: Stream, keys: Stream, title: str, scale: str, tone: str) -> None:
+def csv_of(model: str, text: str, attention: str, at: tuple[int, int], about: tuple[str, ...]) -> str:
+    recording = session.record(model, text)
+    found = next(one for one in recording.attention if one.name == attention)
+    return numbers.to_csv(found.pattern[at], recording.stream(found.query).tokens, recording.stream(found.key).tokens, about)
+
+
+def zoom(matrix, queries: Stream, keys: Stream, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
     from explorer.figures.attention import heatmap
 
     share = numbers.shares(matrix, scale)
     top = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}[scale]
     if tone == "Log":
-        figure = heatmap(numbers.decades(share), matrix, queries.tokens, keys.tokens, title, -numbers.LOG_DECADES, 0, f"log10 of the share of {top}")
+        figure = heatmap(numbers.decades(share), matrix, queries.tokens, keys.tokens, about, -numbers.LOG_DECADES, 0, f"log10 of the share of {top}")
     else:
-        figure = heatmap(share, matrix, queries.tokens, keys.tokens, title, 0, 1, f"share of {top}" if scale != "Global" else "weight")
-    options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": "headlight"}}
-    st.plotly_chart(figure, key="zoom", config=options, alt=f"{title}, keys along x, queries down y")
+        figure = heatmap(share, matrix, queries.tokens, keys.tokens, about, 0, 1, f"share of {top}" if scale != "Global" else "weight")
+    options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": file}}
+    st.plotly_chart(figure, key="zoom", config=options, alt=f"{about[0]}, keys along x, queries down y")
 
 
 def summary(head: naming.Head) -> str:
@@ -176,4 +187,4 @@ for name, options in (("view", VIEWS), ("scale", numbers.SCALES), ("tone", numbe
     session.one_of(name, options)
 with st.spinner("Loading the model …"):
     shown = session.recording()
-explore(shown)
+explore(shown.model.name, st.session_state.text)

@@ -7,6 +7,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import numpy as np
 import pytest
 import torch
 
@@ -50,3 +51,16 @@ def small_handle() -> Handle:
             layer.attention_out.norm.bias.uniform_(-0.5, 0.5)
             layer.attention.w_o.bias.uniform_(-0.5, 0.5)
     return handle_of(model, tokenizer, "small", "random", "fp32")
+
+
+def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """What the browser makes of `wire.fine`: (weights, half-widths of what is unknown), both of `shape`."""
+    if "exact" in blocks:
+        return blocks["exact"].reshape(shape), np.zeros(shape)
+    high = blocks["high"].astype(np.float64)
+    known = high >= blocks["floor"][0]
+    code = high * 256 + 127.5
+    code[known] = high[known] * 256 + blocks["low"]
+    width = np.where(known, 0.5, 128.0)
+    values = (code / 65535) ** 2
+    return values.reshape(shape), (2 * code * width / 65535**2).reshape(shape)

@@ -178,6 +178,63 @@ def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
         assert float(said) == pytest.approx(float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5)
 
 
+def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> None:
+    text = " ".join(["the cat saw a dog near the old house and"] * 20)
+    visitor.open("?layer=0&head=1&token=7").paste(text)
+    recording = recorded(text)
+    pattern, n = recording.attention[0].pattern[0, 1], len(recording.streams[0].tokens)
+    visitor.page.get_by_role("button", name="Fit whole matrix").click()
+    visitor.page.locator(".head .foot").scroll_into_view_if_needed()
+    box = visitor.page.locator("canvas.cells").bounding_box()
+    for query, key in ((50, int(pattern[50].argmax())), (50, 60), (120, 3), (150, n - 1)):
+        visitor.page.mouse.move(box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n)
+        said = visitor.page.locator(".says strong").inner_text()
+        value, _, width = said.removeprefix("≈ ").removeprefix("< ").partition(" ± ")
+        assert float(value) == pytest.approx(float(pattern[query, key]), abs=float(width or 0.0001) + 6e-5), (query, key, said)
+
+
+def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
+    visitor.open("?layer=0&head=0")
+    visitor.page.locator(".cell").nth(13).click()
+    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 5')")
+    visitor.page.wait_for_url("**head=5**")
+    visitor.page.go_back()
+    visitor.page.wait_for_selector("h3:has-text('Layer 0, head 0')")
+    visitor.drawn()
+    assert visitor.page.locator(".cell[aria-pressed=true]").get_attribute("aria-label").startswith("Layer 0, head 0")
+
+
+def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.page.locator(".token").nth(3).click()
+    visitor.page.wait_for_url("**token=3**")
+    visitor.paste(TEXT)
+    assert "token=" not in visitor.page.url
+    visitor.page.locator(".token").nth(3).click()
+    visitor.page.wait_for_url("**token=3**")
+
+
+def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: Visitor) -> None:
+    visitor.open("?layer=1&head=2").paste(TEXT)
+    pattern = recorded(TEXT).attention[0].pattern[1, 2]
+    visitor.page.locator(".scroll").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
+        visitor.page.keyboard.press(key)
+    assert float(visitor.page.locator(".says strong").inner_text()) == pytest.approx(float(pattern[2, 1]), abs=6e-5)
+    visitor.page.keyboard.press("Enter")
+    visitor.page.wait_for_url("**token=2**")
+    visitor.drawn()
+    visitor.page.keyboard.press("ArrowDown")
+    assert visitor.page.locator(".says strong").count() == 1, "the matrix keeps the focus"
+
+
+def test_a_filter_does_not_outlive_its_pattern(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.page.locator(".chip").first.click()
+    visitor.paste("Hi")
+    assert visitor.page.locator(".cell.dim").count() == 0
+
+
 def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(visitor: Visitor, browser, server: str) -> None:
     visitor.open().paste(TEXT)
     visitor.page.locator(".cell").nth(11).click()
@@ -267,8 +324,9 @@ def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(n: int, least: i
 
 
 def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: Path) -> None:
-    visitor.open("?layer=2&head=1").paste("The <b>cat</b> & the 'dog'")
-    recording = recorded("The <b>cat</b> & the 'dog'")
+    text = "The <b>cat</b> & the 'dog' \x1b[31m \u202eback"
+    visitor.open("?layer=2&head=1&tone=Log").paste(text)
+    recording = recorded(text)
 
     def download(name: str) -> bytes:
         with visitor.page.expect_download() as waiting:
@@ -277,12 +335,12 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: 
         waiting.value.save_as(path)
         return path.read_bytes()
 
-    svg = download("Download SVG").decode()
+    svg = download("Matrix as SVG").decode()
     import xml.etree.ElementTree as tree
 
     words = [element.text for element in tree.fromstring(svg).iter() if element.tag.endswith("text")]
     assert "<b>" not in svg.replace("&lt;b>", "") and any("model encoder" in word for word in words) and any("'dog'" in word for word in words)
-    png = download("Download PNG")
+    png = download("Matrix as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
     lines = [line for line in download("Download CSV").decode().splitlines() if not line.startswith("#")]
     first = np.array(lines[1].split(",")[1:], dtype=np.float32)
@@ -292,13 +350,24 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: 
 
 def test_views_scale_and_theme_repaint_the_same_selection(visitor: Visitor, browser, server: str) -> None:
     visitor.open("?layer=1&head=1&token=4")
+    def pixels(page) -> list[int]:
+        return page.locator("canvas.cells").evaluate("e => [...e.getContext('2d').getImageData(0, 0, e.width, 1).data]")
+
+    before = pixels(visitor.page)
+    visitor.page.get_by_text("Per row", exact=True).click()
+    visitor.page.wait_for_url("**scale=Row**")
+    visitor.drawn()
+    assert pixels(visitor.page) != before, "another scale, other colours"
+    visitor.page.get_by_text("Per head", exact=True).click()
+    visitor.page.wait_for_url(lambda url: "scale" not in url)
+    visitor.drawn()
     for view, what in (("Lines", ".lines canvas"), ("Table", "[data-testid=stDataFrame]"), ("Zoom", ".js-plotly-plot"), ("Matrix", "canvas.cells")):
         visitor.page.get_by_role("radio", name=view).or_(visitor.page.get_by_role("button", name=view, exact=True)).first.click()
         visitor.page.wait_for_selector(what)
         assert visitor.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "4"
     dark = Visitor(browser, server, color_scheme="dark").open("?layer=1&head=1&token=4")
-    shade = "e => getComputedStyle(e).backgroundColor.match(/\\\\d+/g).slice(0, 3).map(Number).reduce((a, b) => a + b)"
-    assert dark.page.locator("[data-testid=stApp]").evaluate(shade.replace("\\\\", "\\")) < 150
+    assert sum(pixels(dark.page)) < sum(pixels(visitor.page)), "no attention is dark on a dark page and light on a light one"
+    assert not dark.errors
     dark.context.close()
 
 

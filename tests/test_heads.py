@@ -66,8 +66,10 @@ def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
 
 
 def test_a_head_that_looks_nowhere_in_particular_but_sharply_has_no_clear_pattern() -> None:
-    order = np.random.default_rng(0).permutation(len(WORDS))
-    head = named(np.eye(len(WORDS))[np.roll(order, 3)])
+    masks = relations.of(WORDS, [word.startswith("[") for word in WORDS])
+    elsewhere = ~np.any(list(masks.values()), axis=0)
+    elsewhere[~elsewhere.any(axis=1)] = True
+    head = named(np.eye(len(WORDS))[elsewhere.argmax(axis=1)])
     assert head.name == naming.NO_PATTERN and np.isnan(head.score)
 
 
@@ -91,6 +93,17 @@ def test_a_text_of_a_few_tokens_gets_no_confident_names(tokens: tuple[str, ...])
 def test_words_are_the_same_without_case_and_special_tokens_are_no_words() -> None:
     same = relations.of(("[SEP]", "The", "the", "[SEP]"), [True, False, False, True])["same word"]
     assert same.tolist() == [[False] * 4, [False, False, True, False], [False, True, False, False], [False] * 4]
+
+
+def test_punctuation_and_spaces_are_no_repeated_words() -> None:
+    tokens = ("I", "ate", ".", "␣", "You", "ran", ".", "␣")
+    masks = relations.of(tokens, [False] * 8)
+    assert not masks["same word"].any() and not masks["induction"].any()
+
+
+def test_a_head_that_looks_at_itself_is_no_induction_head() -> None:
+    masks = relations.of(("the",) * 6, [False] * 6)
+    assert not (masks["induction"] & masks["self"]).any()
 
 
 def test_induction_points_at_what_followed_last_time() -> None:

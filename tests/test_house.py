@@ -17,13 +17,13 @@ LIGHT = {"__future__", "typing"}
 # Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may import.
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
-    (r"models/(recording|edits|relations|shipped|grammar)\.py", {"numpy"}, r"models\.edits"),
+    (r"models/(recording|edits|relations|shipped|grammar|examples)\.py", {"numpy"}, r"models\.edits"),
     (r"models/.*", {"numpy", "torch", "tokenizers", "safetensors", "tqdm"}, r"models\..*"),
     (r"explorer/analysis/.*", {"numpy"}, r"models\.(recording|relations)|explorer\.analysis\..*"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
-    (r"explorer/session\.py", {"streamlit"}, r"models\.(library|recording|edits)"),
+    (r"explorer/session\.py", {"streamlit"}, r"models\.(library|recording|edits|examples)"),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.session"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits)"),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|session)"),
@@ -38,12 +38,10 @@ def is_project(name: str) -> bool:
     return name.split(".")[0] in {"models", "explorer", "pages", "app"}
 
 
-def imports(path: Path, everywhere: bool = True) -> set[str]:
-    """The modules a file imports; with `everywhere` False only those that importing the file itself imports."""
-    tree = ast.parse(path.read_text("utf-8"))
-    nodes = ast.walk(tree) if everywhere else iter(tree.body)
+def imports(path: Path) -> set[str]:
+    """The modules a file imports, at its top or inside a function."""
     found = set()
-    for node in nodes:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE
+from conftest import HOSTILE, arrived
 from streamlit.testing.v1 import AppTest
 
 from explorer import session
@@ -50,7 +51,7 @@ def test_any_text_is_drawn(text: str) -> None:
     recording = library.record(library.load("encoder"), text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     one, fine = sent(app, "head")
-    shown, unknown = wire.coarse_values(fine, (len(one["queries"]), len(one["keys"])))
+    shown, unknown = arrived(fine, (len(one["queries"]), len(one["keys"])))
     weights = recording.attention[0].pattern[one["layer"], one["head"]]
     assert (np.abs(shown - weights) <= unknown + 1e-4).all()
 
@@ -84,11 +85,12 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
     assert sent(again, "heads")[0]["token"] == sent(app, "heads")[0]["token"]
 
 
-@pytest.mark.parametrize("asked", [{"layer": "99", "head": "-1"}, {"layer": "x", "token": "9999", "view": "<b>", "scale": "?"}, {"model": "no *such* one"}])
+@pytest.mark.parametrize("asked", [{"layer": "99", "head": "-1"}, {"layer": "9" * 5000}, {"layer": "x", "token": "9999", "view": "<b>", "scale": "?"}, {"model": "no *such* one"}])
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
     assert header["view"] == "matrix" and header["pin"] == -1
+    assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
         assert "no \\*such\\* one" in app.warning[0].value
 
@@ -114,8 +116,11 @@ def test_the_other_views_of_the_same_numbers(view: str) -> None:
         assert list(frame.columns[:3]) == ["query \\ key", "0 [CLS]", "1 the"]
         np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().sum(axis=1), 1, atol=1e-4)
     else:
-        spec = app.get("plotly_chart")[0].proto.spec
-        assert "heatmap" in spec and "<b>" not in spec.replace("<br>", "")
+        spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+        assert spec["data"][0]["type"] == "heatmap"
+        labels = spec["layout"]["yaxis"]["ticktext"]
+        assert "&lt;" in labels and "&gt;" in labels and not any("<" in label for label in labels)
+        assert "&lt;b&gt;dog&lt;/b&gt;" in spec["layout"]["title"]["subtitle"]["text"]
 
 
 def test_presets_fill_the_bar() -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from models import corpus, grammar, masked, train
+from models.examples import EXAMPLES, TURNED
 from models.tokenizer import Tokenizer
 from models.transformer import Config
 
@@ -67,7 +68,7 @@ def test_a_missing_corpus_is_named(tmp_path: Path, data: Path) -> None:
 def test_no_grammar_sentence_is_a_preset() -> None:
     rng = Random(0)
     made = {corpus.normal(grammar.sentence(rng)) for _ in range(5000)}
-    assert not made & set(map(corpus.normal, corpus.PRESETS))
+    assert not made & set(map(corpus.normal, (*EXAMPLES.values(), *TURNED)))
 
 
 @pytest.fixture

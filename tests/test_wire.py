@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import arrived
 
 from explorer.components import wire
 
@@ -58,7 +59,7 @@ def test_one_head_travels_as_exactly_as_it_says(n: int, sharpness: float) -> Non
     matrix = patterns(1, 1, n, sharpness)[0, 0]
     blocks = wire.fine(matrix)
     assert sum(block.nbytes for block in blocks.values()) <= n * n + 14_100
-    values, unknown = wire.coarse_values(blocks, matrix.shape)
+    values, unknown = arrived(blocks, matrix.shape)
     assert (np.abs(values - matrix) <= unknown + 2e-5).all()
     if n <= 68:
         np.testing.assert_array_equal(values, matrix)

@@ -47,8 +47,11 @@ class Softmax:
 
 def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
     """The steps of the softmax for one key of one row, eq. 1 of the paper. scores (key) before the mask, allowed (key) bool."""
-    powers = np.exp(scores.astype(np.float64)) * allowed
-    return Softmax(float(scores[key]), float(powers[key]), float(powers.sum()), float(powers[key] / powers.sum()))
+    masked = np.where(allowed, scores.astype(np.float64), -np.inf)
+    shifted = np.exp(masked - masked.max())  # the weight does not overflow where e^score would
+    with np.errstate(over="ignore"):
+        powers = np.exp(masked)
+    return Softmax(float(scores[key]), float(powers[key]), float(powers.sum()), float(shifted[key] / shifted.sum()))
 
 
 def strongest(matrix: np.ndarray, query: int | None = None) -> tuple[int, int]:

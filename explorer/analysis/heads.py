@@ -17,7 +17,7 @@ from models.recording import Attention, Recording
 
 NAMED = 0.4
 BROAD = 0.85
-FEWEST_TOKENS = 6
+FEWEST_TOKENS = 5
 # Queries that must show a relation before it may name a head: places are had by any text, repeated words are rare.
 FEWEST_QUERIES = {"same word": 2, "induction": 2}
 FEWEST_QUERIES_ELSE = 4

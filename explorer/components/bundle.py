@@ -31,9 +31,9 @@ def loader(component: str) -> str:
     name = next(name for name in files() if name.rpartition("-")[0] == component)
     return f"""const loaded = import(new URL("{ROUTE}/{name}", document.baseURI));
 export default function (args) {{
-  let stop;
-  loaded.then((code) => (stop = code.default(args)));
-  return () => stop && stop();
+  let stop = () => {{}}, gone = false;
+  loaded.then((code) => gone || (stop = code.default(args)), () => (args.parentElement.textContent = "This part of the page did not arrive. Reload the page."));
+  return () => {{ gone = true; stop(); }};
 }}
 """
 

@@ -3,10 +3,10 @@
 const KEPT = new WeakMap();
 const FAINTEST_LINE = 0.02;
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   let kept = KEPT.get(parentElement);
   if (!kept) KEPT.set(parentElement, (kept = { fit: false }));
-  kept.send = setStateValue;
+  kept.send = setTriggerValue;
   if (kept.data !== data) {
     kept.data = data;
     Object.assign(kept, decode(data));
@@ -19,13 +19,30 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".head");
   kept.root = root;
   kept.words = colours(root);
-  const focused = root.contains(parentElement.activeElement) && parentElement.activeElement.dataset.at;
+  if (kept.observer) kept.observer.disconnect();
+  const place = placeOf(root, kept);
+  kept.fitted = undefined;
   root.replaceChildren(sentence(kept), ...(header.view === "lines" ? arcs(kept) : header.view === "matrix" ? matrix(kept) : bare(kept)), evidence(kept), exports(kept));
+  kept.fitted?.();
   kept.show();
-  if (focused !== undefined && focused !== false) root.querySelector(`.token[data-at="${focused}"]`)?.focus();
+  place();
   bus.tell({ layer: header.layer, head: header.head });
   root.dataset.token = header.token;
-  return () => kept.observer && kept.observer.disconnect();
+  const mine = kept.observer;
+  return () => mine && mine.disconnect();
+}
+
+// What a new drawing of the same text must not lose: where its boxes were scrolled to, and which control had the focus.
+function placeOf(root, kept) {
+  const text = `${kept.header.view} ${kept.header.queries.join(" ")}`;
+  const same = kept.text === text;
+  kept.text = text;
+  const boxes = [".scroll", ".tokens"].map((name) => [name, root.querySelector(name)?.scrollLeft, root.querySelector(name)?.scrollTop]);
+  const focus = root.getRootNode().activeElement?.dataset.focus;
+  return () => {
+    for (const [name, left, top] of boxes) if (same && left !== undefined) root.querySelector(name)?.scrollTo(left, top);
+    if (focus) root.querySelector(`[data-focus="${focus}"]`)?.focus({ preventScroll: true });
+  };
 }
 
 // weight[query * keys + key] and, where a byte was saved on the way, the half-width of what is unknown.
@@ -72,7 +89,7 @@ function value(kept, q, k) {
   const at = q * kept.n + k;
   const unknown = kept.unknown ? kept.unknown[at] : 0;
   const weight = kept.weight[at];
-  if (unknown > 0) return `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
+  if (unknown > 0) return weight + unknown < 0.0001 ? "< 0.0001" : `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
   return weight > 0 && weight < 0.00005 ? weight.toExponential(1) : weight.toFixed(4);
 }
 
@@ -94,6 +111,7 @@ function sentence(kept) {
   const { header } = kept;
   const box = make("div", "sentence");
   const line = make("p", "says");
+  line.setAttribute("role", "status");
   const tokens = make("div", "tokens");
   tokens.setAttribute("role", "group");
   tokens.setAttribute("aria-label", "Tokens. Arrow keys move, Enter chooses one.");
@@ -101,12 +119,14 @@ function sentence(kept) {
     const token = make("button", "token", label);
     token.dir = "auto";
     token.dataset.at = k;
+    token.dataset.focus = `token ${k}`;
     token.tabIndex = k === Math.max(0, kept.pin) ? 0 : -1;
     token.classList.toggle("special", header.special[k]);
     token.onclick = () => pin(kept, k);
     token.onmouseenter = token.onfocus = () => look(kept, [k, -1]);
     token.onmouseleave = token.onblur = () => look(kept, null);
     token.onkeydown = (event) => {
+      if (!plainKey(event)) return;
       const next = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: kept.n - 1 }[event.key];
       if (list[next]) {
         event.preventDefault();
@@ -196,7 +216,19 @@ function matrix(kept) {
   scroll.append(frame);
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", "Matrix, scrolls where it is larger than its frame");
+  scroll.setAttribute("aria-label", "Matrix. Arrow keys move from cell to cell, Enter holds the row.");
+  scroll.dataset.focus = "matrix";
+  scroll.onkeydown = (event) => {
+    const by = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+    const [q, k] = kept.over && kept.over[1] >= 0 ? kept.over : [Math.max(0, kept.pin), -1];
+    if (!plainKey(event)) return;
+    if (by) {
+      event.preventDefault();
+      look(kept, [Math.max(0, Math.min(rows - 1, k < 0 ? q : q + by[0])), Math.max(0, Math.min(n - 1, k < 0 ? 0 : k + by[1]))]);
+      bring(scroll, area, kept);
+    } else if (event.key === "Enter" && k >= 0) pin(kept, q);
+  };
+  scroll.onblur = () => look(kept, null);
 
   const cellAt = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -229,9 +261,9 @@ function matrix(kept) {
     fit.hidden = fitting >= 11;
     kept.show();
   };
-  if (kept.observer) kept.observer.disconnect();
   kept.observer = new ResizeObserver(size);
   kept.observer.observe(scroll);
+  kept.fitted = size;
 
   const put = (line, at) => {
     line.hidden = at < 0;
@@ -253,6 +285,17 @@ function matrix(kept) {
   const foot = make("div", "foot");
   foot.append(fit, legend(kept.words, low, high));
   return [scroll, foot];
+}
+
+// Scroll the cell that is looked at into view, clear of the labels that stay in place.
+function bring(scroll, area, kept) {
+  const [q, k] = kept.over;
+  const [top, left] = [q * kept.cell, k * kept.cell];
+  const [height, width] = [scroll.clientHeight - area.offsetTop, scroll.clientWidth - area.offsetLeft];
+  if (top < scroll.scrollTop) scroll.scrollTop = top;
+  if (top + kept.cell > scroll.scrollTop + height) scroll.scrollTop = top + kept.cell - height;
+  if (left < scroll.scrollLeft) scroll.scrollLeft = left;
+  if (left + kept.cell > scroll.scrollLeft + width) scroll.scrollLeft = left + kept.cell - width;
 }
 
 // ---- lines --------------------------------------------------------------------------------------------------------
@@ -283,7 +326,8 @@ function arcs(kept) {
   scroll.append(box);
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", "Lines, scrolls where they are longer than the frame");
+  scroll.setAttribute("aria-label", "Lines. They scroll where they are longer than the frame.");
+  scroll.dataset.focus = "lines";
   const ink = getComputedStyle(kept.root).getPropertyValue("--st-primary-color");
   const pitch = Math.max(18, Math.min(30, 480 / Math.max(rows, n)));
   box.style.setProperty("--pitch", `${pitch}px`);
@@ -297,11 +341,9 @@ function arcs(kept) {
     context.scale(ratio, ratio);
     context.strokeStyle = ink;
     const [q0, k0] = kept.over || [-1, -1];
-    const onlyQuery = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.pin;
     for (let q = 0; q < rows; q++) {
-      if (onlyQuery >= 0 && q !== onlyQuery) continue;
       for (let k = 0; k < n; k++) {
-        if (k0 >= 0 && k !== k0) continue;
+        if (q0 >= 0 ? q !== q0 : k0 >= 0 ? k !== k0 : kept.pin >= 0 && q !== kept.pin && k !== kept.pin) continue;
         const weight = kept.weight[q * n + k];
         if (weight < FAINTEST_LINE) continue;
         context.globalAlpha = Math.min(1, 0.12 + weight * 0.88);
@@ -317,11 +359,10 @@ function arcs(kept) {
     const [q0, k0] = kept.over || [-1, -1];
     const query = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.pin;
     [...left.children].forEach((e, at) => e.classList.toggle("on", at === query));
-    [...right.children].forEach((e, at) => e.classList.toggle("on", at === k0));
+    [...right.children].forEach((e, at) => e.classList.toggle("on", at === (k0 >= 0 ? k0 : q0 >= 0 ? -1 : kept.pin)));
     kept.tint(query);
     paint();
   };
-  if (kept.observer) kept.observer.disconnect();
   kept.observer = new ResizeObserver(paint);
   kept.observer.observe(scroll);
   return [scroll, make("p", "note", `Width and darkness: the weight. Weights under ${FAINTEST_LINE} are not drawn.`)];
@@ -342,6 +383,7 @@ function evidence(kept) {
   box.append("Strongest: ");
   for (const [q, k] of header.evidence) {
     const cell = make("button", "small");
+    cell.dataset.focus = `evidence ${q} ${k}`;
     cell.append(name(header.queries[q]), " → ", name(header.keys[k]), ` ${kept.weight[q * n + k].toFixed(2)}`);
     cell.onclick = () => pin(kept, q);
     cell.onmouseenter = cell.onfocus = () => look(kept, [q, k]);
@@ -356,7 +398,8 @@ function evidence(kept) {
 function exports(kept) {
   const box = make("div", "exports");
   for (const kind of ["PNG", "SVG"]) {
-    const button = make("button", "small", `Download ${kind}`);
+    const button = make("button", "small", `Matrix as ${kind}`);
+    button.dataset.focus = kind;
     button.onclick = () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : raster(kept));
     box.append(button);
   }
@@ -387,7 +430,8 @@ async function raster(kept) {
 function drawing(kept) {
   const { header, n } = kept;
   const rows = header.queries.length;
-  const escape = (text) => [...text].map((c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] || c).join("");
+  const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  const escape = (text) => [...text].map((c) => marks[c] || (/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(c) ? "\ufffd" : c)).join("");
   const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
   const cell = Math.max(12, Math.min(36, 560 / n));
   const [left, top] = [120, 150];
@@ -418,8 +462,8 @@ function drawing(kept) {
     `<image x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${tile.toDataURL()}"/>`,
     text(16, top - 8, 11, "query ↓  key →"),
     text(left, height - 24, 12, low, 'text-anchor="start"'),
-    `<rect x="${left + 40}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,
-    text(left + 168, height - 24, 12, high),
+    `<rect x="${left + 84}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,
+    text(left + 212, height - 24, 12, high),
     "</svg>",
   ].join("\n");
 }

@@ -2,27 +2,30 @@
 
 const KEPT = new WeakMap();
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   let kept = KEPT.get(parentElement);
-  if (!kept) {
-    kept = { filter: null, view: "grid", sort: ["layer", 1], focus: 0 };
-    KEPT.set(parentElement, kept);
-    window.addEventListener("headlight", () => kept.mark && kept.mark());
-  }
-  kept.send = setStateValue;
+  if (!kept) KEPT.set(parentElement, (kept = { filter: null, view: "grid", sort: ["layer", 1], focus: 0 }));
+  kept.send = setTriggerValue;
   if (kept.data !== data) {
     kept.data = data;
     Object.assign(kept, decode(data));
+    if (!kept.header.heads.some((head) => head.name === kept.filter)) kept.filter = null;
   }
   dress(parentElement);
   const root = parentElement.querySelector(".heads");
   kept.words = colours(root);
   draw(root, kept);
-  return () => kept.observer && kept.observer.disconnect();
+  kept.deaf?.();
+  const [deaf, mine] = [(kept.deaf = listen(() => kept.mark())), kept.observer];
+  return () => {
+    deaf();
+    if (mine) mine.disconnect();
+  };
 }
 
 function draw(root, kept) {
   const { header } = kept;
+  if (kept.observer) kept.observer.disconnect();
   root.replaceChildren();
   root.append(bar(root, kept));
   if (kept.view === "grid") grid(root, kept);
@@ -114,6 +117,7 @@ function grid(root, kept) {
     cells.push(cell);
   });
   const status = make("div", "status");
+  status.setAttribute("role", "status");
   const foot = make("div", "foot");
   const { low, top } = legendText(header.scale, header.log);
   foot.append(status, legend(kept.words, low, top));
@@ -129,7 +133,6 @@ function grid(root, kept) {
   };
   kept.mark();
   paint(box, canvas, cells, kept);
-  if (kept.observer) kept.observer.disconnect();
   let width = box.clientWidth;
   kept.observer = new ResizeObserver(() => {
     if (box.clientWidth !== width) {
@@ -148,6 +151,7 @@ function caption(head) {
 }
 
 function step(event, cells, at, columns) {
+  if (!plainKey(event)) return;
   const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
   const target = { Home: 0, End: cells.length - 1 }[event.key] ?? at + (move ?? NaN);
   if (cells[target]) {
@@ -209,7 +213,7 @@ function hover(event, cell, kept, at, status) {
     const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
     return first === last ? list[first] : `${list[first]} … ${list[last]}`;
   };
-  const most = fold > 1 ? "at most " : "";
+  const most = fold > 1 ? "largest about " : "";
   say(status, [`L${head.layer} H${head.head}  `, ["b", name(tokens, r)], " looks at ", ["b", name(keys || tokens, c)], `  ${most}${weightAt(kept, at, r * columns + c).toFixed(3)}`]);
 }
 
@@ -224,29 +228,30 @@ function say(status, parts) {
 
 // ---- list ---------------------------------------------------------------------------------------------------------
 
+// Key, label, what it sorts by, what it shows, and which way a first press sorts: 1 up, -1 down. Heads without a value come last.
 const COLUMNS = [
-  ["layer", "Head", (h) => h.layer * 1000 + h.head, (h) => `L${h.layer} H${h.head}`],
-  ["name", "Pattern", (h) => h.name, (h) => h.name],
-  ["score", "Score", (h) => -(h.score ?? -1), (h) => number(h.score)],
-  ["chance", "Chance", (h) => h.chance ?? 2, (h) => number(h.chance)],
-  ["entropy", "Entropy", (h) => h.entropy ?? 2, (h) => number(h.entropy)],
-  ["distance", "Distance", (h) => h.distance ?? 0, (h) => h.distance === null ? "–" : h.distance.toFixed(1)],
-  ["sink", "Sink", (h) => -(h.sink ?? 0), (h) => number(h.sink)],
+  ["layer", "Head", (h) => h.layer * 1000 + h.head, (h) => `L${h.layer} H${h.head}`, 1],
+  ["name", "Pattern", (h) => h.name, (h) => h.name, 1],
+  ["score", "Score", (h) => h.score, (h) => number(h.score), -1],
+  ["chance", "Chance", (h) => h.chance, (h) => number(h.chance), 1],
+  ["entropy", "Entropy", (h) => h.entropy, (h) => number(h.entropy), 1],
+  ["distance", "Distance", (h) => h.distance, (h) => (h.distance === null ? "–" : h.distance.toFixed(1)), 1],
+  ["sink", "Sink", (h) => h.sink, (h) => number(h.sink), -1],
 ];
 
 function list(root, kept) {
   const { header } = kept;
   const table = make("table");
   const top = table.createTHead().insertRow();
-  for (const [key, label] of COLUMNS) {
+  for (const [key, label, , , first] of COLUMNS) {
     const cell = make("th");
     cell.scope = "col";
     const [by, way] = kept.sort;
     if (by === key) cell.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
-    const button = make("button", "", label + (by === key ? (way > 0 ? " ↓" : " ↑") : ""));
+    const button = make("button", "", label + (by === key ? (way > 0 ? " ↑" : " ↓") : ""));
     button.title = header.columns_mean[key] || "";
     button.onclick = () => {
-      kept.sort = [key, by === key ? -way : 1];
+      kept.sort = [key, by === key ? -way : first];
       draw(root, kept);
       root.querySelectorAll("th button")[COLUMNS.findIndex((c) => c[0] === key)].focus();
     };
@@ -256,7 +261,8 @@ function list(root, kept) {
   const [by, way] = kept.sort;
   const value = COLUMNS.find((column) => column[0] === by)[2];
   const sorted = header.heads.filter((head) => shown(kept, head));
-  sorted.sort((a, b) => way * (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0));
+  const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : way * (a < b ? -1 : 1));
+  sorted.sort((a, b) => compare(value(a), value(b)));
   const body = table.createTBody();
   for (const head of sorted) {
     const row = body.insertRow();

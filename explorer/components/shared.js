@@ -74,7 +74,15 @@ function dress(parentElement) {
   parentElement.prepend(style);
 }
 
-// One selection for all views in this window: { layer, head, query, key }.
+// The head that is open, for all views in this window: { layer, head }.
+// The listener of a component that is gone would keep its data for good; `stop` ends it.
+function listen(handler) {
+  window.addEventListener("headlight", handler);
+  return () => window.removeEventListener("headlight", handler);
+}
+
+const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
+
 const bus = {
   tell(detail) {
     window.headlight = { ...window.headlight, ...detail };

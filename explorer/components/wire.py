@@ -77,7 +77,7 @@ def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
 
     A small matrix goes as float32 under `exact`. A larger one goes as two planes of a 16-bit code, weight = (code / 65535)^2: `high`, a
     byte for every cell, and `low`, the second byte of those cells whose high byte is at least `floor` (a block of one number), as many
-    as fit, in reading order. A cell without its low byte is known to one part in about 2 x 256 x sqrt(weight).
+    as fit, in reading order. A cell without its low byte is known to within sqrt(weight) / 256.
     """
     if 3 * matrix.size <= spare:
         return {"exact": matrix.astype(np.float32)}
@@ -90,16 +90,3 @@ def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
         "low": (code & 255).astype(np.uint8).ravel()[high.ravel() >= floor],
         "floor": np.array([floor], dtype=np.uint32),
     }
-
-
-def coarse_values(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """What the browser makes of `fine`: (weights, half-widths of what is unknown), both of `shape`."""
-    if "exact" in blocks:
-        return blocks["exact"].reshape(shape), np.zeros(shape)
-    high = blocks["high"].astype(np.float64)
-    known = high >= blocks["floor"][0]
-    code = high * 256 + 127.5
-    code[known] = high[known] * 256 + blocks["low"]
-    width = np.where(known, 0.5, 128.0)
-    values = (code / 65535) ** 2
-    return values.reshape(shape), (2 * code * width / 65535**2).reshape(shape)

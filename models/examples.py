@@ -1,0 +1,16 @@
+"""Sentences that the app offers, the lecture notes' own among them. Training keeps them out, so that an example shows more than memory."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "It was too tired": "The animal didn't cross the street because it was too tired.",
+    "Pizza": "I love to eat pizza",
+    "Apple devices": "Explain me about the new apple devices.",
+    "Apple and juice": "She ate the apple with some fruit juice.",
+    "Ram pushed Hari": "Ram pushed Hari",
+    "Herbivores": "Herbivores eat plants",
+    "Shyam from Nepal": "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
+    "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
+}
+# Other orders of the same words, for experiments with positions.
+TURNED = ("Hari pushed Ram", "Plants eat herbivores")
