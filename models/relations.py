@@ -13,7 +13,7 @@ import numpy as np
 
 # How the tokenizer shows a token of white space alone.
 BLANKS = frozenset("␣⏎␍⇥")
-RELATIONS = ("previous", "next", "self", "first", "separator", "same word", "induction")
+RELATIONS = ("previous", "next", "self", "first", "separator", "special", "same word", "induction")
 
 
 def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
@@ -21,7 +21,7 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
 
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
     previous, next: one position before, after. first: position 0. separator: a punctuation mark or a special token, position 0
-    and the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
+    and the query itself excepted. special: a special token, the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
     with the same word, the query itself excepted (Olsson et al., 2022). Special tokens, punctuation and bare spaces are no words: they have
     no same word and induce nothing.
     """
@@ -42,6 +42,7 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
         "self": j == i,
         "first": (j == 0) & (i > 0),
         "separator": separates[None, :] & (j > 0) & (i != j),
+        "special": special[None, :] & (i != j),
         "same word": same,
         "induction": induces & (j < i),
     }

@@ -35,7 +35,10 @@ def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> naming.Head:
     return naming.describe(recording, recording.attention[0])[0]
 
 
-@pytest.mark.parametrize("name", relations.RELATIONS)
+ALONE = [name for name in relations.RELATIONS if name != "special"]  # which first and separator share
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
     mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
     head = named(toward(mask))
@@ -47,7 +50,7 @@ def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
     assert head.n_queries == rows.sum()
 
 
-@pytest.mark.parametrize("name", relations.RELATIONS)
+@pytest.mark.parametrize("name", ALONE)
 def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
     mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
     pattern = toward(mask)
@@ -56,6 +59,13 @@ def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
     for cell in head.evidence:
         assert mask[cell.query, cell.key]
         assert cell.weight == pytest.approx(pattern[cell.query, cell.key], abs=1e-6)
+
+
+def test_special_is_a_name_only_where_neither_end_is_one() -> None:
+    special = np.array([word.startswith("[") for word in WORDS])
+    both = np.tile(special, (len(WORDS), 1)) & ~np.eye(len(WORDS), dtype=bool)
+    assert named(toward(both, 0.7)).name == "special"
+    assert named(toward(np.eye(len(WORDS), dtype=bool)[[0] * len(WORDS)], 0.9)).name == "first"
 
 
 def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:

@@ -2,7 +2,8 @@
 
 A head's score for a relation (`models/relations.py`) is the mean attention its queries give to the keys in that relation. A uniform row
 gives `chance`. The `lift` (score - chance) / (1 - chance) is 0 at chance and 1 when all attention goes there. A head is named after the
-relation of highest lift if that lift is at least `NAMED` and enough single queries, more than half, reach it too; otherwise it is "broad" if its rows are nearly
+relation of highest lift if that lift is at least `NAMED` and enough single queries, more than half, reach it too ("special", which
+takes in "first" and part of "separator", only where no other fits); otherwise it is "broad" if its rows are nearly
 uniform, and else it has no clear pattern.
 """
 
@@ -30,6 +31,7 @@ MEANING = {
     "self": "Each token looks at itself.",
     "first": "Attention rests on the first token, often called a sink.",
     "separator": "Attention goes to punctuation and special tokens.",
+    "special": "Attention rests on the special tokens at both ends.",
     "same word": "A repeated word looks at its other occurrences.",
     "induction": "A repeated word looks at what followed it last time.",
     "broad": "Attention is spread almost evenly.",
@@ -147,7 +149,7 @@ def _name(found: tuple[Relation, ...], entropy: float, shape: tuple[int, ...]) -
         if one.lift >= NAMED and one.n_shown >= FEWEST_QUERIES.get(one.name, FEWEST_QUERIES_ELSE) and 2 * one.n_shown > one.n_queries
     ]  # fmt: skip
     if fit:
-        best = max(fit, key=lambda relation: relation.lift)
+        best = max(fit, key=lambda relation: (relation.name != "special", relation.lift))
         return best.name, best.score, best.chance, best.n_queries, best.n_shown
     if entropy >= BROAD:
         return "broad", entropy, 1.0, shape[2], shape[2]
