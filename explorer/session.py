@@ -135,9 +135,9 @@ def sentence_bar() -> None:
     """The text and the model, the same on every page."""
     state = st.session_state
     state.preset = next((label for label, text in PRESETS.items() if text == state.text), None)
-    wide, narrow = st.columns([6, 1], vertical_alignment="bottom")
+    wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
     wide.text_area(
-        "Your text", key="text", height=72, on_change=_forget_token, label_visibility="collapsed",
+        "Paste any text and see where every attention head of the model looks", key="text", height=72, on_change=_forget_token,
         placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
     )  # fmt: skip
     narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head, help=about(state.model))
@@ -165,10 +165,17 @@ def recording() -> Recording:
         n = made.model.n_positions
         words.warning(
             f"This text has {made.dropped + n:,} tokens with the two special ones; the model {made.model.name} reads {n}. "
-            f"The first {n - 1:,} and the closing one are shown, the last {made.dropped:,} tokens of the text are not. The text itself is kept."
+            f"The first {n - 1:,} and the closing one are shown, the last {made.dropped:,} tokens of the text are not. The field keeps the whole text."
         )
-    if not made.text.strip():
+    if made.streams[0].special.all():
         words.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
+    elif not made.text.strip():
+        words.info("There is only white space so far. Type or paste a sentence above.")
+    if not fits_address(made.text):
+        words.info(
+            f"This text is too long for a link ({len(made.text):,} characters). It stays in this tab; "
+            "reloading the page or sharing its address does not bring it back, so keep a copy."
+        )
     return made
 
 
@@ -205,20 +212,19 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
     return st.session_state[name]
 
 
+def fits_address(text: str) -> bool:
+    """True for a text that an address can carry."""
+    return len(quote(text.encode("utf-8", "replace"))) <= LONGEST_ADDRESS
+
+
 def address() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
     state = st.session_state
     wanted = {name: str(state[name]) for name, default in CHOICES.items() if str(state[name]) != default}
-    fits = len(quote(state.text)) <= LONGEST_ADDRESS
-    if state.text != DEFAULT_TEXT and fits:
+    if state.text != DEFAULT_TEXT and fits_address(state.text):
         wanted["text"] = state.text
     if state.model != DEFAULT_MODEL:
         wanted["model"] = state.model
-    if not fits:
-        st.caption(
-            f":material/link_off: This text is too long for a link ({len(state.text):,} characters). It stays here in full; "
-            "to show it elsewhere, send the text along with the link."
-        )
     if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)
     state.written = wanted

@@ -21,6 +21,13 @@ def mean_scores(handle: Handle, texts: list[str]) -> dict[str, np.ndarray]:
     return {name: np.nanmean(scores, axis=0) for name, scores in found.items()}
 
 
+def previous_far_out(handle: Handle, texts: list[str], positions: range = range(400, 511)) -> float:
+    """What the best previous-token head gives to the token before, far out in a text as long as the model takes."""
+    pattern = record(handle, " ".join(texts)).attention[0].pattern
+    at = np.array(positions)
+    return float(pattern[:, :, at, at - 1].mean(axis=-1).max())
+
+
 def best_heads(handle: Handle, texts: list[str]) -> dict[str, str]:
     """Each relation's highest score over all heads, and that head, as "0.812 L1H3"."""
     best = {}

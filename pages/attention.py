@@ -12,7 +12,7 @@ from explorer.components import heads as all_heads
 from models.recording import Attention, Recording, Stream, to_npz
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
-VIEWS = ("Matrix", "Lines", "Table", "Zoom")
+VIEWS = ("Matrix", "Lines", "Table", "Plotly")
 
 
 @st.fragment
@@ -45,7 +45,7 @@ def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.
 
 
 def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, ...], queries: Stream, keys: Stream) -> None:
-    st.subheader("Which head looks where?", help="Layers down, heads across. Each square is one head’s matrix on your text: rows are queries, columns keys.")
+    st.subheader("Which head looks where?", anchor=False, help="Layers down, heads across. Each square is one head’s matrix on your text: rows are queries, columns keys.")
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         scale = st.segmented_control(
             "Colour scale", numbers.SCALES, key="scale", format_func=SCALE_LABELS.get, required=True, persist_state="session", label_visibility="collapsed",
@@ -71,22 +71,31 @@ def formula(recording: Recording, attention: Attention, head: naming.Head, queri
     at = head.layer, head.head
     query, key = numbers.strongest(attention.pattern[at], session.whole("token", len(queries.tokens)))
     steps = numbers.softmax_of(attention.scores[at][query], attention.allowed[query], key)
-    pair = f"**{session.literal(queries.tokens[query])}** → **{session.literal(keys.tokens[key])}**"
+    pair = f"**{session.literal(queries.tokens[query])}** (token {query}) → **{session.literal(keys.tokens[key])}** (token {key})"
     st.markdown(
         f"**How a weight is made.** A head turns each token into a query q, a key k and a value v. "
         f"The score of a pair is q · k / √{recording.model.d_head}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
-        f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {steps.exponential:.3g}, "
-        f"the row’s sum is {steps.total:.3g}, so the weight is {steps.exponential:.3g} / {steps.total:.3g} = **{steps.weight:.3f}**."
+        f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {power(steps.exponential)}, "
+        f"the row’s sum is {power(steps.total)}, so the weight is {power(steps.exponential)} / {power(steps.total)} = **{steps.weight:.3f}**."
     )
+
+
+def power(value: float) -> str:
+    """A positive number in four figures, large and small ones as a power of ten."""
+    if 0.01 <= value < 100_000:
+        return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+    digits, _, exponent = f"{value:.3e}".partition("e")
+    return f"{digits} × 10^{int(exponent)}" if exponent else digits
 
 
 def detail(recording: Recording, attention: Attention, head: naming.Head, queries: Stream, keys: Stream) -> None:
     at, model, text = (head.layer, head.head), recording.model.name, recording.text
     matrix = attention.pattern[at]
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(f"Layer {head.layer}, head {head.head}")
+        st.subheader(f"Layer {head.layer}, head {head.head}", anchor=False)
         view = st.segmented_control("View", VIEWS, key="view", required=True, persist_state="session", label_visibility="collapsed")
     st.markdown(summary(head))
+    st.caption(f"Entropy {head.entropy:.2f} of an even row’s · mean distance {head.distance:.1f} tokens · attention to the first token {head.sink:.2f}")
     scale, tone = st.session_state.scale, st.session_state.tone
     title = f"Layer {head.layer}, head {head.head}: {head.name}"
     caption = caption_of(recording, attention, scale, tone)
@@ -103,9 +112,11 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, querie
         "one head", on_choice=take_token,
     )  # fmt: skip
     if view == "Table":
-        st.dataframe(numbers.columns(matrix, queries.tokens, keys.tokens), hide_index=True, height=480, alt=f"{title}, rows queries, columns keys")
-    if view == "Zoom":
-        zoom(matrix, queries, keys, (title, *caption), scale, tone, file)
+        columns = numbers.columns(matrix, queries.tokens, keys.tokens)
+        four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
+        st.dataframe(columns, hide_index=True, height=480, column_config=four, alt=f"{title}, rows queries, columns keys")
+    if view == "Plotly":
+        in_plotly(matrix, queries, keys, (title, *caption), scale, tone, file)
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Download CSV", lambda: csv_of(model, text, attention.name, at, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
@@ -124,7 +135,7 @@ def csv_of(model: str, text: str, attention: str, at: tuple[int, int], about: tu
     return numbers.to_csv(found.pattern[at], recording.stream(found.query).tokens, recording.stream(found.key).tokens, about)
 
 
-def zoom(matrix, queries: Stream, keys: Stream, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
+def in_plotly(matrix, queries: Stream, keys: Stream, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
     from explorer.figures.attention import heatmap
 
@@ -135,17 +146,20 @@ def zoom(matrix, queries: Stream, keys: Stream, about: tuple[str, ...], scale: s
     else:
         figure = heatmap(share, matrix, queries.tokens, keys.tokens, about, 0, 1, f"share of {top}" if scale != "Global" else "weight")
     options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": file}}
-    st.plotly_chart(figure, key="zoom", config=options, alt=f"{about[0]}, keys along x, queries down y")
+    st.plotly_chart(figure, key="plotly", config=options, alt=f"{about[0]}, keys along x, queries down y")
 
 
 def summary(head: naming.Head) -> str:
-    """The head's name and what speaks for it, in a line."""
-    figures = f"entropy {head.entropy:.2f} · mean distance {head.distance:.1f} tokens · sink {head.sink:.2f}"
+    """The head's name, what it means, and what speaks for it."""
+    meaning = naming.MEANING[head.name].rstrip(".")
     if head.name == "broad":
-        return f"**broad** {head.score:.2f} of an even row’s entropy · mean distance {head.distance:.1f} tokens · sink {head.sink:.2f}"
+        return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
     if not head.n_queries:
-        return f"**{head.name}** · {figures}"
-    return f"**{head.name} {head.score:.2f}**, an even row gives {head.chance:.2f}; shown by {head.n_shown} of {head.n_queries} tokens · {figures}"
+        return f"**{head.name}.** {meaning}."
+    return (
+        f"**{head.name}.** {meaning}: {head.score:.0%} of the attention on average, where an even row would give {head.chance:.1%}; "
+        f"shown by {head.n_shown} of {head.n_queries} tokens."
+    )
 
 
 def reasons(head: naming.Head) -> None:

@@ -307,7 +307,7 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
 def test_a_text_of_ten_thousand_characters_is_kept_and_told(visitor: Visitor) -> None:
     visitor.open().paste(HOSTILE["10,000 characters"])
     assert len(visitor.tokens()) == 512
-    assert "reads 512" in visitor.page.locator("[data-testid=stAlert]").inner_text()
+    assert "reads 512" in visitor.page.locator("[data-testid=stAlert]").first.inner_text()
     assert visitor.page.locator("textarea").first.input_value() == HOSTILE["10,000 characters"]
 
 
@@ -361,7 +361,7 @@ def test_views_scale_and_theme_repaint_the_same_selection(visitor: Visitor, brow
     visitor.page.get_by_text("Per head", exact=True).click()
     visitor.page.wait_for_url(lambda url: "scale" not in url)
     visitor.drawn()
-    for view, what in (("Lines", ".lines canvas"), ("Table", "[data-testid=stDataFrame]"), ("Zoom", ".js-plotly-plot"), ("Matrix", "canvas.cells")):
+    for view, what in (("Lines", ".lines canvas"), ("Table", "[data-testid=stDataFrame]"), ("Plotly", ".js-plotly-plot"), ("Matrix", "canvas.cells")):
         visitor.page.get_by_role("radio", name=view).or_(visitor.page.get_by_role("button", name=view, exact=True)).first.click()
         visitor.page.wait_for_selector(what)
         assert visitor.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "4"

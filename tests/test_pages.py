@@ -63,7 +63,7 @@ def test_a_text_over_the_limit_is_told_and_kept() -> None:
     clean(app)
     assert len(sent(app, "heads")[0]["tokens"]) == 512
     assert "reads 512" in app.warning[0].value and app.text_area(key="text").value == text
-    assert any("too long for a link" in caption.value for caption in app.caption)
+    assert any("too long for a link" in told.value for told in app.info)
     assert "text" not in app.query_params
 
 
@@ -108,7 +108,7 @@ def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
-@pytest.mark.parametrize("view", ["Table", "Zoom"])
+@pytest.mark.parametrize("view", ["Table", "Plotly"])
 def test_the_other_views_of_the_same_numbers(view: str) -> None:
     app = clean(opened(view=view, text="the cat and the <b>dog</b>"))
     if view == "Table":
@@ -152,4 +152,4 @@ def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
     app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2"))
     pattern = library.record(library.load("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
-    assert "**pushed** →" in told and f"**{pattern[2].max():.3f}**" in told
+    assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told

@@ -7,7 +7,7 @@ import torch
 
 from models import corpus, library, shipped
 from models.own import Handle, record
-from models.probes import mean_scores
+from models.probes import mean_scores, previous_far_out
 
 pytestmark = pytest.mark.slow
 
@@ -89,9 +89,6 @@ def test_what_the_app_offers_is_kept_out_of_training() -> None:
     assert not any(corpus.fit(text) for text in PRESETS.values()) and corpus.fit("I love to eat pasta.")
 
 
-def test_texts_up_to_the_limit_keep_their_previous_token_head(encoder: Handle) -> None:
-    recording = record(encoder, " ".join(UNSEEN) * 3)
-    pattern = recording.attention[0].pattern
-    assert len(recording.streams[0].tokens) == 512
-    late = [pattern[:, :, at, at - 1] for at in range(400, 511)]
-    assert torch.tensor(sum(late) / len(late)).max() >= 0.5
+def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) -> None:
+    assert len(record(encoder, " ".join(UNSEEN * 3)).streams[0].tokens) == 512
+    assert previous_far_out(encoder, UNSEEN * 3) >= 0.3, "blurred, the card says, but a hundred times chance"

@@ -2,6 +2,7 @@
 
 const KEPT = new WeakMap();
 const FAINTEST_LINE = 0.02;
+const MOST_LINES = 400;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let kept = KEPT.get(parentElement);
@@ -26,7 +27,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   kept.fitted?.();
   kept.show();
   place();
-  bus.tell({ layer: header.layer, head: header.head });
+  // On a phone the head lies below the grid: a choice brings it into sight.
+  if (bus.now.chosen && window.innerWidth < 700) root.scrollIntoView({ block: "start", behavior: "smooth" });
+  bus.tell({ layer: header.layer, head: header.head, chosen: false });
   root.dataset.token = header.token;
   const mine = kept.observer;
   return () => mine && mine.disconnect();
@@ -241,6 +244,7 @@ function matrix(kept) {
   area.onmouseleave = () => look(kept, null);
   area.onclick = (event) => pin(kept, cellAt(event)[0]);
 
+  const named = make("span", "note");
   const fit = make("button", "small", "");
   fit.onclick = () => {
     kept.fit = !kept.fit;
@@ -249,7 +253,7 @@ function matrix(kept) {
   const size = () => {
     const margin = top.offsetLeft || 96;
     const room = scroll.clientWidth - margin - 4;
-    const fitting = Math.min(room / n, Math.max(22, Math.min(40, 400 / rows)));
+    const fitting = Math.min(room / n, Math.max(22, Math.min(40, 360 / rows)));
     const readable = Math.max(fitting, 11);
     kept.cell = kept.fit ? fitting : readable;
     frame.style.setProperty("--cell", `${kept.cell}px`);
@@ -257,7 +261,9 @@ function matrix(kept) {
     frame.style.setProperty("--rows", rows);
     const every = Math.ceil(10 / kept.cell);
     for (const box of [left, top]) [...box.children].forEach((span, at) => (span.style.visibility = at % every ? "hidden" : ""));
+    scroll.classList.toggle("whole", kept.fit);
     fit.textContent = kept.fit ? "Readable size" : "Fit whole matrix";
+    named.textContent = every > 1 ? `Every ${every}th token is named.` : "";
     fit.hidden = fitting >= 11;
     kept.show();
   };
@@ -283,7 +289,7 @@ function matrix(kept) {
   };
   const { low, top: high } = legendText(header.scale, header.log, header.scale === "head" ? kept.peak.toFixed(3) : undefined);
   const foot = make("div", "foot");
-  foot.append(fit, legend(kept.words, low, high));
+  foot.append(fit, named, legend(kept.words, low, high));
   return [scroll, foot];
 }
 
@@ -328,6 +334,9 @@ function arcs(kept) {
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", "Lines. They scroll where they are longer than the frame.");
   scroll.dataset.focus = "lines";
+  // More lines than this are one block of ink: of all of them only the strongest are drawn. Those of one token are always all drawn.
+  const byWeight = Float32Array.from(kept.weight).sort();
+  const faintest = Math.max(FAINTEST_LINE, byWeight[Math.max(0, byWeight.length - MOST_LINES)]);
   const ink = getComputedStyle(kept.root).getPropertyValue("--st-primary-color");
   const pitch = Math.max(18, Math.min(30, 480 / Math.max(rows, n)));
   box.style.setProperty("--pitch", `${pitch}px`);
@@ -341,11 +350,12 @@ function arcs(kept) {
     context.scale(ratio, ratio);
     context.strokeStyle = ink;
     const [q0, k0] = kept.over || [-1, -1];
+    const least = Math.max(q0, k0, kept.pin) >= 0 ? FAINTEST_LINE : faintest;
     for (let q = 0; q < rows; q++) {
       for (let k = 0; k < n; k++) {
         if (q0 >= 0 ? q !== q0 : k0 >= 0 ? k !== k0 : kept.pin >= 0 && q !== kept.pin && k !== kept.pin) continue;
         const weight = kept.weight[q * n + k];
-        if (weight < FAINTEST_LINE) continue;
+        if (weight < least) continue;
         context.globalAlpha = Math.min(1, 0.12 + weight * 0.88);
         context.lineWidth = 0.75 + weight * 4;
         context.beginPath();
@@ -365,7 +375,7 @@ function arcs(kept) {
   };
   kept.observer = new ResizeObserver(paint);
   kept.observer.observe(scroll);
-  return [scroll, make("p", "note", `Width and darkness: the weight. Weights under ${FAINTEST_LINE} are not drawn.`)];
+  return [scroll, make("p", "note", `Width and darkness: the weight. Weights under ${faintest.toFixed(2)} are not drawn${faintest > FAINTEST_LINE ? `, of a chosen token’s those under ${FAINTEST_LINE}` : ""}.`)];
 }
 
 // Beside the table and the zoom view only the sentence stays.
@@ -426,6 +436,17 @@ async function raster(kept) {
   save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
 }
 
+// A line in pieces of at most so many characters, broken at spaces where there are any.
+function wrapped(line, most) {
+  const lines = [""];
+  for (const word of line.split(" ").flatMap((w) => ([...w].length > most ? [...w].join("").match(new RegExp(`.{1,${most}}`, "gu")) : [w]))) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if ([...longer].length > most) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
 // The matrix with its labels, scale and caption, on its own: what it says does not depend on the page around it.
 function drawing(kept) {
   const { header, n } = kept;
@@ -434,8 +455,11 @@ function drawing(kept) {
   const escape = (text) => [...text].map((c) => marks[c] || (/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(c) ? "\ufffd" : c)).join("");
   const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
   const cell = Math.max(12, Math.min(36, 560 / n));
-  const [left, top] = [120, 150];
-  const [width, height] = [Math.max(left + n * cell + 24, 640), top + rows * cell + 70];
+  const width = Math.max(120 + n * cell + 24, 640);
+  const most = Math.floor((width - 32) / 6.6);
+  const lines = header.caption.flatMap((line) => wrapped(line, most)).slice(0, 12);
+  const [left, top] = [120, 120 + lines.length * 17];
+  const height = top + rows * cell + 70;
   const style = getComputedStyle(kept.root);
   const ink = style.getPropertyValue("--st-text-color");
   const paper = style.getPropertyValue("--st-background-color");
@@ -456,12 +480,12 @@ function drawing(kept) {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" fill="${ink}">`,
     `<rect width="100%" height="100%" fill="${paper}"/><defs><linearGradient id="scale">${stops}</linearGradient></defs>`,
     text(16, 26, 16, header.title, 'font-weight="600"'),
-    ...header.caption.map((line, at) => text(16, 46 + at * 17, 12, cut(line, Math.floor((width - 32) / 6.2)))),
+    ...lines.map((line, at) => text(16, 46 + at * 17, 12, line)),
     ...header.keys.map((label, k) => text(0, 0, font, cut(label, 9), `transform="translate(${left + (k + 0.5) * cell + font / 3} ${top - 6}) rotate(-90)"`)),
     ...header.queries.map((label, q) => text(left - 6, top + (q + 0.5) * cell + font / 3, font, cut(label, 14), 'text-anchor="end"')),
     `<image x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${tile.toDataURL()}"/>`,
     text(16, top - 8, 11, "query ↓  key →"),
-    text(left, height - 24, 12, low, 'text-anchor="start"'),
+    text(left + 76, height - 24, 12, low, 'text-anchor="end"'),
     `<rect x="${left + 84}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,
     text(left + 212, height - 24, 12, high),
     "</svg>",

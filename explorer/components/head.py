@@ -11,8 +11,8 @@ from explorer.components import wire
 from explorer.components.bundle import loader
 
 HINT = {
-    "matrix": "Point at a cell for its weight. Choose a token to hold its row and column.",
-    "lines": "Point at a token to see its lines alone. Choose one to hold it.",
+    "matrix": "Point at a cell, or tap it, for its weight. Choose a token to hold its row and column.",
+    "lines": "Point at a token, or tap it, to see its lines alone.",
 }
 
 

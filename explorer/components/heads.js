@@ -75,7 +75,7 @@ const number = (value) => (value === null ? "–" : value.toFixed(2));
 
 function choose(kept, head) {
   kept.send("head", `${head.layer}.${head.head}`);
-  bus.tell({ layer: head.layer, head: head.head });
+  bus.tell({ layer: head.layer, head: head.head, chosen: true });
 }
 
 function spoken(head) {
@@ -121,7 +121,8 @@ function grid(root, kept) {
   const foot = make("div", "foot");
   const { low, top } = legendText(header.scale, header.log);
   foot.append(status, legend(kept.words, low, top));
-  root.append(box, foot, make("p", "note", header.note));
+  const note = make("p", "note");
+  root.append(box, foot, note);
   kept.mark = () => {
     const { layer, head } = bus.now;
     cells.forEach((cell, at) => {
@@ -132,12 +133,16 @@ function grid(root, kept) {
     cells.forEach((cell, at) => (cell.tabIndex = at === kept.focus ? 0 : -1));
   };
   kept.mark();
-  paint(box, canvas, cells, kept);
+  const painted = () => {
+    const fold = header.fold * paint(box, canvas, cells, kept);
+    note.textContent = header.note + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
+  };
+  painted();
   let width = box.clientWidth;
   kept.observer = new ResizeObserver(() => {
     if (box.clientWidth !== width) {
       width = box.clientWidth;
-      paint(box, canvas, cells, kept);
+      painted();
     }
   });
   kept.observer.observe(box);
@@ -145,8 +150,9 @@ function grid(root, kept) {
 
 function caption(head) {
   const line = make("span", "caption");
-  line.append(make("span", "name", head.name === "no clear pattern" ? "–" : head.name));
-  if (head.score !== null) line.append(make("span", "score", number(head.score).replace("0.", ".")));
+  line.append(make("span", "name", ["no clear pattern", "text too short"].includes(head.name) ? "–" : head.name));
+  const figure = head.name === "broad" ? head.entropy : head.score;
+  if (figure !== null) line.append(make("span", "score", number(figure).replace("0.", ".")));
   return line;
 }
 
@@ -163,22 +169,27 @@ function step(event, cells, at, columns) {
 // A byte b stands for peak x (b / 255)^2, as wire.thumbnails says.
 const weightAt = (kept, at, cell) => kept.blocks.peak[at] * (kept.blocks.cells[at * kept.header.rows * kept.header.columns + cell] / 255) ** 2;
 
+// Draws all thumbnails; returns how many cells each way share a pixel where the screen has too few. They share it as their maximum: a
+// browser that shrinks a picture drops or blurs the thin lines that matter.
 function paint(box, canvas, cells, kept) {
-  const { header, blocks, words } = kept;
-  const { rows, columns, scale, log } = header;
+  const { header, words } = kept;
+  const { scale, log } = header;
   const ratio = window.devicePixelRatio || 1;
   const frame = box.getBoundingClientRect();
   canvas.width = Math.round(frame.width * ratio);
   canvas.height = Math.round(frame.height * ratio);
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = false;
+  const room = cells[0].firstChild.clientWidth * ratio;
+  const fold = Math.max(1, Math.ceil(header.columns / room), Math.ceil(header.rows / room));
+  const { rows, columns, bytes } = folded(kept, fold);
   const tile = new OffscreenCanvas(columns, rows);
   const onTile = tile.getContext("2d");
   const image = new ImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   const size = rows * columns;
   cells.forEach((cell, at) => {
-    const peak = blocks.peak[at];
+    const peak = kept.blocks.peak[at];
     const table = new Uint32Array(256);
     const fill = (full) => {
       for (let b = 0; b < 256; b++) table[b] = words[shade(peak * (b / 255) ** 2, full, log)];
@@ -188,17 +199,34 @@ function paint(box, canvas, cells, kept) {
       const from = at * size + r * columns;
       if (scale === "row") {
         let most = 0;
-        for (let c = 0; c < columns; c++) most = Math.max(most, blocks.cells[from + c]);
+        for (let c = 0; c < columns; c++) most = Math.max(most, bytes[from + c]);
         fill(peak * (most / 255) ** 2);
       }
-      for (let c = 0; c < columns; c++) pixels[r * columns + c] = table[blocks.cells[from + c]];
+      for (let c = 0; c < columns; c++) pixels[r * columns + c] = table[bytes[from + c]];
     }
     onTile.putImageData(image, 0, 0);
     const thumb = cell.firstChild.getBoundingClientRect();
+    const [left, top] = [thumb.left - frame.left + 1, thumb.top - frame.top + 1]; // inside the border
     context.globalAlpha = cell.classList.contains("dim") ? 0.18 : 1;
-    context.drawImage(tile, (thumb.left - frame.left) * ratio, (thumb.top - frame.top) * ratio, thumb.width * ratio, thumb.height * ratio);
+    context.drawImage(tile, left * ratio, top * ratio, (thumb.width - 2) * ratio, (thumb.height - 2) * ratio);
   });
   canvas.dataset.painted = header.token;
+  return fold;
+}
+
+function folded({ header, blocks }, fold) {
+  const { rows, columns } = header;
+  if (fold === 1) return { rows, columns, bytes: blocks.cells };
+  const [fewRows, fewColumns] = [Math.ceil(rows / fold), Math.ceil(columns / fold)];
+  const bytes = new Uint8Array(header.heads.length * fewRows * fewColumns);
+  let from = 0;
+  for (let at = 0; at < header.heads.length; at++)
+    for (let r = 0; r < rows; r++)
+      for (let c = 0; c < columns; c++, from++) {
+        const to = (at * fewRows + Math.floor(r / fold)) * fewColumns + Math.floor(c / fold);
+        if (blocks.cells[from] > bytes[to]) bytes[to] = blocks.cells[from];
+      }
+  return { rows: fewRows, columns: fewColumns, bytes };
 }
 
 function hover(event, cell, kept, at, status) {

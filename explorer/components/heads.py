@@ -26,8 +26,6 @@ def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], token
     pattern (layer, head, query, key); `heads` in the order of its first two axes; `token` names this picture, for whoever waits for it.
     """
     cells, peak, fold = wire.thumbnails(pattern)
-    error = "at most 0.004 of the head’s largest weight"
-    pooled = "" if fold == 1 else f" A pixel is the largest of {fold} × {fold} cells."
     header = {
         "token": token,
         "n_head": pattern.shape[1],
@@ -42,7 +40,7 @@ def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], token
         "names": list(meaning),
         "meaning": meaning,
         "columns_mean": COLUMNS,
-        "note": f"Rows are queries, columns keys, first token top left. Weights are sent in 256 levels; the error is {error}.{pooled}",
+        "note": "Rows are queries, columns keys, first token top left. Drawn in 256 levels, at most 0.004 of the head’s largest weight off.",
         "list_note": "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1. Distance in tokens. Sink: mean attention to the first token.",
     }
     return wire.encode(header, {"cells": cells, "peak": peak})
@@ -50,7 +48,9 @@ def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], token
 
 def _plain(head: object) -> dict:
     fields = ("layer", "head", "name", "score", "chance", "entropy", "distance", "sink")
-    values = {field: getattr(head, field) for field in fields}
+    # A broad head's score is an entropy and not a mean attention: it has its own column.
+    fields = tuple(field for field in fields if head.name != "broad" or field not in ("score", "chance"))
+    values = {"score": None, "chance": None} | {field: getattr(head, field) for field in fields}
     return {k: (None if isinstance(v, float) and not isfinite(v) else round(v, 4) if isinstance(v, float) else v) for k, v in values.items()}
 
 
