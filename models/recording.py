@@ -112,7 +112,7 @@ class Attention:
         _expect(f"q of {self.name}", self.q, (layers, heads, queries, None))
         _expect(f"k of {self.name}", self.k, (layers, heads, keys, None))
         _expect(f"v of {self.name}", self.v, (layers, heads, keys, None))
-        off = np.abs(self.pattern.sum(axis=-1) - 1.0).max(initial=0.0)
+        off = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
         if not off <= ROW_SUM_TOLERANCE:
             raise ValueError(f"rows of {self.name} do not sum to 1: off by {off:.3g}")
         if not self.allowed.all() and self.pattern[..., ~self.allowed].any():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import tokenizers
@@ -34,6 +35,7 @@ class Tokenizer:
     def __init__(self, bpe: tokenizers.Tokenizer) -> None:
         bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
         self.bpe = bpe
+        self._alone = lru_cache(maxsize=None)(lambda token: bpe.decode([token]))
         self.pad, self.cls, self.sep, self.mask = (bpe.token_to_id(special) for special in SPECIALS)
 
     @classmethod
@@ -67,7 +69,7 @@ class Tokenizer:
         """The text between [CLS] and [SEP], at most `limit` tokens in all, and how many tokens were dropped at its end."""
         encoding = self.bpe.encode(text)
         ids = encoding.ids[: limit - 2]
-        blank = [not self.bpe.decode([token]).strip() for token in ids]
+        blank = [not self._alone(token).strip() for token in ids]
         spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[: limit - 2])]
         tokens = Tokens(
             ids=(self.cls, *ids, self.sep),
@@ -78,10 +80,11 @@ class Tokenizer:
         return tokens, len(encoding.ids) - len(ids)
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
-        whole = ["\ufffd" not in self.bpe.decode([token]) for token in ids]
+        whole = ["\ufffd" not in self._alone(token) for token in ids]
         labels = []
         for at, (start, end) in enumerate(spans):
-            label = readable(unicodedata.normalize("NFC", text[start:end]) or " ")
+            piece = text[start:end]
+            label = readable(piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " ")
             if whole[at] or "\ufffd" in text[start:end]:
                 continues = start > 0 and text[start - 1 : start].isalnum() and text[start : start + 1].isalnum()
                 labels.append(CONTINUES + label if continues else label)
@@ -99,6 +102,8 @@ _SHOWN = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 def readable(text: str) -> str:
     """The text with every character that would be invisible or would disturb its neighbours spelled out."""
+    if text.isascii() and text.isalnum():
+        return text
     shown = []
     for letter in text:
         invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
