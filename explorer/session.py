@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -26,6 +27,8 @@ DEFAULT_TEXT = next(iter(PRESETS.values()))
 # The choices of a page that the address carries, with what each is when the address does not say.
 CHOICES = {"layer": "", "head": "", "token": "", "view": "Matrix", "scale": "Head", "tone": "Linear"}
 LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
+# A token that is a part of a character ends so, see models/tokenizer.py.
+PIECE = re.compile(r" \d+/\d+$")
 SHELF_BYTES = 512 * 2**20
 
 
@@ -171,6 +174,10 @@ def recording() -> Recording:
         words.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
     elif not made.text.strip():
         words.info("There is only white space so far. Type or paste a sentence above.")
+    if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
+        words.caption(
+            f"The model knows few signs of this writing and reads them byte by byte: “{literal(split)}” is one of the tokens that together are one sign."
+        )
     if not fits_address(made.text):
         words.info(
             f"This text is too long for a link ({len(made.text):,} characters). It stays in this tab; "

@@ -12,6 +12,7 @@ from explorer.components import heads as all_heads
 from models.recording import Attention, Recording, Stream, to_npz
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 VIEWS = ("Matrix", "Lines", "Table", "Plotly")
 
 
@@ -85,7 +86,7 @@ def power(value: float) -> str:
     if 0.01 <= value < 100_000:
         return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
     digits, _, exponent = f"{value:.3e}".partition("e")
-    return f"{digits} × 10^{int(exponent)}" if exponent else digits
+    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
 
 
 def detail(recording: Recording, attention: Attention, head: naming.Head, queries: Stream, keys: Stream) -> None:
@@ -155,11 +156,20 @@ def summary(head: naming.Head) -> str:
     if head.name == "broad":
         return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
     if not head.n_queries:
-        return f"**{head.name}.** {meaning}."
+        return f"**{head.name}.** {meaning}.{closest(head)}"
     return (
         f"**{head.name}.** {meaning}: {head.score:.0%} of the attention on average, where an even row would give {head.chance:.1%}; "
         f"shown by {head.n_shown} of {head.n_queries} tokens."
     )
+
+
+def closest(head: naming.Head) -> str:
+    """For a head without a name: the habit it comes nearest to, of those that this text can show well."""
+    shown = [one for one in head.relations if one.n_queries >= naming.FEWEST_QUERIES_ELSE and one.lift > 0]
+    if head.name != naming.NO_PATTERN or not shown:
+        return ""
+    near = max(shown, key=lambda one: one.lift)
+    return f" The nearest is “{near.name}”: {near.score:.0%} of the attention, an even row {near.chance:.1%}."
 
 
 def reasons(head: naming.Head) -> None:

@@ -67,6 +67,11 @@ def test_a_text_over_the_limit_is_told_and_kept() -> None:
     assert "text" not in app.query_params
 
 
+def test_signs_read_byte_by_byte_are_explained() -> None:
+    assert any("byte by byte" in told.value and "1/4" in told.value for told in clean(opened(text="fine 😀")).caption)
+    assert not any("byte by byte" in told.value for told in clean(opened(text="fine 1/4")).caption)
+
+
 def test_empty_text_says_so() -> None:
     app = clean(opened(text=""))
     assert "There is no text yet" in app.info[0].value
