@@ -176,7 +176,7 @@ def recording() -> Recording:
         words.info("There is only white space so far. Type or paste a sentence above.")
     if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
         words.caption(
-            f"The model knows few signs of this writing and reads them byte by byte: “{literal(split)}” is one of the tokens that together are one sign."
+            f"Some characters are not in the model’s vocabulary and are read byte by byte: “{literal(split)}” is one of the tokens that make up one character."
         )
     if not fits_address(made.text):
         words.info(

@@ -58,10 +58,15 @@ def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
     pattern (layer, head, query, key); mask (query, key) bool.
     """
-    rows = mask.any(axis=1)
-    if not rows.any():
+    if not mask.any():
         return np.full(pattern.shape[:2], np.nan)
-    return np.einsum("lhqk,qk->lhq", pattern[:, :, rows], mask[rows].astype(pattern.dtype)).mean(axis=-1)
+    return mass(pattern, mask).mean(axis=-1)
+
+
+def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """What each query that has a masked key gives to its masked keys in all, (layer, head, query with one)."""
+    rows = mask.any(axis=1)
+    return np.einsum("lhqk,qk->lhq", pattern[:, :, rows], mask[rows].astype(pattern.dtype))
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:

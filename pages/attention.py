@@ -181,8 +181,8 @@ def reasons(head: naming.Head) -> None:
     st.markdown(f"| pattern | score | chance | lift | shown by |\n|---|--:|--:|--:|--:|\n{rows}")
     st.caption(
         f"Score: mean attention along the pattern, over the tokens that can show it. Chance: the same for an even row. "
-        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that enough single tokens reach "
-        f"({naming.FEWEST_QUERIES_ELSE}; for repeated words {naming.FEWEST_QUERIES['same word']}); else “broad” from an entropy of {naming.BROAD} of an even row’s."
+        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that more than half of the single tokens reach too, "
+        f"and at least {naming.FEWEST_QUERIES_ELSE} of them (for repeated words {naming.FEWEST_QUERIES['same word']}); to “special” only where nothing else fits; else “broad” from an entropy of {naming.BROAD} of an even row’s."
     )
 
 
@@ -192,7 +192,7 @@ def caption_of(recording: Recording, attention: Attention, scale: str, tone: str
     edits = ", ".join(map(str, recording.edits)) or "none"
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
-        f"Colour: {tone.lower()}, compared within {scale.lower()}",
+        f"Colour: {tone.lower()}, {SCALE_LABELS[scale].lower()}",
         "Text: " + " ".join(recording.text.split()),
     )
 

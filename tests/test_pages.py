@@ -138,7 +138,7 @@ def test_presets_fill_the_bar() -> None:
 def test_captions_say_model_text_and_scale() -> None:
     header, _ = sent(opened(text="Plants eat herbivores", scale="Global", tone="Log"), "head")
     told = " ".join(header["caption"])
-    assert "model encoder" in told and "Plants eat herbivores" in told and "global" in told and "log" in told and "edits: none" in told
+    assert "model encoder" in told and "Plants eat herbivores" in told and "Colour: log, 0 to 1" in told and "edits: none" in told
 
 
 def test_text_is_literal_in_markdown() -> None:

@@ -89,8 +89,8 @@ class Head:
 
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
-    found = _relations(recording, attention)
     masks = masks_of(recording, attention)
+    found = _relations(attention, masks)
     entropy = relations.entropy(attention.pattern, attention.allowed)
     distance, sink = _distance(attention.pattern), attention.pattern[..., 0].mean(axis=-1)
     layers, heads = attention.pattern.shape[:2]
@@ -107,17 +107,17 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     return tuple(described)
 
 
-def _relations(recording: Recording, attention: Attention) -> list[list[tuple[Relation, ...]]]:
+def _relations(attention: Attention, masks: dict[str, np.ndarray]) -> list[list[tuple[Relation, ...]]]:
     """Every relation that this text can show, for each [layer][head]."""
     layers, heads = attention.pattern.shape[:2]
     found: list[list[list[Relation]]] = [[[] for _ in range(heads)] for _ in range(layers)]
-    for name, mask in masks_of(recording, attention).items():
+    for name, mask in masks.items():
         held = mask & attention.allowed
         rows = held.any(axis=1)
         if not rows.any():
             continue
         chance = held[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
-        mass = np.einsum("lhqk,qk->lhq", attention.pattern[:, :, rows], held[rows].astype(attention.pattern.dtype))
+        mass = relations.mass(attention.pattern, held)
         shown = (mass - chance >= NAMED * (1 - chance)) & (chance < 1)
         for layer, head in np.ndindex(layers, heads):
             found[layer][head].append(

@@ -263,7 +263,7 @@ function matrix(kept) {
     for (const box of [left, top]) [...box.children].forEach((span, at) => (span.style.visibility = at % every ? "hidden" : ""));
     scroll.classList.toggle("whole", kept.fit);
     fit.textContent = kept.fit ? "Readable size" : "Fit whole matrix";
-    named.textContent = every > 1 ? `Every ${every}th token is named.` : "";
+    named.textContent = every > 1 ? `One token in ${every} is named.` : "";
     fit.hidden = fitting >= 11;
     kept.show();
   };
