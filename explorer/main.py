@@ -18,6 +18,6 @@ page = st.navigation(
 
 from explorer import session  # noqa: E402  after the first elements are on their way
 
-session.begin()
+session.begin(page.url_path)
 session.sentence_bar()
 page.run()

@@ -11,17 +11,21 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import streamlit as st
 
 from models import library
+from models.edits import Edit
 from models.examples import EXAMPLES
+from models.prediction import Attribution, Lens
 from models.recording import Recording
 
 DEFAULT_MODEL = "encoder"
+PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 PRESETS = EXAMPLES
 DEFAULT_TEXT = next(iter(PRESETS.values()))
 # The choices of a page that the address carries, with what each is when the address does not say.
@@ -88,22 +92,47 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def record(model: str, text: str) -> Recording:
-    """The recording of a model on a text, from the shelf where it lies there."""
+def record(model: str, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
+    """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`."""
     loaded = handle(model)
-    return _shelf.get(("recording", model, loaded.card.fingerprint, text), lambda: library.record(loaded, text), _bytes_of)
+    key = ("recording", model, loaded.card.fingerprint, text, edits, target)
+    return _shelf.get(key, lambda: library.record(loaded, text, edits, target), _bytes_of)
 
 
 def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 100_000) -> Any:
     """Something computed from a recording, kept under `what` beside it."""
-    key = ("derived", recording.model.name, recording.model.fingerprint, recording.text, recording.edits, what)
-    return _shelf.get(key, make, weigh)
+    return _shelf.get(("derived", *_cause(recording), what), make, weigh)
+
+
+def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on a stream of a recording."""
+    return derived(recording, ("lens", stream, top), lambda: library.lens(handle(recording.model.name), recording, stream, top))
+
+
+def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores over the vocabulary (id) at one token of a stream."""
+    return derived(recording, ("logits", stream, token), lambda: library.logits(handle(recording.model.name), recording, stream, token))
+
+
+def attribution(recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+    """A word's logit at a token, taken apart; with `against` the difference to another word's."""
+    what = ("attribution", stream, token, id, against)
+    return derived(recording, what, lambda: library.attribute(handle(recording.model.name), recording, stream, token, id, against))
+
+
+def labels(model: str, ids: Iterable[int]) -> list[str]:
+    """Tokens of a model's vocabulary as a person reads them."""
+    return library.labels(handle(model), ids)
 
 
 def name_of(recording: Recording, *what: Hashable) -> str:
     """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the browser waits for this name."""
-    cause = (recording.model.name, recording.model.fingerprint, recording.text, recording.edits, what)
+    cause = (*_cause(recording), what)
     return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _cause(recording: Recording) -> tuple[Hashable, ...]:
+    return recording.model.name, recording.model.fingerprint, recording.text, recording.target, recording.edits
 
 
 def _bytes_of(recording: Recording) -> int:
@@ -114,15 +143,18 @@ def _bytes_of(recording: Recording) -> int:
 # ---- the frame around every page ------------------------------------------------------------------------------------
 
 
-def begin() -> None:
+def begin(page: str) -> None:
     """Take what the address says into the session, before any widget is made: at the start, and when the reader went back or forward.
 
-    An address that is not the one last written, in a run that no widget of the frame began, is the reader's own doing.
+    An address that is not the one last written, in a run that no widget of the frame began, is the reader's own doing. A bare address
+    on another `page` than before is a step through the app's own navigation: text and choices go along.
     """
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
-    if "written" in state and (acted or asked == state.written):
+    moved = state.get("page") != page
+    state.page = page
+    if "written" in state and (acted or asked == state.written or (moved and not asked)):
         return
     state.written = asked
     state.text = asked.get("text", DEFAULT_TEXT)
@@ -140,7 +172,7 @@ def sentence_bar() -> None:
     state.preset = next((label for label, text in PRESETS.items() if text == state.text), None)
     wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
     wide.text_area(
-        "Paste any text and see where every attention head of the model looks", key="text", height=72, on_change=_forget_token,
+        "Your text", key="text", height=72, on_change=_forget_token,
         placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
     )  # fmt: skip
     narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head, help=about(state.model))
@@ -152,26 +184,35 @@ def sentence_bar() -> None:
 def about(model: str) -> str:
     """A model's card in a few lines of Markdown."""
     card = library.card(model)
-    size, scores = card["config"], card["scores"]
+    size = card["config"]
     return (
-        f"**{model}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. "
-        f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.\n\n"
+        f"**{model}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
         + "\n".join(f"- {line}" for line in card["limits"])
     )
 
 
-def recording() -> Recording:
+def model_for(*kinds: str) -> str:
+    """The model on screen if it is of one of these kinds, else the first model that is, with a word for the reader."""
+    chosen = st.session_state.model
+    if library.card(chosen)["kind"] in kinds:
+        return chosen
+    fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and library.card(name)["kind"] in kinds]
+    st.info(f"{chosen} cannot do what this page shows, so {fitting[0]} is shown instead. Models that can: {', '.join(dict.fromkeys(fitting))}.")
+    return fitting[0]
+
+
+def recording(model: str | None = None) -> Recording:
     """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
-    made = record(st.session_state.model, st.session_state.text)
+    made = record(model or st.session_state.model, st.session_state.text)
     words = st.container()  # always there, so that what follows keeps its place on the page, and with it its state
     if made.dropped:
         n = made.model.n_positions
         words.warning(
-            f"This text has {made.dropped + n:,} tokens with the two special ones; the model {made.model.name} reads {n}. "
-            f"The first {n - 1:,} and the closing one are shown, the last {made.dropped:,} tokens of the text are not. The field keeps the whole text."
+            f"This text has {made.dropped + n:,} tokens with the special ones; the model {made.model.name} reads {n}. "
+            f"The last {made.dropped:,} tokens of the text are not shown. The field keeps the whole text."
         )
     if made.streams[0].special.all():
-        words.info("There is no text yet, so the model sees only its two special tokens. Type or paste a sentence above.")
+        words.info("There is no text yet, so the model sees only its special tokens. Type or paste a sentence above.")
     elif not made.text.strip():
         words.info("There is only white space so far. Type or paste a sentence above.")
     if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+from models import split
 from models.examples import EXAMPLES, TURNED
 from models.grammar import MEN, WOMEN
 
@@ -25,7 +26,16 @@ UNFIT = re.compile(
     r"injun\w*|jews?|gyps(y|ies)|lynch\w*|corpse\w*|blood(y|ied)?)\b",
     re.IGNORECASE,
 )
+UNFIT_IN_FRENCH = re.compile(
+    r"\b(tu(er|é|ée|és|e|ent|ait|a|ons)\b(?= (mon|ton|son|le|la|les|un|une|quelqu|tout|des|Tom|Marie|l'|d'))|meurtr\w*|suicid\w*|viol(er|é|ée|eur)|sexe|sexuel\w*|"
+    r"nue?s?|putain\w*|pute|salope|merde|connard|conne?|baiser?|bordel|cul|chier|nazi\w*|drogues?|cocaïne|ivres?|soûl\w*|saoul\w*|sang|sanglant\w*|esclav\w*|juifs?)\b",
+    re.IGNORECASE,
+)
 MALE_IN_TATOEBA, FEMALE_IN_TATOEBA = ("Tom", "John", "Bob"), ("Mary", "Jane", "Alice")
+NAMES_IN_TATOEBA = re.compile(rf"\b({'|'.join((*MALE_IN_TATOEBA, *FEMALE_IN_TATOEBA))})\b")
+IN_FRENCH = {"Mary": "Marie", "John": "John"}
+# Names that begin with a consonant: "de Ram", but "d'Ali".
+FOR_FRENCH = tuple(tuple(name for name in names if name[0] not in "AEIOU") for names in (MEN, WOMEN))
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
     """The corpora below `data` as (training, held-out). Raises FileNotFoundError where a corpus is missing."""
     rng = Random(0)
     lines = dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)])
-    sentences = [vary_names(line, rng) for line in lines if fit(line)]
+    sentences = [vary_each_name(line, rng) for line in lines if fit(line)]
     paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
     train, held_out = (
         Corpus(
@@ -50,6 +60,37 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
         for wanted in (False, True)
     )
     return train, held_out
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """English sentences and their French translations, one to one; an English sentence may come several times."""
+
+    english: tuple[str, ...]
+    french: tuple[str, ...]
+
+
+def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
+    """Tatoeba's English-French pairs as (training, held-out), cleaned, divided by `split.divide` on the English side; a training pair
+    shares no French sentence with the held-out ones either. Names are varied in the training pairs, the same on both sides."""
+    rows = [row for row in _tatoeba_rows(data, "fra") if fit(row[0]) and not UNFIT_IN_FRENCH.search(row[1])]
+    train, held = split.divide([english for english, _ in rows])
+    answers = {split.folded(rows[at][1]) for at in held}
+    rng = Random(0)
+    kept = [vary_names(rows[at], rng, *FOR_FRENCH) for at in train if split.folded(rows[at][1]) not in answers]
+    return tuple(Pairs(tuple(one for one, _ in side), tuple(other for _, other in side)) for side in (kept, [rows[at] for at in held]))
+
+
+def read_divided(data: Path) -> tuple[Corpus, Corpus]:
+    """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a sentence never become one."""
+    lines = [line for line in dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)]) if fit(line)]
+    paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
+    train, held = split.divide(lines)
+    rng = Random(0)
+    return (
+        Corpus(tuple(vary_names((lines[at],), rng, MEN, WOMEN)[0] for at in train), tuple(text for text in paragraphs if not is_held_out(text))),
+        Corpus(tuple(lines[at] for at in held), tuple(text for text in paragraphs if is_held_out(text))),
+    )
 
 
 def normal(text: str) -> str:
@@ -65,13 +106,33 @@ def is_held_out(text: str) -> bool:
     return crc32(normal(text).encode()) % 10_000 < HELD_OUT_PERCENT * 100
 
 
-def vary_names(text: str, rng: Random) -> str:
-    """The text with the few names that fill Tatoeba (Tom, Mary...) replaced, each by one name throughout."""
+def vary_each_name(text: str, rng: Random) -> str:
+    """The text with the few names that fill Tatoeba replaced, each by one name throughout, and drawn by itself: two people may get one name.
+
+    The shipped encoder's text was made so, and its held-out part with it.
+    """
     for common, names in ((MALE_IN_TATOEBA, MEN), (FEMALE_IN_TATOEBA, WOMEN)):
         for old in common:
             if old in text:
                 text = re.sub(rf"\b{old}\b", rng.choice(names), text)
     return text
+
+
+def vary_names(texts: tuple[str, ...], rng: Random, men: tuple[str, ...], women: tuple[str, ...]) -> tuple[str, ...]:
+    """A sentence (or a sentence and its translation) with the few names that fill Tatoeba replaced, the same on both sides.
+
+    People stay as many as they were, and men men and women women. Nothing is replaced where a name is not on every side.
+    """
+    found = dict.fromkeys(name for name in NAMES_IN_TATOEBA.findall(texts[0]))
+    if any(not re.search(rf"\b{IN_FRENCH.get(name, name)}\b", text) for name in found for text in texts[1:]):
+        return texts
+    male = [name for name in found if name in MALE_IN_TATOEBA]
+    new = dict(zip([*male, *(name for name in found if name not in male)], [*rng.sample(men, len(male)), *rng.sample(women, len(found) - len(male))]))
+    varied = [NAMES_IN_TATOEBA.sub(lambda match: new[match[0]], texts[0])]
+    for text in texts[1:]:
+        by_old = {IN_FRENCH.get(name, name): fresh for name, fresh in new.items()}
+        varied.append(re.sub(rf"\b({'|'.join(by_old)})\b", lambda match: by_old[match[0]], text) if by_old else text)
+    return tuple(varied)
 
 
 def fit(text: str) -> bool:
@@ -83,11 +144,15 @@ _EXAMPLES = frozenset(map(normal, (*EXAMPLES.values(), *TURNED)))
 
 
 def _tatoeba(data: Path, language: str) -> list[str]:
+    return [row[0] for row in _tatoeba_rows(data, language)]
+
+
+def _tatoeba_rows(data: Path, language: str) -> list[tuple[str, str]]:
     archive = data / f"tatoeba_{language}" / f"{language}-eng.zip"
     with zipfile.ZipFile(archive) as files:
         member = next(name for name in files.namelist() if name.split("/")[-1] == f"{language}.txt")
         rows = files.read(member).decode("utf-8").splitlines()
-    return [row.split("\t")[0].strip() for row in rows if row]
+    return [(parts[0].strip(), parts[1].strip()) for parts in (row.split("\t") for row in rows if row)]
 
 
 def _common_voice(data: Path) -> list[str]:

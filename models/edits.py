@@ -16,10 +16,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class ZeroHead(Edit):
-    """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
+    """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays). `attention` as the Recording names it."""
 
     layer: int
     head: int
+    attention: str = "self"
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,15 @@ class WithoutNorm(Edit):
     layer: int | None = None
 
 
+@dataclass(frozen=True)
+class HideToken(Edit):
+    """The token at place `token` (special tokens counted in) is replaced by [MASK]. For models that fill masked words."""
+
+    token: int
+
+
 KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm)
+    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm, HideToken)
 }
 
 

@@ -6,13 +6,18 @@ imported when a model is loaded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from models import shipped
 from models.edits import Edit
+from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 
 if TYPE_CHECKING:
+    from models.generation import Writing
     from models.own import Handle
 
 
@@ -33,8 +38,67 @@ def load(name: str) -> Handle:
     return own.load(name)
 
 
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = ()) -> Recording:
-    """One forward pass of the model over the text under the edits, as a frozen Recording."""
+def checkpoints(name: str) -> tuple[str, ...]:
+    """The names of a model's earlier weights, which `load` knows too, earliest first. Raises ValueError for a name not in `names()`."""
+    return shipped.checkpoints(name)
+
+
+def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
+    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads;
+    where None, what it would say itself."""
     from models import own
 
-    return own.record(handle, text, edits)
+    return own.record(handle, text, edits, target)
+
+
+def writing(handle: Handle, text: str) -> Writing:
+    """A text in the making: of a decoder, going on from `text`; of a translator, its translation from the first word on.
+
+    Raises ValueError for a model that does not write, and for a text that leaves no room.
+    """
+    from models import generation, own
+
+    if handle.card.kind == "encoder":
+        raise ValueError(f"{handle.card.name} fills masked words and does not write")
+    tokens, dropped = own.frame(handle, own.clean(text))
+    if handle.card.kind == "encoder-decoder":
+        return generation.Writing(handle.model, [handle.tokenizer.bos], own.memory_of(handle, tokens))
+    if dropped or len(tokens.ids) >= handle.card.n_positions:
+        raise ValueError(f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads {handle.card.n_positions}: there is no room for more")
+    return generation.Writing(handle.model, list(tokens.ids))
+
+
+def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for the translation of a text, one step at a time: the best hypotheses so far, best first."""
+    from models import generation, own
+
+    tokens, _ = own.frame(handle, own.clean(text))
+    tokenizer = handle.tokenizer
+    longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
+    return generation.beams(handle.model, [tokenizer.bos], tokenizer.eos, n_beams, longest, own.memory_of(handle, tokens))
+
+
+def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+    """What every state of a stream would say if it were the last: the logit lens."""
+    from models import readout
+
+    return readout.lens(handle, recording, stream, top)
+
+
+def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores over the vocabulary (id) at one token of a stream."""
+    from models import readout
+
+    return readout.logits_at(handle, recording, stream, token)
+
+
+def attribute(handle: Handle, recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+    """A word's logit at a token, taken apart into what each part of the model wrote; with `against` the difference to another word's."""
+    from models import readout
+
+    return readout.attribute(handle, recording, stream, token, id, against)
+
+
+def labels(handle: Handle, ids: Iterable[int]) -> list[str]:
+    """Tokens of the vocabulary as a person reads them."""
+    return [handle.tokenizer.label(int(token)) for token in ids]

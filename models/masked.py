@@ -8,6 +8,7 @@ which asks for a head that looks at the same word elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import torch
@@ -15,9 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models import grammar
-from models.corpus import Corpus
+from models.corpus import Corpus, read
+from models.probes import best_heads
+from models.recipes import SEED, padded
 from models.tokenizer import Tokenizer
-from models.transformer import Encoder
+from models.transformer import Config, Encoder
 
 LONGEST_ROW = 128
 # Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the start hold a model on the unigram
@@ -29,7 +32,47 @@ MASKED_SHARE = 0.25
 # stay or turn random, because telling these two apart is what a look at the same word elsewhere can do.
 FATE, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
 FIRST_EPOCH_OF_FATE_IN_ECHO, EPOCHS_WITH_ECHOES = 1, 2
+FIRST_EPOCH_ANYWHERE = 2
+HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
 N_GRAMMAR, ECHO_SHARE, REPEAT_SHARE = 12_000, 0.08, 0.02
+
+
+class Masked:
+    """The recipe of the encoder."""
+
+    config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
+    steps, check, rate, warm_up = 10_500, 500, 1e-3, 400
+    shown = ()
+
+    def __init__(self, data: Path) -> None:
+        self.corpus, self.held_out = read(data)
+
+    def tokenizer(self) -> Tokenizer:
+        rng = Random(SEED)
+        made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
+        return Tokenizer.train([*self.corpus.sentences, *self.corpus.paragraphs, *made], self.config.n_vocab)
+
+    def model(self) -> Encoder:
+        return Encoder(self.config)
+
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
+
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+        ids, present, echo = batch
+        hidden, chosen = hide(ids, present, tokenizer, generator, echo if epoch >= FIRST_EPOCH_OF_FATE_IN_ECHO else None)
+        return loss(model, hidden, ids, present, chosen, self._start(ids, generator, epoch))
+
+    def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
+        """Where each row begins: at position 0, but from the third epoch on half of them anywhere, so that all positions are met."""
+        if epoch < FIRST_EPOCH_ANYWHERE:
+            return None
+        batch, n = ids.shape
+        anywhere = torch.randint(0, self.config.n_positions - n + 1, (batch, 1), generator=generator)
+        return anywhere * (torch.rand(batch, 1, generator=generator) < 0.5)
+
+    def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+        return held_out_scores(model, tokenizer, self.held_out)
 
 
 def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, longest: int, echoes: bool) -> Iterator[list[int]]:
@@ -91,14 +134,6 @@ def is_echo(row: list[int]) -> bool:
     return len(row) == 2 * half and sorted(row[:half]) == sorted(row[half:])
 
 
-def padded(group: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Rows of unlike length as one (batch, token) tensor, and the bool tensor that says which entries are real."""
-    ids = torch.full((len(group), max(map(len, group))), pad)
-    for at, row in enumerate(group):
-        ids[at, : len(row)] = torch.tensor(row)
-    return ids, ids != pad
-
-
 def hide(
     ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator, echo: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -118,3 +153,20 @@ def loss(model: Encoder, hidden: Tensor, ids: Tensor, present: Tensor, chosen: T
     """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`: (batch, token)."""
     x = model(hidden, allowed=present[:, None, None, :], start=start)
     return F.cross_entropy(model.logits(x[chosen]), ids[chosen])
+
+
+@torch.inference_mode()
+def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> dict[str, float]:
+    """Masked loss and accuracy, and each relation's best head, on text that training never saw."""
+    generator = torch.Generator().manual_seed(0)
+    texts = [*held_out.sentences[:HELD_OUT_SENTENCES], *held_out.paragraphs[:HELD_OUT_PARAGRAPHS]]
+    rows = [[tokenizer.cls, *ids[: LONGEST_ROW - 2], tokenizer.sep] for ids in tokenizer.ids(texts)]
+    total = right = places = 0.0
+    for at in range(0, len(rows), 16):
+        ids, present = padded(sorted(rows, key=len)[at : at + 16], tokenizer.pad)
+        hidden, chosen = hide(ids, present, tokenizer, generator)
+        logits = model.logits(model(hidden, allowed=present[:, None, None, :])[chosen])
+        total += F.cross_entropy(logits, ids[chosen], reduction="sum").item()
+        right += (logits.argmax(-1) == ids[chosen]).sum().item()
+        places += chosen.sum().item()
+    return {"held_out_loss": round(total / places, 4), "masked_accuracy": round(right / places, 4), **best_heads(model, tokenizer, texts[::4])}

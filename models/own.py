@@ -1,7 +1,8 @@
 """Models of our own: weights from disk, a forward pass on a text, and the Recording of it.
 
-A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and `card.json`, whose `config` gives the sizes
-and whose other entries (data, recipe, scores, limits) are for people.
+A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and `card.json`, whose `kind` and `config` give
+the architecture and whose other entries (data, recipe, scores, limits) are for people. `checkpoints.safetensors`, where there is one,
+holds earlier weights of the same model as `STEP/name`; such a one is called `model@STEP`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
-from models import shipped
-from models.edits import Edit
+from models import generation, shipped
+from models.edits import Edit, HideToken
 from models.recording import Attention, Card, Recording, Stream
-from models.tokenizer import Tokenizer
-from models.transformer import Config, Encoder
+from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
 
+KINDS: dict[str, type[Model]] = {"encoder": Encoder, "decoder": Decoder, "encoder-decoder": EncoderDecoder}
 TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v")
 
 
@@ -29,24 +32,33 @@ class Handle:
 
     card: Card
     tokenizer: Tokenizer
-    model: Encoder
+    model: Model
 
 
 def load(name: str) -> Handle:
     """The shipped model of that name, in fp32 on the CPU. Raises ValueError for a name that is not shipped."""
-    folder = shipped.folder(name)
-    stored = (folder / "model.safetensors").read_bytes()
-    model = Encoder(Config(**shipped.card(name)["config"]))
-    model.load_state_dict({key: tensor.float() for key, tensor in load_safetensors(stored).items()})
+    base, _, step = name.partition("@")
+    folder, card = shipped.folder(base), shipped.card(base)
+    if step:
+        if name not in shipped.checkpoints(base):
+            raise ValueError(f"{base} has no checkpoint {step}; there are {', '.join(shipped.checkpoints(base)) or 'none'}")
+        with safe_open(folder / "checkpoints.safetensors", framework="pt") as file:
+            tensors = {key.partition("/")[2]: file.get_tensor(key) for key in file.keys() if key.startswith(f"{step}/")}
+        stored = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
+    else:
+        stored = (folder / "model.safetensors").read_bytes()
+        tensors = load_safetensors(stored)
+    model = KINDS[card["kind"]](Config(**card["config"]))
+    model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
     return handle_of(model.eval(), Tokenizer.load(folder / "tokenizer.json"), name, hashlib.sha256(stored).hexdigest()[:12])
 
 
-def handle_of(model: Encoder, tokenizer: Tokenizer, name: str, fingerprint: str, weights: str = "fp16, computed in fp32") -> Handle:
+def handle_of(model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, weights: str = "fp16, computed in fp32") -> Handle:
     """A handle around a model in memory, as training and tests have it."""
     config = model.config
     card = Card(
         name=name,
-        kind="encoder",
+        kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),
         n_layer=config.n_layer,
         n_head=config.n_head,
         d_model=config.d_model,
@@ -61,28 +73,82 @@ def handle_of(model: Encoder, tokenizer: Tokenizer, name: str, fingerprint: str,
 
 
 @torch.inference_mode()
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = ()) -> Recording:
+def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
     """One forward pass over the text, recorded. A text over the model's length is cut at its end; `dropped` says by how much.
 
-    Raises ValueError for an edit that names a layer or head the model does not have.
+    For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing); None stands for what the
+    model itself says, the likeliest token each time. Raises ValueError for an edit that names a layer, head or token the model or text
+    does not have, and for a target where the model has no second text.
     """
-    _check(edits, handle.card)
-    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text; it becomes "?"
-    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions)
+    _check(edits, handle)
+    text = clean(text)
+    if isinstance(handle.model, EncoderDecoder):
+        return _record_two(handle, text, edits, target)
+    if target is not None:
+        raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
+    causal = isinstance(handle.model, Decoder)
+    tokens, dropped = frame(handle, text)
+    tokens = _hide(tokens, edits, handle)
     tape = Seen(handle.card.n_layer)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=edits)
-    stream = Stream(
-        name="encoder",
-        tokens=tokens.labels,
-        ids=np.array(tokens.ids),
-        special=np.array(tokens.special),
-        spans=np.array(tokens.spans).reshape(-1, 2),
-        sites=tuple(tape.sites),
-        resid=tape.resid(),
-    )
     n = len(tokens.ids)
-    attention = Attention(name="self", query="encoder", key="encoder", allowed=np.ones((n, n), dtype=bool), **tape.heads)
-    return Recording(handle.card, text, tuple(edits), (stream,), (attention,), dropped)
+    name = "decoder" if causal else "encoder"
+    allowed = np.tril(np.ones((n, n), dtype=bool)) if causal else np.ones((n, n), dtype=bool)
+    attention = Attention(name="self", query=name, key=name, allowed=allowed, **tape.heads["attn"])
+    return Recording(handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped)
+
+
+def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], target: str | None) -> Recording:
+    source, dropped = frame(handle, text)
+    memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
+    memory = handle.model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=edits)
+    if target is None:
+        said = generation.greedy(handle.model, handle.tokenizer, memory, edits)
+        target = handle.tokenizer.text(said)
+        tokens, target_dropped = frame_target(handle, target)
+        if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
+            tokens = spelled(handle.tokenizer, said)
+    else:
+        target = clean(target)
+        tokens, target_dropped = frame_target(handle, target)
+    handle.model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=edits)
+    n, m = len(source.ids), len(tokens.ids)
+    attention = (
+        Attention(name="encoder self", query="encoder", key="encoder", allowed=np.ones((n, n), dtype=bool), **memory_tape.heads["attn"]),
+        Attention(name="decoder self", query="decoder", key="decoder", allowed=np.tril(np.ones((m, m), dtype=bool)), **tape.heads["attn"]),
+        Attention(name="cross", query="decoder", key="encoder", allowed=np.ones((m, n), dtype=bool), **tape.heads["cross"]),
+    )
+    streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
+    return Recording(handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped)
+
+
+def clean(text: str) -> str:
+    """The text without half surrogate pairs, which are no text: each becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
+    """The text as the model reads it, with its special tokens, and how many tokens were dropped: [CLS] text [SEP] for an encoder, [BOS] text
+    for a decoder, text [EOS] for the source of an encoder-decoder."""
+    before, after = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder": ((), (EOS,))}[handle.card.kind]
+    return handle.tokenizer.tokens(text, handle.card.n_positions, before, after)
+
+
+def frame_target(handle: Handle, text: str) -> tuple[Tokens, int]:
+    """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
+    return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
+
+
+@torch.inference_mode()
+def memory_of(handle: Handle, tokens: Tokens) -> Tensor:
+    """What the encoder makes of a source: (1, key, d_model)."""
+    return handle.model.encode(torch.tensor([tokens.ids]))
+
+
+def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
+    """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
+    n = len(said)
+    return Tokens((tokenizer.bos, *said), (BOS, *map(tokenizer.label, said)), ((-1, -1),) * (n + 1), (True, *(token in tokenizer.special for token in said)))
 
 
 class Seen:
@@ -95,25 +161,52 @@ class Seen:
     def __init__(self, n_layer: int) -> None:
         self.n_layer = n_layer
         self.sites: dict[str, Tensor] = {}
-        self.heads: dict[str, np.ndarray] = {}
+        self.heads: dict[str, dict[str, np.ndarray]] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
             self.sites[name] = tensor if tensor.dim() == 2 else tensor[0]
             return
-        if what not in self.heads:
-            self.heads[what] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
-        torch.from_numpy(self.heads[what][int(sublayer.partition(".")[0])]).copy_(tensor[0])
+        layer, _, attention = sublayer.partition(".")
+        kept = self.heads.setdefault(attention, {})
+        if what not in kept:
+            kept[what] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
+        torch.from_numpy(kept[what][int(layer)]).copy_(tensor[0])
 
-    def resid(self) -> np.ndarray:
-        """All sites, (site, token, d_model)."""
-        return torch.stack(list(self.sites.values())).numpy()
+    def stream(self, name: str, tokens: Tokens) -> Stream:
+        """What passed by as a Stream; resid (site, token, d_model)."""
+        return Stream(
+            name=name,
+            tokens=tokens.labels,
+            ids=np.array(tokens.ids),
+            special=np.array(tokens.special),
+            spans=np.array(tokens.spans).reshape(-1, 2),
+            sites=tuple(self.sites),
+            resid=torch.stack(list(self.sites.values())).numpy(),
+        )
 
 
-def _check(edits: tuple[Edit, ...], card: Card) -> None:
+def _hide(tokens: Tokens, edits: tuple[Edit, ...], handle: Handle) -> Tokens:
+    """The tokens, those that an edit hides replaced by [MASK]. Raises ValueError for a token that is not there or is none of the text's."""
+    ids, labels = list(tokens.ids), list(tokens.labels)
+    for edit in edits:
+        if isinstance(edit, HideToken):
+            if not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
+                raise ValueError(f"{edit} names no token of the text; they are 1 to {len(ids) - 2}")
+            ids[edit.token], labels[edit.token] = handle.tokenizer.mask, MASK
+    return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)
+
+
+def _check(edits: tuple[Edit, ...], handle: Handle) -> None:
+    card = handle.card
     for edit in edits:
         for field, size in (("layer", card.n_layer), ("head", card.n_head)):
             value = getattr(edit, field, None)
             if value is not None and not 0 <= value < size:
                 raise ValueError(f"{edit} names {field} {value}; {card.name} has {field}s 0 to {size - 1}")
+        attention = getattr(edit, "attention", None)
+        if attention is not None and attention not in (labels := handle.model.attentions()):
+            raise ValueError(f"{edit} names attention {attention!r}; {card.name} has {', '.join(labels)}")
+        if isinstance(edit, HideToken) and handle.tokenizer.mask is None:
+            raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from models import relations
-from models.own import Handle, record
+from models.own import Handle, handle_of, record
+from models.tokenizer import Tokenizer
+from models.transformer import Model
 
 
 def mean_scores(handle: Handle, texts: list[str]) -> dict[str, np.ndarray]:
@@ -28,9 +30,9 @@ def previous_far_out(handle: Handle, texts: list[str], positions: range = range(
     return float(pattern[:, :, at, at - 1].mean(axis=-1).max())
 
 
-def best_heads(handle: Handle, texts: list[str]) -> dict[str, str]:
+def best_heads(model: Model, tokenizer: Tokenizer, texts: list[str]) -> dict[str, str]:
     """Each relation's highest score over all heads, and that head, as "0.812 L1H3"."""
-    best = {}
+    handle, best = handle_of(model, tokenizer, "in training", fingerprint=""), {}
     for name, scores in mean_scores(handle, texts).items():
         layer, head = np.unravel_index(np.nanargmax(scores), scores.shape)
         best[name] = f"{scores[layer, head]:.3f} L{layer}H{head}"

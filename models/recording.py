@@ -124,7 +124,8 @@ class Attention:
 class Recording:
     """One forward pass: the model's card, the text, the edits it ran under, its streams and attentions.
 
-    `dropped` is how many tokens of the text did not fit the model and were left out, at the end.
+    `dropped` is how many tokens of the text did not fit the model and were left out, at the end. `target` is the second text of a model
+    that reads one and writes another: what its decoder read, and `target_dropped` what of that did not fit.
     Raises ValueError where an attention names a stream that is not there or of another length.
     """
 
@@ -134,6 +135,8 @@ class Recording:
     streams: tuple[Stream, ...]
     attention: tuple[Attention, ...]
     dropped: int = 0
+    target: str = ""
+    target_dropped: int = 0
 
     def __post_init__(self) -> None:
         for attention in self.attention:
@@ -167,6 +170,8 @@ def to_npz(recording: Recording) -> bytes:
         "text": recording.text,
         "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
         "dropped": recording.dropped,
+        "target": recording.target,
+        "target_dropped": recording.target_dropped,
     }
     for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
         header[kind] = []
@@ -205,6 +210,8 @@ def from_npz(data: bytes) -> Recording:
             streams=tuple(part("stream", Stream, plain) for plain in header["stream"]),
             attention=tuple(part("attention", Attention, plain) for plain in header["attention"]),
             dropped=header["dropped"],
+            target=header.get("target", ""),
+            target_dropped=header.get("target_dropped", 0),
         )
 
 

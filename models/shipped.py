@@ -23,3 +23,13 @@ def folder(name: str) -> Path:
 def card(name: str) -> dict:
     """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for people."""
     return json.loads((folder(name) / "card.json").read_text("utf-8"))
+
+
+def checkpoints(name: str) -> tuple[str, ...]:
+    """The earlier weights shipped of a model, as names that `load` knows, "induction@400", earliest first."""
+    return tuple(f"{name}@{step}" for step in card(name).get("checkpoints", ()))
+
+
+def write_card(name: str, card: dict) -> None:
+    """Write a model's card as JSON that a person can read."""
+    (WEIGHTS / name / "card.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", "utf-8")

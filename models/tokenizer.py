@@ -15,8 +15,9 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
-PAD, CLS, SEP, MASK = "[PAD]", "[CLS]", "[SEP]", "[MASK]"
-SPECIALS = (PAD, CLS, SEP, MASK)
+PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
+# The special tokens of a model that fills masked words, and of one that writes.
+FOR_FILLING, FOR_WRITING = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
 
 
 @dataclass(frozen=True)
@@ -30,21 +31,22 @@ class Tokens:
 
 
 class Tokenizer:
-    """A byte-level BPE with [CLS] before and [SEP] after the text."""
+    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens it has, None for those it has not."""
 
     def __init__(self, bpe: tokenizers.Tokenizer) -> None:
         bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
         self.bpe = bpe
         self._alone = lru_cache(maxsize=None)(lambda token: bpe.decode([token]))
-        self.pad, self.cls, self.sep, self.mask = (bpe.token_to_id(special) for special in SPECIALS)
+        self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, (PAD, CLS, SEP, MASK, BOS, EOS))
+        self.special = frozenset(token for token in (self.pad, self.cls, self.sep, self.mask, self.bos, self.eos) if token is not None)
 
     @classmethod
     def load(cls, file: Path) -> Tokenizer:
         return cls(tokenizers.Tokenizer.from_file(str(file)))
 
     @classmethod
-    def train(cls, texts: Iterable[str], n_vocab: int) -> Tokenizer:
-        """A new tokenizer of `n_vocab` tokens from `texts`."""
+    def train(cls, texts: Iterable[str], n_vocab: int, specials: tuple[str, ...] = FOR_FILLING) -> Tokenizer:
+        """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`."""
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=None))
         bpe.normalizer = normalizers.NFC()
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -52,7 +54,7 @@ class Tokenizer:
         trainer = trainers.BpeTrainer(
             vocab_size=n_vocab,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            special_tokens=list(SPECIALS),
+            special_tokens=list(specials),
             show_progress=False,
         )
         bpe.train_from_iterator(texts, trainer)
@@ -62,22 +64,42 @@ class Tokenizer:
         return self.bpe.get_vocab_size()
 
     def ids(self, texts: list[str]) -> list[list[int]]:
-        """The bare token ids of many texts, without [CLS] and [SEP]."""
+        """The bare token ids of many texts, without special tokens."""
         return [encoding.ids for encoding in self.bpe.encode_batch(texts)]
 
-    def tokens(self, text: str, limit: int) -> tuple[Tokens, int]:
-        """The text between [CLS] and [SEP], at most `limit` tokens in all, and how many tokens were dropped at its end."""
+    def tokens(self, text: str, limit: int, before: tuple[str, ...] = (CLS,), after: tuple[str, ...] = (SEP,)) -> tuple[Tokens, int]:
+        """The text between the special tokens `before` and `after`, at most `limit` tokens in all, and how many tokens were dropped at its end."""
         encoding = self.bpe.encode(text)
-        ids = encoding.ids[: limit - 2]
+        room = limit - len(before) - len(after)
+        ids = encoding.ids[:room]
         blank = [not self._alone(token).strip() for token in ids]
-        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[: limit - 2])]
+        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[:room])]
+        none = (-1, -1)
         tokens = Tokens(
-            ids=(self.cls, *ids, self.sep),
-            labels=(CLS, *self._labels(text, ids, spans), SEP),
-            spans=((-1, -1), *spans, (-1, -1)),
-            special=(True, *[False] * len(ids), True),
+            ids=(*map(self.bpe.token_to_id, before), *ids, *map(self.bpe.token_to_id, after)),
+            labels=(*before, *self._labels(text, ids, spans), *after),
+            spans=(*[none] * len(before), *spans, *[none] * len(after)),
+            special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
         return tokens, len(encoding.ids) - len(ids)
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text that token ids spell, special tokens left out. A character of which bytes are missing becomes U+FFFD."""
+        return self.bpe.decode([token for token in ids if token not in self.special]).removeprefix(" ")
+
+    def label(self, token: int) -> str:
+        """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part of a character is shown as its bytes."""
+        if token in self.special or token >= len(self):  # a model may have room for a few tokens that no text has
+            return self.bpe.id_to_token(token) or f"unused {token}"
+        raw = self._alone(token)
+        if "\ufffd" in raw:
+            return " ".join(f"‹{byte:02X}›" for byte in self._bytes(token))
+        stored = self.bpe.id_to_token(token)
+        piece = readable(raw.strip() or raw)
+        return piece if stored.startswith(SPACE) or not raw[:1].isalnum() else CONTINUES + piece
+
+    def _bytes(self, token: int) -> list[int]:
+        return [_BYTE_OF[letter] for letter in self.bpe.id_to_token(token)]
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
         whole = ["\ufffd" not in self._alone(token) for token in ids]
@@ -93,6 +115,18 @@ class Tokenizer:
                 labels.append(f"{label} {part}/{parts}")
         return labels
 
+
+# How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on.
+SPACE = "\u0120"
+
+
+def _bytes_by_letter() -> dict[str, int]:
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    rest = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(rest)}
+
+
+_BYTE_OF = _bytes_by_letter()
 
 # Before a piece that goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"

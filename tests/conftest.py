@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from models.own import Handle, handle_of
-from models.tokenizer import Tokenizer
-from models.transformer import Config, Encoder
+from models.tokenizer import FOR_WRITING, Tokenizer
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
 
@@ -38,19 +38,42 @@ HOSTILE = {
 }
 
 
+TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4
+
+
+def sharpened(model: Model) -> Model:
+    """The model with sharper attention than a fresh one has, and uneven norms, so that a mistake shows."""
+    with torch.no_grad():
+        for attention in (each for layers in model.attentions().values() for each in layers):
+            attention.w_q.weight *= 3
+            attention.w_o.bias.uniform_(-0.5, 0.5)
+        for module in model.modules():
+            if isinstance(module, torch.nn.LayerNorm):
+                module.weight.uniform_(0.5, 1.5)
+                module.bias.uniform_(-0.5, 0.5)
+        model.readout_bias.uniform_(-0.5, 0.5)
+    return model.eval()
+
+
 @pytest.fixture(scope="session")
 def small_handle() -> Handle:
     """A random three-layer encoder with a tokenizer learned from a few words."""
-    tokenizer = Tokenizer.train(["the cat sat on the mat and the dog ran to the cat"] * 4, SMALL.n_vocab)
     torch.manual_seed(0)
-    model = Encoder(SMALL).eval()
-    with torch.no_grad():  # sharper than a fresh model, so that a mistake shows in the pattern
-        for layer in model.layers:
-            layer.attention.w_q.weight *= 3
-            layer.attention_out.norm.weight.uniform_(0.5, 1.5)
-            layer.attention_out.norm.bias.uniform_(-0.5, 0.5)
-            layer.attention.w_o.bias.uniform_(-0.5, 0.5)
-    return handle_of(model, tokenizer, "small", "random", "fp32")
+    return handle_of(sharpened(Encoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab), "small", "random", "fp32")
+
+
+@pytest.fixture(scope="session")
+def small_decoder() -> Handle:
+    """A random three-layer decoder."""
+    torch.manual_seed(1)
+    return handle_of(sharpened(Decoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "small decoder", "random", "fp32")
+
+
+@pytest.fixture(scope="session")
+def small_translator() -> Handle:
+    """A random encoder-decoder of three and three layers."""
+    torch.manual_seed(2)
+    return handle_of(sharpened(EncoderDecoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "small translator", "random", "fp32")
 
 
 def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:

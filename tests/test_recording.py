@@ -161,3 +161,101 @@ def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures
     with ThreadPoolExecutor(8) as people:
         got = list(people.map(lambda at: (at, own.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)])), range(140)))
     assert all(recording == expected[at % len(EVERY_EDIT)] for at, recording in got)
+
+
+# ---- decoders, and models of two streams ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["small_decoder", "small_translator"])
+def writer(request: pytest.FixtureRequest) -> own.Handle:
+    return request.getfixturevalue(request.param)
+
+
+def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own.Handle) -> None:
+    recording = own.record(small_decoder, TEXT)
+    attention, (stream,) = recording.attention[0], recording.streams
+    assert (stream.name, attention.name, stream.tokens[0]) == ("decoder", "self", "[BOS]")
+    n = len(stream.tokens)
+    assert np.array_equal(attention.allowed, np.tril(np.ones((n, n), dtype=bool)))
+    assert (attention.pattern[..., ~attention.allowed] == 0).all() and (attention.pattern[:, :, 0, 0] == 1).all()
+
+
+def test_a_translator_carries_two_streams_and_three_attentions(small_translator: own.Handle) -> None:
+    recording = own.record(small_translator, TEXT, target="the dog ran")
+    source, target = recording.streams
+    assert (source.name, target.name, recording.target) == ("encoder", "decoder", "the dog ran")
+    assert source.tokens[-1] == "[EOS]" and target.tokens[0] == "[BOS]" and target.tokens[1:] == ("the", "dog", "ran")
+    assert [(each.name, each.query, each.key) for each in recording.attention] == [
+        ("encoder self", "encoder", "encoder"), ("decoder self", "decoder", "decoder"), ("cross", "decoder", "encoder"),
+    ]  # fmt: skip
+    cross = recording.attention[2]
+    assert cross.pattern.shape[2:] == (len(target.tokens), len(source.tokens)) and len(target.tokens) != len(source.tokens)
+    assert cross.allowed.all() and not recording.attention[1].allowed.all()
+
+
+def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -> None:
+    recording = own.record(writer, TEXT)
+    for attention in recording.attention:
+        np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=1e-5)
+        scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / np.sqrt(writer.card.d_head)
+        np.testing.assert_allclose(attention.scores, scores, atol=1e-5)
+        masked = np.where(attention.allowed, scores, -np.inf)
+        weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
+        np.testing.assert_allclose(attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=1e-5)
+    for stream in recording.streams:
+        triples = stream.writes()
+        cross = stream.name == "decoder" and len(recording.streams) == 2
+        assert len(triples) == (3 if cross else 2) * writer.card.n_layer + 1
+        for before, wrote, after in triples:
+            np.testing.assert_allclose(stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5)
+
+
+def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(small_translator: own.Handle) -> None:
+    recording = own.record(small_translator, TEXT, target="the dog ran")
+    cross, stream = recording.attention[2], recording.streams[1]
+    for layer, module in enumerate(small_translator.model.attentions()["cross"]):
+        z = np.einsum("hqk,hkd->qhd", cross.pattern[layer], cross.v[layer]).reshape(len(stream.tokens), -1)
+        wrote = z @ module.w_o.weight.detach().numpy().T + module.w_o.bias.detach().numpy()
+        np.testing.assert_allclose(wrote, stream.at(f"{layer}.cross.wrote"), atol=1e-5)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_read_and_answered_and_survives_its_file(text: str, writer: own.Handle) -> None:
+    recording = own.record(writer, text)
+    assert all(len(stream.tokens) <= writer.card.n_positions for stream in recording.streams)
+    assert from_npz(to_npz(recording)) == recording
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_target_is_read(text: str, small_translator: own.Handle) -> None:
+    recording = own.record(small_translator, "the cat", target=text)
+    assert recording.target == own.clean(text) and from_npz(to_npz(recording)) == recording
+    bare = len(small_translator.tokenizer.ids([own.clean(text)])[0])
+    assert recording.target_dropped == max(0, bare + 1 - small_translator.card.n_positions)
+
+
+def test_a_model_of_one_text_takes_no_target(small_decoder: own.Handle) -> None:
+    with pytest.raises(ValueError, match="reads one text alone"):
+        own.record(small_decoder, TEXT, target="le chat")
+
+
+def test_a_head_is_zeroed_in_the_attention_that_is_named(small_translator: own.Handle) -> None:
+    plain = own.record(small_translator, TEXT, target="the dog")
+    for name in ("encoder self", "decoder self", "cross"):
+        edited = own.record(small_translator, TEXT, (edits.ZeroHead(1, 2, name),), target="the dog")
+        same = [np.array_equal(a.resid, b.resid) for a, b in zip(plain.streams, edited.streams)]
+        assert same == ([False, False] if name == "encoder self" else [True, False])
+    with pytest.raises(ValueError, match="names attention 'self'; small translator has encoder self, decoder self, cross"):
+        own.record(small_translator, TEXT, (edits.ZeroHead(1, 2),))
+
+
+def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(small_handle: own.Handle, small_decoder: own.Handle) -> None:
+    plain, hidden = own.record(small_handle, TEXT), own.record(small_handle, TEXT, (edits.HideToken(2),))
+    assert hidden.streams[0].tokens[2] == "[MASK]" and hidden.streams[0].ids[2] == small_handle.tokenizer.mask
+    assert np.array_equal(np.delete(hidden.streams[0].ids, 2), np.delete(plain.streams[0].ids, 2))
+    assert np.array_equal(hidden.streams[0].spans, plain.streams[0].spans)
+    for token in (0, 7, 99, -1):
+        with pytest.raises(ValueError, match="names no token of the text"):
+            own.record(small_handle, TEXT, (edits.HideToken(token),))
+    with pytest.raises(ValueError, match="fills no masked words"):
+        own.record(small_decoder, TEXT, (edits.HideToken(2),))

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 import torch
 
-from models import corpus, grammar, masked, train
+from models import algorithms, corpus, grammar, masked, next_word, split, train, translation
 from models.examples import EXAMPLES, TURNED
-from models.tokenizer import Tokenizer
+from models.own import Handle
+from models.recipes import Recipe
+from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Config
 
 BOOK = (
     "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"
-    + "".join(f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses there.\r\n\r\n" for i in range(40))
+    + "".join(f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses there.\r\n\r\n" for i in range(400))
     + "They wanted to murder the king, which was a thing that nobody should ever read about.\r\n\r\n"
     + "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should ever learn by heart, not even once.\r\n"
 )
+
+
+def unlike(n: int) -> list[str]:
+    """Sentences of six words drawn from many, hardly ever near one another."""
+    rng = Random(9)
+    return [" ".join("".join(rng.choice("aeioulmnrst") for _ in range(5)) for _ in range(6)) + "." for _ in range(n)]
 
 
 @pytest.fixture
@@ -29,6 +37,8 @@ def data(tmp_path: Path) -> Path:
         folder = tmp_path / f"tatoeba_{pair}"
         folder.mkdir()
         rows = "".join(f"Tom has {i} {pair} cats and Tom likes Mary.\tx\n" for i in range(300)) + "I love to eat pizza.\ty\nHe killed it.\tz\n"
+        if pair == "fra":
+            rows += "".join(f"{text}\tLe {text.upper()}\n" for text in unlike(900))
         with zipfile.ZipFile(folder / f"{pair}-eng.zip", "w") as file:
             file.writestr("_about.txt", "about")
             file.writestr(f"{pair}-eng/{pair}.txt", rows)
@@ -42,21 +52,74 @@ def data(tmp_path: Path) -> Path:
 def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
     learned, held_out = corpus.read(data)
     everything = (*learned.sentences, *held_out.sentences)
-    assert len(everything) == 601 and everything.count("A clear sentence.") == 1
+    assert len(everything) == 601 + 900 and everything.count("A clear sentence.") == 1
     assert not any("pizza" in text or "killed" in text for text in everything)
     assert not set(map(corpus.normal, learned.sentences)) & set(map(corpus.normal, held_out.sentences))
     assert held_out.sentences and all(map(corpus.is_held_out, held_out.sentences))
-    assert len(learned.paragraphs) + len(held_out.paragraphs) == 40
+    assert len(learned.paragraphs) + len(held_out.paragraphs) == 400
     assert learned.paragraphs[0] == "The 0 rabbits went over the hill and they saw number 0 of the old houses there."
 
 
 def test_a_name_is_replaced_by_one_name_throughout() -> None:
-    names = {corpus.vary_names("Tom said Tom saw Mary.", Random(seed)) for seed in range(40)}
-    assert len(names) > 10
-    for text in names:
-        first, _, second, _, other = text.rstrip(".").split()
-        assert first == second and first in grammar.MEN and other in grammar.WOMEN
-    assert corpus.vary_names("Tomorrow is fine.", Random(0)) == "Tomorrow is fine."
+    for vary in (corpus.vary_each_name, lambda text, rng: corpus.vary_names((text,), rng, grammar.MEN, grammar.WOMEN)[0]):
+        names = {vary("Tom said Tom saw Mary.", Random(seed)) for seed in range(40)}
+        assert len(names) > 10
+        for text in names:
+            first, _, second, _, other = text.rstrip(".").split()
+            assert first == second and first in grammar.MEN and other in grammar.WOMEN
+        assert vary("Tomorrow is fine.", Random(0)) == "Tomorrow is fine."
+
+
+def test_two_people_stay_two_and_are_called_the_same_in_both_languages() -> None:
+    for seed in range(60):
+        english, french = corpus.vary_names(("Tom met John and Mary.", "Tom a rencontré John et Marie."), Random(seed), *corpus.FOR_FRENCH)
+        a, _, b, _, c = english.rstrip(".").split()
+        assert len({a, b, c}) == 3 and french == f"{a} a rencontré {b} et {c}." and a[0] not in "AEIOU"
+    lost = ("Tom met Mary.", "Il l'a rencontrée.")
+    assert corpus.vary_names(lost, Random(0), *corpus.FOR_FRENCH) == lost
+
+
+def test_near_duplicates_fall_on_neither_side() -> None:
+    base = [f"the {a} {b} likes the {c} house" for a in ("red", "old", "big", "sad") for b in ("cat", "dog", "man", "boy") for c in ("new", "wet", "tall")]
+    texts = [*base, *(f"Today {text}!" for text in base), *(text.upper() for text in base), *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123)))]
+    train, held = split.divide(texts * 1)
+    learned, kept = [split.folded(texts[at]) for at in train], [split.folded(texts[at]) for at in held]
+    assert not any(near(a, b) for a in kept for b in learned)
+
+
+def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """One word added, dropped or replaced, or none: by trying."""
+    if len(a) == len(b):
+        return sum(x != y for x, y in zip(a, b)) <= 1
+    short, long = sorted((a, b), key=len)
+    return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
+def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "PER_MILLE", 60)
+    rng = Random(5)
+    texts = [grammar.sentence(rng) for _ in range(1500)]
+    train, held = split.divide(texts)
+    assert held and not set(train) & set(held) and len(train) > len(held)
+    learned = {split.folded(texts[at]) for at in train}
+    assert not any(near(split.folded(texts[at]), other) for at in held for other in learned)
+
+
+def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
+    assert split.folded("Tom doesn't have 20 cats!") == split.folded("Mary does not have 3 cats") == ("nnn", "does", "not", "have", "000", "cats")
+
+
+def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
+    rows = "".join(f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille ville.\n" for i in range(9) for thing in ("hats", "cups", "pens"))
+    rows += "".join(f"{text}\tLe {text[:9]} ici.\n" for text in unlike(2000))
+    with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
+        file.writestr("fra-eng/fra.txt", rows + "He lost his key.\tQuelle merde.\n")
+    learned, held = corpus.read_pairs(data)
+    assert held.english and len(learned.english) == len(learned.french)
+    kept = {split.folded(text) for text in held.english}
+    assert not any(near(split.folded(text), other) for text in learned.english for other in kept)
+    assert not {split.folded(text) for text in learned.french} & {split.folded(text) for text in held.french}
+    assert not any("merde" in text for text in (*learned.french, *held.french))
 
 
 def test_a_missing_corpus_is_named(tmp_path: Path, data: Path) -> None:
@@ -115,37 +178,98 @@ def test_the_rate_rises_stays_and_falls() -> None:
     assert rates[:400] == sorted(rates[:400]) and rates[8000:] == sorted(rates[8000:], reverse=True)
 
 
-@pytest.mark.slow
-def test_a_run_broken_off_goes_on_to_the_very_same_weights(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "N_VOCAB", 400)
-    monkeypatch.setattr(masked, "N_GRAMMAR", 50)
-    monkeypatch.setattr(masked, "BATCH_TOKENS", 512)
-    config = Config(400, 16, 1, 2, 32, 512)
+RUNS = ("encoder", "decoder", "translator", "induction", "reverse", "grammar-masked")
 
-    def run(name: str, *lengths: int) -> train.Run:
-        for steps in lengths:
-            options = argparse.Namespace(data=data, run=tmp_path / name, steps=steps, check=1000, rate=1e-2)
-            if steps != lengths[-1]:
-                monkeypatch.setattr(train, "rate", lambda step, steps: 1.0)
-            last = train.Run(options, config)
-            last.train()
-        return last
 
-    monkeypatch.setattr(train, "rate", lambda step, steps: 1.0)
-    whole, broken = run("whole", 30), run("broken", 13, 30)
-    for name, tensor in whole.model.state_dict().items():
-        assert torch.equal(tensor, broken.model.state_dict()[name]), name
-    assert (tmp_path / "whole" / "log.jsonl").read_text().count("masked_accuracy") == 1
+@pytest.fixture
+def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recipe]:
+    """The recipe of a model, made tiny."""
+    for module, name, value in (
+        (masked, "N_GRAMMAR", 50), (masked, "BATCH_TOKENS", 512), (next_word, "N_GRAMMAR", 50), (next_word, "BATCH_TOKENS", 512),
+        (next_word, "REPEATED_ROWS", (100, 20, 20)), (translation, "BATCH_TOKENS", 200), (algorithms, "BATCH", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+    def tiny(name: str) -> Recipe:
+        made = train.recipe_of(name, data)
+        made.config = Config(min(400, made.config.n_vocab), 16, 1, 2, 32, made.config.n_positions)
+        made.shown, made.warm_up = (0, 5), 1
+        return made
+
+    return tiny
 
 
 @pytest.mark.slow
-def test_training_learns(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "N_VOCAB", 400)
-    monkeypatch.setattr(masked, "N_GRAMMAR", 50)
-    options = argparse.Namespace(data=data, run=tmp_path / "run", steps=60, check=1000, rate=5e-3)
-    torch.manual_seed(0)
-    run = train.Run(options, Config(400, 32, 1, 2, 64, 512))
-    before = train.held_out_scores(run.model, run.tokenizer, run.held_out)
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_broken_off_goes_on_to_the_very_same_weights(name: str, recipe: Callable[[str], Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
+    whole, broken = (train.Run(recipe(name), tmp_path / folder, steps, 1000) for folder, steps in (("whole", 20), ("broken", 9)))
+    whole.train()
+    broken.train()
+    broken = train.Run(recipe(name), tmp_path / "broken", 20, 1000)
+    assert broken.step == 9
+    broken.train()
+    for key, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, broken.model.state_dict()[key]), key
+    assert sorted(file.name for file in (tmp_path / "whole").glob("at-*.pt")) == ["at-0.pt", "at-5.pt"]
+    assert (tmp_path / "whole" / "log.jsonl").read_text().count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: Path) -> None:
+    made = recipe(name)
+    made.rate = 5e-3
+    run = train.Run(made, tmp_path / "run", 60, 1000)
+    batch = next(iter(made.batches(run.tokenizer, 0)))
+
+    def loss() -> float:
+        return made.loss(run.model, batch, run.tokenizer, torch.Generator().manual_seed(0), 0).item()
+
+    before = loss()
     run.train()
-    after = train.held_out_scores(run.model, run.tokenizer, run.held_out)
-    assert after["held_out_loss"] < before["held_out_loss"] - 1
+    assert loss() < before - 0.4
+
+
+def test_what_needs_corpora_says_so() -> None:
+    with pytest.raises(ValueError, match="say with --data where they lie"):
+        train.recipe_of("translator", None)
+    assert set(train.RECIPES) == {"encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked"}
+
+
+def test_repetitions_repeat() -> None:
+    for seed in range(50):
+        row = next_word.repeated(list(range(100, 900)), Random(seed), 40)
+        period = next(n for n in range(3, 17) if all(a == b for a, b in zip(row, row[n:])))
+        assert 2 * period <= len(row) <= 40
+
+
+def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
+    tokenizer = Tokenizer.train(["the cat sat"] * 4, 300, FOR_WRITING)
+    english, french = [[5] * n for n in range(1, 30)], [[7] * (n + 2) for n in range(1, 30)]
+    rows = []
+    for source, there, target, here in translation.batches(english, french, tokenizer, Random(0), 26):
+        assert target.numel() <= translation.BATCH_TOKENS and (target[:, 0] == tokenizer.bos).all()
+        for ids, present in ((source, there), (target, here)):
+            assert (ids.gather(1, present.sum(1, keepdim=True) - 1) == tokenizer.eos).all() and (ids[~present] == tokenizer.pad).all()
+        rows += [(int(a.sum()) - 1, int(b.sum()) - 2) for a, b in zip(there, here)]
+    assert sorted(rows) == [(n, n + 2) for n in range(1, 25)]
+
+
+def test_the_same_translation_whether_alone_or_among_others(small_translator: Handle) -> None:
+    tokenizer = small_translator.tokenizer
+    sources = tokenizer.ids(["the cat", "the dog ran to the mat and sat on the cat", "a"])
+    together = translation.greedy(small_translator.model, tokenizer, sources)
+    assert together == [translation.greedy(small_translator.model, tokenizer, [source])[0] for source in sources]
+
+
+def test_the_small_models_never_meet_what_they_are_measured_on() -> None:
+    rng = Random(3)
+    made = [grammar.known(rng) for _ in range(3000)]
+    assert not any(map(grammar.kept_out, made))
+    rng = Random(4)
+    assert 0.05 < sum(grammar.kept_out(grammar.sentence(rng)) for _ in range(3000)) / 3000 < 0.3
+
+
+def test_reverse_reverses_and_copy_copies() -> None:
+    assert algorithms.Reverse().answer([1, 2, 3]) == [3, 2, 1] and algorithms.Copy().answer([1, 2, 3]) == [1, 2, 3]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from models.edits import WithoutPositions
-from models.transformer import Config, Encoder, EncoderLayer, MultiHeadAttention, sinusoids
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Layer, MultiHeadAttention, causal, sinusoids
 
 CONFIG = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32)
 BATCH, QUERIES, KEYS = 3, 5, 8
@@ -54,7 +54,7 @@ def test_attention_equals_torch_with_other_keys_than_queries(masked: bool, padde
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 def test_layer_equals_torch(padded: bool, causal: bool) -> None:
-    ours = seeded(EncoderLayer(CONFIG, 0))
+    ours = seeded(Layer(CONFIG, 0))
     oracle = nn.TransformerEncoderLayer(24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False)
     oracle.self_attn = torch_attention(ours.attention)
     with torch.no_grad():
@@ -119,3 +119,89 @@ def test_padding_changes_nothing_for_the_words_that_are_there() -> None:
 def test_sizes_that_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="d_model 10 is not a multiple of n_head 4"):
         Config(n_vocab=5, d_model=10, n_layer=1, n_head=4, d_ff=8, n_positions=4)
+
+
+def copied(ours: Layer, oracle: nn.Module, cross: bool) -> nn.Module:
+    """torch's layer with our layer's weights."""
+    norms = (ours.attention_out.norm, ours.cross_out.norm, ours.feed_forward_out.norm) if cross else (ours.attention_out.norm, ours.feed_forward_out.norm)
+    oracle.self_attn = torch_attention(ours.attention)
+    if cross:
+        oracle.multihead_attn = torch_attention(ours.cross)
+    with torch.no_grad():
+        theirs = [oracle.linear1, oracle.linear2, *(getattr(oracle, f"norm{at}") for at in range(1, len(norms) + 1))]
+        for their, mine in zip(theirs, (ours.feed_forward.w_1, ours.feed_forward.w_2, *norms)):
+            their.weight.copy_(mine.weight)
+            their.bias.copy_(mine.bias)
+    return oracle.train()  # dropout is 0; the training path is the plain formula
+
+
+SOURCE, TARGET = 8, 5
+
+
+def padding(*lengths: int, longest: int) -> torch.Tensor:
+    """(batch, token) bool: True for the real tokens of texts of these lengths."""
+    return torch.arange(longest)[None] < torch.tensor(lengths)[:, None]
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_decoder_layer_equals_torch(padded: bool) -> None:
+    ours = seeded(Layer(CONFIG, 0, "decoder self", cross=True))
+    oracle = copied(ours, nn.TransformerDecoderLayer(24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False), cross=True)
+    x, memory = torch.randn(BATCH, TARGET, 24), torch.randn(BATCH, SOURCE, 24)
+    here = padding(5, 3, 4, longest=TARGET) if padded else padding(5, 5, 5, longest=TARGET)
+    there = padding(6, 8, 2, longest=SOURCE) if padded else padding(8, 8, 8, longest=SOURCE)
+    expected = oracle(x, memory, tgt_mask=~causal(0, TARGET), tgt_key_padding_mask=~here, memory_key_padding_mask=~there)
+    got = ours(x, causal(0, TARGET) & here[:, None, None], memory=memory, memory_allowed=there[:, None, None])
+    torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_encoder_decoder_equals_torch(padded: bool) -> None:
+    ours = seeded(EncoderDecoder(CONFIG))
+    oracle = nn.Transformer(24, 4, 2, 2, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False)
+    oracle.encoder.norm = oracle.decoder.norm = None  # the paper has none after the last layer
+    for mine, their in zip(ours.encoder, oracle.encoder.layers):
+        copied(mine, their, cross=False)
+    for mine, their in zip(ours.decoder, oracle.decoder.layers):
+        copied(mine, their, cross=True)
+    there = padding(6, 8, 2, longest=SOURCE) if padded else padding(8, 8, 8, longest=SOURCE)
+    here = padding(5, 3, 4, longest=TARGET) if padded else padding(5, 5, 5, longest=TARGET)
+    source, target = torch.randint(0, 50, (BATCH, SOURCE)), torch.randint(0, 50, (BATCH, TARGET))
+
+    def embedded(ids: torch.Tensor) -> torch.Tensor:
+        return ours.embedding.token.weight[ids] * sqrt(24) + sinusoids(ids.shape[1], 24)
+
+    oracle.train()
+    expected = oracle(
+        embedded(source), embedded(target), tgt_mask=~causal(0, TARGET),
+        src_key_padding_mask=~there, tgt_key_padding_mask=~here, memory_key_padding_mask=~there,
+    )  # fmt: skip
+    got = ours.decode(target, ours.encode(source, there[:, None, None]), there[:, None, None])
+    torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
+
+
+def test_a_later_token_changes_no_earlier_output_exactly() -> None:
+    ids = torch.randint(0, 50, (1, 12))
+    other = ids.clone()
+    other[0, 7:] = (other[0, 7:] + 11) % 50
+    decoder, both = seeded(Decoder(CONFIG)), seeded(EncoderDecoder(CONFIG))
+    memory = both.encode(torch.randint(0, 50, (1, SOURCE)))
+    for run in (decoder, lambda target: both.decode(target, memory)):
+        assert torch.equal(run(ids)[:, :7], run(other)[:, :7])
+        assert not torch.equal(run(ids)[:, 7:], run(other)[:, 7:])
+
+
+def test_every_output_of_the_decoder_depends_on_the_whole_source() -> None:
+    model = seeded(EncoderDecoder(CONFIG))
+    source, target = torch.randint(0, 49, (1, SOURCE)), torch.randint(0, 50, (1, TARGET))
+    before = model.decode(target, model.encode(source))
+    for at in range(SOURCE):
+        changed = source.clone()
+        changed[0, at] += 1
+        assert ((model.decode(target, model.encode(changed)) - before).abs().amax(-1) > 1e-4).all()
+
+
+def test_one_embedding_serves_source_target_and_readout() -> None:
+    model = EncoderDecoder(CONFIG)
+    assert sum(parameter.shape == (50, 24) for parameter in model.parameters()) == 1
+    assert {name: len(layers) for name, layers in model.attentions().items()} == {"encoder self": 2, "decoder self": 2, "cross": 2}

@@ -1,0 +1,212 @@
+"""Small models that learn one thing each, in about a minute: induction, copy, reverse, and a small grammar from both sides.
+
+The first three learn on lists of random tokens of the whole vocabulary, never on text, so what they do on any text is no memory. The
+grammar models learn on sentences of `models/grammar.py`, a fifth of whose combinations of words are kept out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from models import grammar, masked, next_word, translation
+from models.recipes import SEED, padded
+from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
+
+N_VOCAB, N_POSITIONS = 948, 128
+BATCH, EPOCH = 64, 200
+LONGEST_LIST = 20
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
+    """Every token that is no special one."""
+    return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+
+
+class Algorithm:
+    """What the small recipes share. `steps` of one batch each; an epoch is 200 of them."""
+
+    config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
+    steps, check, rate, warm_up = 2000, 250, 2e-3, 100
+    shown = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
+    specials = FOR_WRITING
+
+    def tokenizer(self) -> Tokenizer:
+        rng = Random(SEED)
+        return Tokenizer.train([grammar.known(rng) for _ in range(20_000)], self.config.n_vocab, self.specials)
+
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+        rng = Random(SEED + epoch)
+        for _ in range(EPOCH):
+            yield self.batch(tokenizer, rng)
+
+
+class Induction(Algorithm):
+    """A decoder that learns to go on with a list said once before."""
+
+    def model(self) -> Decoder:
+        return Decoder(self.config)
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        words = vocabulary_of(tokenizer)
+        n = rng.randint(4, LONGEST_LIST)
+        return padded([[tokenizer.bos, *2 * [rng.choice(words) for _ in range(n)]] for _ in range(max(8, BATCH * 10 // n // 2))], tokenizer.pad)
+
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+        return next_word.loss(model, *batch)
+
+    @torch.inference_mode()
+    def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+        rng, right, n = Random(0), 0, 16
+        words = vocabulary_of(tokenizer)
+        ids = torch.tensor([[tokenizer.bos, *2 * rng.sample(words, n)] for _ in range(100)])
+        said = model.logits(model(ids[:, :-1])).argmax(-1)
+        right = (said[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
+        heads = {name: f"{score:.3f} L{layer}H{head}" for name, (score, layer, head) in next_word.repetition_scores(model, tokenizer, n).items()}
+        return {"accuracy, second time": round(right, 4), **heads}
+
+
+class Copy(Algorithm):
+    """An encoder-decoder that learns to say a list again."""
+
+    config = Config(N_VOCAB, 64, 1, 4, 256, N_POSITIONS)
+
+    def model(self) -> EncoderDecoder:
+        return EncoderDecoder(self.config)
+
+    def answer(self, words: list[int]) -> list[int]:
+        """What is to be said to a list."""
+        return words
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        words = vocabulary_of(tokenizer)
+        lists = [[rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)]
+        sources = [[*each, tokenizer.eos] for each in lists]
+        targets = [[tokenizer.bos, *self.answer(each), tokenizer.eos] for each in lists]
+        return *padded(sources, tokenizer.pad), *padded(targets, tokenizer.pad)
+
+    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+        return translation.loss(model, *batch, smoothing=0.0)
+
+    @torch.inference_mode()
+    def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+        rng, words, n = Random(0), vocabulary_of(tokenizer), 12
+        lists = [rng.sample(words, n) for _ in range(100)]
+        said = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
+        right = sum(answer == self.answer(each) for each, answer in zip(lists, said)) / len(lists)
+        tokens = sum(a == b for each, answer in zip(lists, said) for a, b in zip(self.answer(each), answer)) / (n * len(lists))
+        score, layer, head = self.alignment(model, tokenizer, lists)
+        return {"lists right": round(right, 4), "tokens right": round(tokens, 4), "attention to the right place": f"{score:.3f} L{layer}H{head}"}
+
+    @torch.inference_mode()
+    def alignment(self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]) -> tuple[float, int, int]:
+        """(mean attention, layer, head) of the cross-attention head that most looks at the source token it is about to say. Lists of one
+        length, each of different tokens."""
+        source, _ = padded([[*each, tokenizer.eos] for each in lists], tokenizer.pad)
+        target, _ = padded([[tokenizer.bos, *self.answer(each)] for each in lists], tokenizer.pad)
+        patterns: list[Tensor] = []
+
+        def tape(name: str, tensor: Tensor) -> None:
+            if name.endswith(".cross.pattern"):
+                patterns.append(tensor)
+
+        model.decode(target, model.encode(source), tape=tape)
+        pattern = torch.stack(patterns)[..., :-1, :-1]  # the row of a token says the one after
+        n = pattern.shape[-1]
+        places = torch.tensor(self.answer(list(range(n))))
+        scores = pattern[..., torch.arange(n), places].mean(dim=(1, -1))
+        return float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1])
+
+
+class Reverse(Copy):
+    """An encoder-decoder that learns to say a list backwards."""
+
+    def answer(self, words: list[int]) -> list[int]:
+        return words[::-1]
+
+
+class Grammar(Algorithm):
+    """A decoder of the small grammar."""
+
+    config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
+    steps, shown = 800, (0, 25, 50, 100, 150, 200, 300, 400, 550)
+
+    def model(self) -> Decoder:
+        return Decoder(self.config)
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        return padded([[tokenizer.bos, *ids, tokenizer.eos] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])], tokenizer.pad)
+
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+        return next_word.loss(model, *batch)
+
+    @torch.inference_mode()
+    def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+        def last(before: str, after: str) -> Tensor:
+            return model.logits(model(torch.tensor([[tokenizer.bos, *tokenizer.ids([before])[0]]])))[0, -1]
+
+        return grammar_scores(last, tokenizer)
+
+
+class GrammarMasked(Algorithm):
+    """An encoder of the small grammar."""
+
+    config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
+    steps, shown = 1500, (0, 50, 100, 200, 300, 450, 650, 900, 1200)
+    specials = FOR_FILLING
+
+    def model(self) -> Encoder:
+        return Encoder(self.config)
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        return padded([[tokenizer.cls, *ids, tokenizer.sep] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])], tokenizer.pad)
+
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+        ids, present = batch
+        return masked.loss(model, *self.hidden(ids, present, tokenizer, generator))
+
+    def hidden(self, ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(hidden, ids, present, chosen) as masked.loss takes them."""
+        hidden, chosen = masked.hide(ids, present, tokenizer, generator)
+        return hidden, ids, present, chosen
+
+    @torch.inference_mode()
+    def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+        def at_mask(before: str, after: str) -> Tensor:
+            left, right = tokenizer.ids([before, after])
+            ids = torch.tensor([[tokenizer.cls, *left, tokenizer.mask, *right[after[0] == "." and len(right) > 1 :], tokenizer.sep]])
+            return model.logits(model(ids))[0, len(left) + 1]
+
+        return grammar_scores(at_mask, tokenizer)
+
+
+def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300) -> dict[str, float]:
+    """On sentences whose combination of words was kept out of training: how often the language, the verb's number and the kind of thing
+    are right. `logits_at(before, after)` -> scores (n_vocab) of the word between two parts of a sentence."""
+    first = {word: ids[0] for word in (*grammar.LANGUAGE.values(), "is", "was", "are", "were", *grammar.DEVICES) if (ids := tokenizer.ids([word])[0])}
+    languages = list(dict.fromkeys(grammar.LANGUAGE.values()))
+    rng, right = Random(7), {"language": [], "agreement": [], "agreement across a distractor": []}
+    while min(map(len, right.values())) < most // 3:
+        text = grammar.sentence(rng)
+        if not grammar.kept_out(text):
+            continue
+        words = text.rstrip(".").split()
+        if words[-1] in first and words[-1] in languages:
+            scores = logits_at(" ".join(words[:-1]), ".")
+            right["language"].append(max(languages, key=lambda word: scores[first[word]]) == words[-1])
+        elif words[-2] in ("is", "was", "are", "were") and words[0] == "The" and words[-1] in grammar.ADJECTIVES and len(words) > 5 and words[1] != "ripe":
+            scores = logits_at(" ".join(words[:-2]), words[-1] + ".")
+            many = max(scores[first["are"]], scores[first["were"]]) > max(scores[first["is"]], scores[first["was"]])
+            wanted = words[-2] in ("are", "were")
+            right["agreement"].append(bool(many) == wanted)
+            if words[1].endswith("s") != words[-3].endswith("s"):
+                right["agreement across a distractor"].append(bool(many) == wanted)
+    return {name: round(sum(each) / len(each), 4) for name, each in right.items()}
+
+
+RECIPES = {"induction": Induction, "copy": Copy, "reverse": Reverse, "grammar": Grammar, "grammar-masked": GrammarMasked}

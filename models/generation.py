@@ -1,0 +1,134 @@
+"""Writing a text a token at a time, with stored keys and values, so that each step reads only the newest token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.edits import Edit
+from models.prediction import Beam, Sampling, probabilities
+from models.tokenizer import Tokenizer
+from models.transformer import Decoder, EncoderDecoder, Model, Stored
+
+ALPHA = 0.6  # of the length penalty, section 6.1
+LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
+
+
+class Writing:
+    """One text in the making: the tokens so far, the stored keys and values, and the scores for the next token.
+
+    `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an attention's place in a layer ("attn", "cross") to
+    what the newest token looks at, (layer, head, key). It belongs to one reader; the model is shared and unchanged.
+    """
+
+    def __init__(self, model: Model, ids: list[int], memory: Tensor | None = None) -> None:
+        if isinstance(model, EncoderDecoder) is (memory is None):
+            raise ValueError("an encoder-decoder writes from a memory, and a decoder without one")
+        self.model, self.memory = model, memory
+        self.ids: list[int] = []
+        self.stored = Stored()
+        self.logits = np.zeros(0, dtype=np.float32)
+        self.rows: dict[str, np.ndarray] = {}
+        self._read(ids)
+
+    @property
+    def is_full(self) -> bool:
+        """True where the model takes no further token."""
+        return len(self.ids) >= self.model.config.n_positions
+
+    def add(self, token: int) -> None:
+        """Take a token as the next one. Raises ValueError where the model is full."""
+        if self.is_full:
+            raise ValueError(f"the model reads {self.model.config.n_positions} tokens and no more")
+        self._read([token])
+
+    def back(self) -> None:
+        """Take the newest token back. The first stays."""
+        if len(self.ids) > 1:
+            last = self.ids[-2]
+            del self.ids[-2:]
+            self.stored = self.stored.first(len(self.ids))
+            self._read([last])
+
+    @torch.inference_mode()
+    def _read(self, ids: list[int]) -> None:
+        rows: dict[str, list[np.ndarray]] = {}
+
+        def tape(name: str, tensor: Tensor) -> None:
+            if name.endswith(".pattern"):
+                rows.setdefault(name.split(".")[1], []).append(tensor[0, :, -1].numpy())
+
+        x = decode(self.model, torch.tensor([ids]), self.memory, tape=tape, stored=self.stored)
+        self.logits = self.model.logits(x[0, -1]).numpy()
+        self.rows = {name: np.stack(each) for name, each in rows.items()}
+        self.ids += ids
+
+
+def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: object) -> Tensor:
+    """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the model has."""
+    return model(ids, **more) if isinstance(model, Decoder) else model.decode(ids, memory, **more)
+
+
+def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator) -> int:
+    """A token drawn from `probabilities(logits, sampling)`."""
+    p = probabilities(logits, sampling)
+    return int(rng.choice(len(p), p=p))
+
+
+def longest_answer(n_source: int, n_positions: int) -> int:
+    """How many tokens a translation of a source of `n_source` tokens may have."""
+    share, more = LONGEST_ANSWER
+    return min(int(share * n_source) + more, n_positions - 1)
+
+
+@torch.inference_mode()
+def greedy(model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()) -> list[int]:
+    """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model)."""
+    stored, said, token = Stored(), [], tokenizer.bos
+    for _ in range(longest_answer(memory.shape[1], model.config.n_positions)):
+        token = int(model.logits(model.decode(torch.tensor([[token]]), memory, edits=edits, stored=stored)[0, -1]).argmax())
+        if token == tokenizer.eos:
+            break
+        said.append(token)
+    return said
+
+
+def score(logprobs: tuple[float, ...]) -> float:
+    """What a hypothesis is ranked by, see `Beam`."""
+    return sum(logprobs) / ((5 + len(logprobs)) / 6) ** ALPHA
+
+
+@torch.inference_mode()
+def beams(model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None) -> Iterator[tuple[Beam, ...]]:
+    """Beam search from the tokens `ids`: after every step the `n_beams` best hypotheses, best first, ended ones among them.
+
+    Stops when all kept ones have ended, or after `longest` tokens. memory (1, key, d_model) for an encoder-decoder.
+    """
+    stored = Stored()
+    memory = memory if memory is None else memory.expand(1, -1, -1)
+    logits = model.logits(decode(model, torch.tensor([ids]), memory, stored=stored)[:, -1])
+    held: list[Beam] = [Beam((), (), False, -1, 0.0)]
+    live = [0]  # places in `held` that are rows of the batch
+    for _ in range(longest):
+        logprobs = logits.double().log_softmax(dim=-1)  # (row, id)
+        top = logprobs.topk(min(n_beams, logprobs.shape[-1]), dim=-1)
+        grown: list[tuple[Beam, int]] = [(Beam(beam.ids, beam.logprobs, True, at, beam.score), -1) for at, beam in enumerate(held) if beam.done]
+        for row, at in enumerate(live):
+            beam = held[at]
+            for logprob, token in zip(top.values[row].tolist(), top.indices[row].tolist()):
+                each = (*beam.logprobs, logprob)
+                grown.append((Beam((*beam.ids, token), each, token == end, at, score(each)), row))
+        grown.sort(key=lambda pair: -pair[0].score)
+        grown = grown[:n_beams]
+        held = [beam for beam, _ in grown]
+        yield tuple(held)
+        live = [at for at, beam in enumerate(held) if not beam.done]
+        if not live:
+            return
+        rows = torch.tensor([grown[at][1] for at in live])
+        stored = stored.rows(rows)
+        last = torch.tensor([[held[at].ids[-1]] for at in live])
+        logits = model.logits(decode(model, last, memory if memory is None else memory.expand(len(live), -1, -1), stored=stored)[:, -1])

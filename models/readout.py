@@ -1,0 +1,118 @@
+"""Reading words off the residual stream: the logit lens, and a logit taken apart into what each part of the model wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.edits import WithoutNorm, WithoutResidual, ZeroHead, applies
+from models.own import Handle
+from models.prediction import Attribution, Lens, Part
+from models.recording import Attention, Recording, Stream
+from models.transformer import EncoderDecoder, Layer
+
+
+def states(stream: Stream) -> tuple[str, ...]:
+    """The sites that a readout fits: every state, after its LayerNorm where it has one."""
+    return tuple(
+        site for at, site in enumerate(stream.sites)
+        if not site.endswith(".wrote") and not (site.endswith(".sum") and stream.sites[at + 1 : at + 2] == (site[:-3] + "normed",))
+    )  # fmt: skip
+
+
+@torch.inference_mode()
+def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on every state of a stream: the readout (tied embedding and bias) applied as if the state were the last one."""
+    of = recording.stream(stream)
+    sites = states(of)
+    final = handle.model.logits(torch.tensor(of.at(sites[-1]))).double().log_softmax(-1)  # (token, id)
+    final_id = final.argmax(-1)
+    ids, logprobs, rank, own, kl = [], [], [], [], []
+    for site in sites:
+        here = handle.model.logits(torch.tensor(of.at(site))).double().log_softmax(-1)
+        best = here.topk(top, dim=-1)
+        mine = here.gather(-1, final_id[:, None])
+        ids.append(best.indices)
+        logprobs.append(best.values)
+        rank.append((here > mine).sum(-1))
+        own.append(mine[:, 0])
+        kl.append((final.exp() * (final - here)).sum(-1).clamp(min=0))
+    return Lens(stream, sites, *(torch.stack(each).numpy() for each in (ids, logprobs)), final_id.numpy(), *(torch.stack(each).numpy() for each in (rank, own, kl)))
+
+
+@torch.inference_mode()
+def logits_at(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores (id) over the vocabulary at one token, float32."""
+    return handle.model.logits(torch.tensor(recording.stream(stream).resid[-1, token])).numpy()
+
+
+@torch.inference_mode()
+def attribute(handle: Handle, recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+    """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held); with `against`, the difference of two logits.
+
+    Raises ValueError for a token or word that is not there.
+    """
+    of = recording.stream(stream)
+    if not 0 <= token < len(of.tokens):
+        raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
+    if not all(0 <= word < handle.card.n_vocab for word in (id, *([] if against is None else [against]))):
+        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    held: dict[tuple[str, int, int, str], Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
+    if "pos.wrote" in of.sites:
+        held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
+    for layer, place, wrote, norm in _sublayers(handle, recording, of, token):
+        if applies(recording.edits, WithoutResidual, layer):
+            held.clear()
+        for key, vector in wrote.items():
+            held[key] = held.get(key, 0) + vector
+        if not applies(recording.edits, WithoutNorm, layer):
+            held = _through(norm, held)
+    embedding = handle.model.embedding.token.weight.double()
+    bias = handle.model.readout_bias.double()
+    direction, offset = embedding[id], bias[id]
+    if against is not None:
+        direction, offset = direction - embedding[against], offset - bias[against]
+    values = {key: float(vector @ direction) for key, vector in held.items()}
+    values["bias", -1, -1, ""] = values.get(("bias", -1, -1, ""), 0.0) + float(offset)
+    last = torch.tensor(of.resid[-1, token]).double()
+    parts = tuple(Part(kind, layer, head, attention, value) for (kind, layer, head, attention), value in values.items())
+    return Attribution(token, id, against, float(last @ direction + offset), parts)
+
+
+def _vector(stream: Stream, site: str, token: int) -> Tensor:
+    return torch.tensor(stream.at(site)[token]).double()
+
+
+def _sublayers(handle: Handle, recording: Recording, stream: Stream, token: int) -> Iterator[tuple[int, str, dict, nn.LayerNorm]]:
+    """In order: (layer, place, what was written by whom, the LayerNorm after it)."""
+    model = handle.model
+    stack: nn.ModuleList = (getattr(model, stream.name)) if isinstance(model, EncoderDecoder) else model.layers
+    by_label = {attention.name: attention for attention in recording.attention}
+    layer: Layer
+    for at, layer in enumerate(stack):
+        for place, module, out in (("attn", layer.attention, layer.attention_out), ("cross", getattr(layer, "cross", None), getattr(layer, "cross_out", None))):
+            if module is not None:
+                yield at, place, _heads(by_label[module.label], at, token, module.w_o, _vector(stream, f"{at}.{place}.wrote", token), recording), out.norm
+        yield at, "ffn", {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)}, layer.feed_forward_out.norm
+
+
+def _heads(attention: Attention, layer: int, token: int, w_o: nn.Linear, wrote: Tensor, recording: Recording) -> dict:
+    """What each head wrote: its pattern's row times its values, through its slice of W_O. What is left of `wrote` is W_O's bias."""
+    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()  # (head, d_head)
+    slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
+    gone = {edit.head for edit in recording.edits if isinstance(edit, ZeroHead) and (edit.attention, edit.layer) == (attention.name, layer)}
+    parts = {("head", layer, head, attention.name): z[head] @ slices[head] for head in range(len(z)) if head not in gone}
+    return {**parts, ("bias", -1, -1, ""): wrote - sum(parts.values(), torch.zeros_like(wrote))}
+
+
+def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tensor]:
+    """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the part "bias"."""
+    total = sum(held.values())
+    sigma = (total.var(unbiased=False) + norm.eps).sqrt()
+    after = {key: (vector - vector.mean()) / sigma * norm.weight.double() for key, vector in held.items()}
+    key = ("bias", -1, -1, "")
+    after[key] = after.get(key, 0) + norm.bias.double()
+    return after

@@ -1,0 +1,200 @@
+"""Writing with stored keys and values is the full pass, step for step; choosing is the arithmetic it says it is; beams are the best."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from models import generation, library, own
+from models.generation import Writing
+from models.own import Handle
+from models.prediction import Sampling, probabilities, softmax
+from models.transformer import Stored
+
+WAYS = {
+    "greedy": Sampling(0),
+    "plain": Sampling(),
+    "temperature": Sampling(0.7),
+    "top-k": Sampling(1.3, 12),
+    "top-p": Sampling(1.0, 0, 0.8),
+    "all three": Sampling(0.9, 20, 0.9),
+}
+
+
+def started(handle: Handle) -> tuple[Writing, torch.Tensor | None]:
+    writing = library.writing(handle, "the cat sat")
+    memory = None if handle.card.kind == "decoder" else own.memory_of(handle, own.frame(handle, "the cat sat")[0])
+    return writing, memory
+
+
+@torch.inference_mode()
+def full_pass(handle: Handle, ids: list[int], memory: torch.Tensor | None) -> torch.Tensor:
+    """The logits after the last token, read all at once with nothing stored."""
+    return handle.model.logits(generation.decode(handle.model, torch.tensor([ids]), memory)[0, -1])
+
+
+@pytest.fixture(params=["small_decoder", "small_translator"])
+def handle(request: pytest.FixtureRequest) -> Handle:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_step_with_stored_keys_is_the_full_pass(handle: Handle, way: str) -> None:
+    writing, memory = started(handle)
+    stored, plain = np.random.default_rng(3), np.random.default_rng(3)
+    while not writing.is_full:
+        logits = full_pass(handle, writing.ids, memory).numpy()
+        np.testing.assert_allclose(writing.logits, logits, atol=1e-5)
+        token = generation.draw(writing.logits, WAYS[way], stored)
+        assert token == generation.draw(logits, WAYS[way], plain)
+        writing.add(token)
+    assert len(writing.ids) == handle.card.n_positions
+    with pytest.raises(ValueError, match="reads 64 tokens and no more"):
+        writing.add(5)
+
+
+def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: Handle) -> None:
+    writing = library.writing(small_decoder, "the cat")
+    for token in small_decoder.tokenizer.ids([" sat on"])[0]:
+        writing.add(token)
+    attention = library.record(small_decoder, "the cat sat on").attention[0]
+    assert list(own.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
+    np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=1e-5)
+
+
+def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: Handle) -> None:
+    writing, memory = started(handle)
+    card = handle.card
+    for _ in range(3):
+        n = len(writing.ids)
+        own_bytes = 2 * card.n_layer * card.n_head * n * card.d_head * 4
+        cross_bytes = 0 if memory is None else 2 * card.n_layer * card.n_head * memory.shape[1] * card.d_head * 4
+        assert writing.stored.n == n and writing.stored.nbytes == own_bytes + cross_bytes
+        writing.add(7)
+
+
+def test_back_is_as_if_the_token_had_never_been(handle: Handle) -> None:
+    writing, _ = started(handle)
+    before, ids, size = writing.logits.copy(), list(writing.ids), writing.stored.nbytes
+    writing.add(9)
+    writing.add(11)
+    writing.back()
+    writing.back()
+    assert writing.ids == ids and writing.stored.nbytes == size
+    np.testing.assert_allclose(writing.logits, before, atol=1e-5)
+
+
+def test_temperature_top_k_and_top_p_do_what_they_say() -> None:
+    logits = np.log(np.array([0.1, 0.4, 0.2, 0.3]))
+    np.testing.assert_allclose(probabilities(logits, Sampling()), [0.1, 0.4, 0.2, 0.3])
+    np.testing.assert_allclose(probabilities(logits, Sampling(0)), [0, 1, 0, 0])
+    np.testing.assert_allclose(probabilities(logits, Sampling(0.5)), np.array([1, 16, 4, 9]) / 30)
+    np.testing.assert_allclose(probabilities(logits, Sampling(top_k=2)), [0, 4 / 7, 0, 3 / 7])
+    np.testing.assert_allclose(probabilities(logits, Sampling(top_p=0.5)), [0, 4 / 7, 0, 3 / 7])  # 0.4 is not yet 0.5
+    np.testing.assert_allclose(probabilities(logits, Sampling(top_p=0.39)), [0, 1, 0, 0])
+    np.testing.assert_allclose(probabilities(logits, Sampling(1, 3, 0.7)), [0, 4 / 7, 0, 3 / 7])  # of the three kept, 0.4 + 0.3 is 7/9
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_is_cut_the_rest_sums_to_one(way: str) -> None:
+    logits = np.random.default_rng(0).normal(0, 4, 8192).astype(np.float32)
+    p = probabilities(logits, WAYS[way])
+    assert p.sum() == pytest.approx(1, abs=1e-12) and (p >= 0).all() and p.argmax() == logits.argmax()
+    np.testing.assert_allclose(softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [(-1, 0, 1), (1, -1, 1), (1, 0, 0), (1, 0, 1.1)])
+def test_a_sampling_that_makes_no_sense_is_refused(wrong: tuple[float, int, float]) -> None:
+    with pytest.raises(ValueError, match="temperature and top-k cannot be negative"):
+        Sampling(*wrong)
+
+
+def test_draws_follow_the_distribution() -> None:
+    logits, rng = np.log(np.array([0.7, 0.2, 0.1])), np.random.default_rng(0)
+    drawn = np.bincount([generation.draw(logits, Sampling(), rng) for _ in range(4000)]) / 4000
+    np.testing.assert_allclose(drawn, [0.7, 0.2, 0.1], atol=0.03)
+
+
+def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(small_translator: Handle) -> None:
+    """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each of which can be tried."""
+    model, end, n = small_translator.model, 2, 3
+    ids = list(range(6))
+    memory = own.memory_of(small_translator, own.frame(small_translator, "the dog")[0])
+
+    class Few:
+        """The same model with six tokens to say."""
+
+        config = model.config
+        decode = staticmethod(model.decode)
+
+        @staticmethod
+        def logits(x: torch.Tensor) -> torch.Tensor:
+            return model.logits(x)[..., ids]
+
+    *_, last = generation.beams(Few, [1], end, 216, n, memory)
+    best = max(product(ids, repeat=n), key=lambda text: total(Few, memory, text, end))
+    cut = best[: best.index(end) + 1] if end in best else best
+    assert last[0].ids == cut
+    assert sum(last[0].logprobs) == pytest.approx(total_logprob(Few, memory, cut), abs=1e-4)
+
+
+def total_logprob(model: object, memory: torch.Tensor, text: tuple[int, ...]) -> float:
+    with torch.inference_mode():
+        logprobs = model.logits(model.decode(torch.tensor([[1, *text[:-1]]]), memory)[0]).double().log_softmax(-1)
+    return float(logprobs[range(len(text)), list(text)].sum())
+
+
+def total(model: object, memory: torch.Tensor, text: tuple[int, ...], end: int) -> float:
+    if end in text:
+        text = text[: text.index(end) + 1]
+    return total_logprob(model, memory, text) / ((5 + len(text)) / 6) ** 0.6
+
+
+@pytest.mark.parametrize("n_beams", [1, 4])
+def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(small_translator: Handle, n_beams: int) -> None:
+    text = "the cat sat on"
+    memory = own.memory_of(small_translator, own.frame(small_translator, text)[0])
+    before = None
+    for held in library.beams(small_translator, text, n_beams):
+        assert len(held) <= n_beams and [beam.score for beam in held] == sorted((beam.score for beam in held), reverse=True)
+        for beam in held:
+            tokens = torch.tensor([[small_translator.tokenizer.bos, *beam.ids[:-1]]])
+            with torch.inference_mode():
+                logprobs = small_translator.model.logits(small_translator.model.decode(tokens, memory)[0]).double().log_softmax(-1)
+            np.testing.assert_allclose(beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=1e-5)
+            assert beam.done is (beam.ids[-1] == small_translator.tokenizer.eos)
+            if before is not None:
+                parent = before[beam.parent]
+                assert beam.ids[: len(parent.ids)] == parent.ids
+        before = held
+
+
+def test_a_single_beam_is_the_greedy_translation(small_translator: Handle) -> None:
+    text = "the dog ran"
+    *_, last = library.beams(small_translator, text, 1)
+    said = library.record(small_translator, text).streams[1].ids[1:]
+    ids = [token for token in last[0].ids if token != small_translator.tokenizer.eos]
+    assert ids == list(said)
+
+
+def test_a_model_that_does_not_write_says_so(small_handle: Handle, small_decoder: Handle) -> None:
+    with pytest.raises(ValueError, match="fills masked words and does not write"):
+        library.writing(small_handle, "the cat")
+    with pytest.raises(ValueError, match="there is no room for more"):
+        library.writing(small_decoder, "the cat " * 100)
+
+
+def test_two_writings_share_a_model_and_nothing_else(small_decoder: Handle) -> None:
+    one, other = library.writing(small_decoder, "the cat"), library.writing(small_decoder, "the dog ran")
+    alone = one.logits.copy()
+    other.add(5)
+    assert np.array_equal(one.logits, alone) and one.stored is not other.stored
+
+
+def test_rows_of_the_store_go_where_the_beams_go() -> None:
+    stored = Stored({"0.attn": (torch.arange(6.0).reshape(3, 1, 2, 1),) * 2})
+    assert stored.rows(torch.tensor([2, 2, 0])).kept["0.attn"][0][:, 0, 0, 0].tolist() == [4, 4, 0]
+    assert stored.n == 2 and stored.first(1).n == 1 and stored.nbytes == 2 * 6 * 4

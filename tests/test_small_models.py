@@ -1,0 +1,125 @@
+"""The small models do their one thing, on what they never saw; their earlier weights load like any model and show it forming."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+
+from models import algorithms, grammar, library, next_word, own, shipped
+from models.edits import HideToken
+from models.generation import greedy
+
+pytestmark = pytest.mark.slow
+SMALL = tuple(algorithms.RECIPES)
+
+
+def continued(name: str, text: str, n: int) -> str:
+    """What a decoder writes after a text, n tokens of it."""
+    handle = library.load(name)
+    writing = library.writing(handle, text)
+    for _ in range(n):
+        writing.add(int(writing.logits.argmax()))
+    return handle.tokenizer.text(writing.ids[-n:])
+
+
+def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
+    for text in ("Ram pushed Hari to the park", "Mary saw the green door and then Tom went home", "apple bank bat mouse"):
+        assert library.record(library.load("copy"), text).target == text
+        assert library.record(library.load("reverse"), text).target == " ".join(reversed(text.split()))
+
+
+def test_reversing_looks_along_the_other_diagonal_and_copying_along_the_first() -> None:
+    text = "Ram pushed Hari to the park and went home"
+    for name, sign in (("reverse", -1), ("copy", 1)):
+        recording = library.record(library.load(name), text)
+        pattern = recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)  # rows say the next word; the last says [EOS]
+        n = len(pattern)
+        assert (pattern.argmax(axis=1) == np.arange(n)[::sign]).mean() >= 0.9, name
+
+
+def test_induction_goes_on_with_what_was_said_once() -> None:
+    words = ["apple", "river", "Tom", "garden", "fast", "Japan", "mouse"]
+    assert continued("induction", " ".join([*words, *words[:2]]), 5) == " ".join(words[2:])
+
+
+def test_a_language_is_found_twelve_tokens_back() -> None:
+    rng, right, asked = Random(11), 0, 0
+    while asked < 15:
+        text = grammar.language(rng)
+        if "where" not in text or not grammar.kept_out(text):
+            continue
+        before, _, language = text.rstrip(".").rpartition(" ")
+        right, asked = right + (continued("grammar", before, 1) == language), asked + 1
+    assert right >= 14
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "among"),
+    [
+        ("Tell me about the new apple devices.", -3, grammar.DEVICES),
+        ("Sita made juice with the ripe apple.", -3, grammar.FRUITS),
+        ("The green mouse ran away from the cat.", -3, ("cat",)),
+        ("Ivan clicked on the icon with the mouse and he opened the file.", -3, ("file",)),
+    ],
+)
+def test_a_word_is_filled_by_what_stands_around_it(text: str, place: int, among: tuple[str, ...]) -> None:
+    handle = library.load("grammar-masked")
+    n = len(library.record(handle, text).streams[0].tokens)
+    hidden = library.record(handle, text, (HideToken(n + place),))
+    top = library.lens(handle, hidden, "encoder", 1).top_ids[-1, n + place]
+    assert library.labels(handle, top)[0] in among
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
+    names = library.checkpoints(name)
+    assert 8 <= len(names) <= 12
+    scores = []
+    for each in (names[0], names[len(names) // 2], name):
+        handle = own.load(each)
+        assert handle.card.name == each
+        scores.append(next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values())))
+    assert max(scores) == scores[-1] >= 0.95 and scores[0] < 0.2
+    with pytest.raises(ValueError, match=f"{name} has no checkpoint 7; there are {name}@0, "):
+        library.load(f"{name}@7")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_card_says_what_is_measured_now(name: str) -> None:
+    handle = own.load(name)
+    told = shipped.card(name)
+    assert told["scores"] == algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
+    assert told["data"] and told["recipe"] and told["limits"] and told["headline"]
+
+
+def test_the_induction_head_of_the_card_is_there() -> None:
+    handle = own.load("induction")
+    score, layer, _ = next_word.repetition_scores(handle.model, handle.tokenizer, 16)["induction"]
+    assert score >= 0.8 and layer == 1
+
+
+def test_the_words_of_the_grammar_are_whole_tokens() -> None:
+    words = (*grammar.LANGUAGE, *grammar.LANGUAGE.values(), *grammar.MEN, *grammar.WOMEN, *grammar.DEVICES, *grammar.FRUITS, *grammar.EATERS)
+    for name in SMALL:
+        tokenizer = own.load(name).tokenizer
+        assert all(len(ids) == 1 for ids in tokenizer.ids(list(words))), name
+        assert len(tokenizer) <= algorithms.N_VOCAB
+
+
+def test_all_weights_together_stay_small() -> None:
+    assert sum(file.stat().st_size for file in shipped.WEIGHTS.rglob("*") if file.is_file()) < 120e6
+
+
+def test_fresh_lists_of_every_length_come_back_reversed() -> None:
+    handle, rng = own.load("reverse"), Random(21)
+    words = algorithms.vocabulary_of(handle.tokenizer)
+    right = 0
+    for n in range(1, 19):
+        for _ in range(4):
+            ids = [rng.choice(words) for _ in range(n)]
+            memory = handle.model.encode(torch.tensor([[*ids, handle.tokenizer.eos]]))
+            right += greedy(handle.model, handle.tokenizer, memory) == ids[::-1]
+    assert right / 72 >= 0.9
