@@ -13,7 +13,19 @@ st.set_page_config(page_title="Headlight", page_icon=str(ROOT / "explorer/static
 st.logo(str(ROOT / "explorer/static/wordmark.svg"), size="large")
 
 page = st.navigation(
-    {"See": [st.Page(PAGES / "attention.py", title="Attention", url_path="attention", default=True)]}, position="top"
+    {
+        "See": [
+            st.Page(PAGES / "attention.py", title="Attention", url_path="attention", default=True),
+            st.Page(PAGES / "positions.py", title="Positions", url_path="positions"),
+            st.Page(PAGES / "residual.py", title="Residual stream", url_path="residual"),
+            st.Page(PAGES / "embeddings.py", title="Embeddings", url_path="embeddings"),
+        ],
+        "Predict": [
+            st.Page(PAGES / "predictions.py", title="Predictions", url_path="predictions"),
+            st.Page(PAGES / "translation.py", title="Translation", url_path="translation"),
+        ],
+    },
+    position="top",
 )
 
 from explorer import session  # noqa: E402  after the first elements are on their way

@@ -11,7 +11,8 @@ import hashlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -21,16 +22,27 @@ import streamlit as st
 from models import library
 from models.edits import Edit
 from models.examples import EXAMPLES
-from models.prediction import Attribution, Lens
+from models.prediction import Attribution, Beam, Lens, softmax
 from models.recording import Recording
 
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 PRESETS = EXAMPLES
 DEFAULT_TEXT = next(iter(PRESETS.values()))
+ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
 # The choices of a page that the address carries, with what each is when the address does not say.
-CHOICES = {"layer": "", "head": "", "token": "", "view": "Matrix", "scale": "Head", "tone": "Linear"}
+CHOICES = {"attention": "", "layer": "", "head": "", "token": "", "source": "", "view": "Matrix", "scale": "Head", "tone": "Linear"} | {
+    "beams": "1", "beam": "", "step": "", "cross": "", "target": "",  # of a translation
+    "site": "", "lens": "Top word", "word": "", "against": "", "part": "",  # of the logit lens and a logit's parts
+    "hidden": "", "said": "", "temperature": "1", "top_k": "0", "top_p": "1", "seed": "0",  # of words filled in and written
+    "second": "", "mate": "", "anchors": ANCHORS, "stage": "", "stream": "", "plane": "PCA", "length": "Kept", "sums": "States", "specials": "Hidden",
+    "space": "2-D", "curve": "Cosine", "trails": "Chosen", "frame": "All",  # of the paths of embeddings
+    "ask": "Waves", "width": "", "places": "", "pair": "", "place": "", "shift": "",  # of positions: the screen, the table's sizes, a pair and a shift
+    "order": "Shuffle", "shuffle": "1", "retyped": "", "positions": "Without",  # of the experiment with word order
+    "flow": "Writes", "write": "Turned", "norm": "Sigma before", "writer": "Length", "block": "0.attn", "spread": "Linear", "times": "3", "lag": "8",  # of the residual stream
+}  # fmt: skip
 LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
+MOST_NUMBERS = 8000  # characters of a list of numbers
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
 SHELF_BYTES = 512 * 2**20
@@ -92,7 +104,7 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def record(model: str, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
+def record(model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
     """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`."""
     loaded = handle(model)
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
@@ -120,6 +132,219 @@ def attribution(recording: Recording, stream: str, token: int, id: int, against:
     return derived(recording, what, lambda: library.attribute(handle(recording.model.name), recording, stream, token, id, against))
 
 
+def nearest(recording: Recording, stream: str, token: int, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words of the vocabulary that a token's vectors come nearest to at every site of its stream: ids and cosines, each (site, rank)."""
+    vectors = recording.stream(stream).resid[:, token]
+    return derived(recording, ("nearest", stream, token, top), lambda: library.nearest(handle(recording.model.name), vectors, top))
+
+
+def all_logits(recording: Recording, stream: str) -> np.ndarray:
+    """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so not kept."""
+    loaded = handle(recording.model.name)
+    return np.stack([library.logits(loaded, recording, stream, token) for token in range(len(recording.stream(stream).tokens))])
+
+
+class Search:
+    """A beam search as far as it has come. Many may read it; whoever wants more takes the next step, for all.
+
+    `steps`: after each step the best hypotheses, best first. `finished`: there is no further step.
+    """
+
+    def __init__(self, to_come: Iterator[tuple[Beam, ...]]) -> None:
+        self.steps: list[tuple[Beam, ...]] = []
+        self.finished = False
+        self._to_come, self._stepping = to_come, threading.Lock()
+
+    def go_on(self) -> None:
+        """Take one step, unless it has finished."""
+        with self._stepping:
+            if not self.finished:
+                try:
+                    self.steps.append(next(self._to_come))
+                    self.finished = all(beam.done for beam in self.steps[-1])
+                except StopIteration:
+                    self.finished = True
+                if self.finished:
+                    self._to_come = iter(())  # lets the stored keys and values go
+
+
+def search(model: str, text: str, n_beams: int) -> Search:
+    """The beam search for a text's translation, begun once for everyone and kept as far as it has come."""
+    loaded = handle(model)
+    key = ("search", model, loaded.card.fingerprint, text, n_beams)
+    return _shelf.get(key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A token that was written: its id, the probability `own` that the model itself gave it, and its rank from 0."""
+
+    id: int
+    own: float
+    rank: int
+
+
+class Draft:
+    """A reader's text in the making: the prompt, what was said after it, and the scores for what comes next.
+
+    `writing` is the model's side of it, with its stored keys and values; `n_prompt` how many tokens the prompt has.
+    """
+
+    def __init__(self, model: str, text: str) -> None:
+        self.model, self.text = model, text
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Go back to the prompt."""
+        self.writing = library.writing(handle(self.model), self.text)
+        self.n_prompt = len(self.writing.ids)
+        self.said: list[Said] = []
+
+    @property
+    def ended(self) -> bool:
+        """True where the last word said is the model's sign for the end."""
+        return bool(self.said) and self.said[-1].id == handle(self.model).tokenizer.eos
+
+    @property
+    def full(self) -> bool:
+        """True where the model takes no further token."""
+        return self.writing.is_full
+
+    def towards(self, ids: tuple[int, ...]) -> int:
+        """Take one step to where `ids` is all that was said: one token more, or one fewer. How many steps are left, 0 where it is there.
+
+        What stands in `ids` after the model's sign for the end, and what has no room, counts as not there.
+        """
+        eos = handle(self.model).tokenizer.eos
+        ids = ids[: ids.index(eos) + 1] if eos in ids else ids
+        ids = ids[: self.writing.model.config.n_positions - self.n_prompt]
+        now = tuple(word.id for word in self.said)
+        common = next((at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids)))
+        if now and not common:
+            self.start_over()
+            return len(ids)
+        if common < len(now):
+            self.writing.back()
+            self.said.pop()
+            return len(now) - 1 - common + len(ids) - common
+        if common < len(ids):
+            self._add(ids[common])
+            return len(ids) - common - 1
+        return 0
+
+    def _add(self, token: int) -> None:
+        p, z = softmax(self.writing.logits), self.writing.logits
+        self.said.append(Said(token, float(p[token]), int((z > z[token]).sum())))
+        self.writing.add(token)
+
+
+def draft(model: str, text: str) -> Draft:
+    """This reader's text in the making after a prompt, as far as it has come. Only the last one is kept.
+
+    Raises ValueError, with words for the reader, where the prompt leaves no room.
+    """
+    cause = (model, handle(model).card.fingerprint, text)
+    kept = st.session_state.get("draft")
+    if kept is None or kept[0] != cause:
+        kept = st.session_state.draft = (cause, Draft(model, text))
+    return kept[1]
+
+
+def norms(recording: Recording, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
+    """The LayerNorms of a stream of the recording's model: gain, bias and eps by place."""
+    return _of_model(recording, ("norms", stream), lambda loaded: library.norms(loaded, stream))
+
+
+def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O, cut by head, and its bias, by attention of the recording's model."""
+    return _of_model(recording, ("outputs",), library.outputs)
+
+
+def _of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[Any], Any]) -> Any:
+    """Something of the recording's model alone, kept whatever the text."""
+    loaded = handle(recording.model.name)
+    return _shelf.get(("of model", recording.model.name, recording.model.fingerprint, *what), lambda: make(loaded), lambda _: 2_000_000)
+
+
+def highway(recording: Recording, stream: str, token: int) -> Any:
+    """The gradient of an output back to every state of a stream, as `library.highway`."""
+    return derived(recording, ("highway", stream, token), lambda: library.highway(handle(recording.model.name), recording, stream, token))
+
+
+def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
+    """The Jacobians of one sub-layer at one token, as `library.jacobian`."""
+    return derived(recording, ("jacobian", stream, token, site), lambda: library.jacobian(handle(recording.model.name), recording, stream, token, site))
+
+
+class Experiment:
+    """Something that goes on by itself in a thread, one at a time on this machine, and can be stopped and gone on with.
+
+    `latest`: what it has come to so far, None before the first; `running`, `finished`.
+    """
+
+    _turn = threading.Lock()
+
+    def __init__(self, to_come: Iterator[Any]) -> None:
+        self.latest: Any = None
+        self.running = self.finished = False
+        self._to_come, self._asking = to_come, threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def go_on(self) -> None:
+        """Start, or start again where it was stopped; nothing where it runs or has finished."""
+        with self._asking:
+            if self.running or self.finished:
+                return
+            if self._thread:
+                self._thread.join()  # a step at most: it was told to stop
+            self.running = True
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the step it is at; what it has come to stays."""
+        self.running = False
+
+    def _work(self) -> None:
+        try:
+            while self.running:
+                with Experiment._turn:
+                    made = next(self._to_come, None)
+                if made is None:
+                    self.finished = True
+                    return
+                self.latest = made
+        finally:
+            self.running = False
+
+
+def decay(recording: Recording, stream: str, lag: int) -> Experiment:
+    """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone has taken it."""
+    ids = tuple(int(each) for each in recording.stream(stream).ids)
+    return _shelf.get(("decay", ids[:100], lag), lambda: Experiment(library.decay(ids, lag)), lambda _: 2_000_000)
+
+
+def longest_lag(n: int) -> int:
+    """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too short."""
+    return library.longest_lag(n)
+
+
+def embeddings(model: str) -> np.ndarray:
+    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not kept."""
+    return library.embeddings(handle(model))
+
+
+def spelled(model: str, ids: Iterable[int]) -> str:
+    """The text that tokens of a model's vocabulary spell, special ones left out."""
+    return handle(model).tokenizer.text(ids)
+
+
+def first_token(model: str, text: str) -> tuple[int, int] | None:
+    """The id of the first token that a text is split into when it stands alone, and how many there are. None where there are none."""
+    ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
+    return (ids[0], len(ids)) if ids else None
+
+
 def labels(model: str, ids: Iterable[int]) -> list[str]:
     """Tokens of a model's vocabulary as a person reads them."""
     return library.labels(handle(model), ids)
@@ -132,7 +357,8 @@ def name_of(recording: Recording, *what: Hashable) -> str:
 
 
 def _cause(recording: Recording) -> tuple[Hashable, ...]:
-    return recording.model.name, recording.model.fingerprint, recording.text, recording.target, recording.edits
+    # The ids too: what a translator said may be split otherwise than the same text typed for it.
+    return recording.model.name, recording.model.fingerprint, recording.text, recording.target, recording.edits, recording.streams[-1].ids.tobytes()
 
 
 def _bytes_of(recording: Recording) -> int:
@@ -147,15 +373,21 @@ def begin(page: str) -> None:
     """Take what the address says into the session, before any widget is made: at the start, and when the reader went back or forward.
 
     An address that is not the one last written, in a run that no widget of the frame began, is the reader's own doing. A bare address
-    on another `page` than before is a step through the app's own navigation: text and choices go along.
+    on another `page` than before is a step through the app's own navigation: text and choices go along. The bare address stays in
+    the browser's history; going back to it later means what it meant then (`bare`).
     """
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
     moved = state.get("page") != page
     state.page = page
-    if "written" in state and (acted or asked == state.written or (moved and not asked)):
+    if "written" in state and moved and not asked:
+        state.bare = state.written
         return
+    if "written" in state and (acted or asked == state.written):
+        return
+    if not asked:
+        asked = state.back = state.get("bare", asked)
     state.written = asked
     state.text = asked.get("text", DEFAULT_TEXT)
     state.model = asked.get("model", DEFAULT_MODEL)
@@ -197,13 +429,13 @@ def model_for(*kinds: str) -> str:
     if library.card(chosen)["kind"] in kinds:
         return chosen
     fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and library.card(name)["kind"] in kinds]
-    st.info(f"{chosen} cannot do what this page shows, so {fitting[0]} is shown instead. Models that can: {', '.join(dict.fromkeys(fitting))}.")
+    st.caption(f"This page needs another kind of model than {chosen}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}.")
     return fitting[0]
 
 
-def recording(model: str | None = None) -> Recording:
+def recording(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Recording:
     """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
-    made = record(model or st.session_state.model, st.session_state.text)
+    made = record(model or st.session_state.model, st.session_state.text, target=target)
     words = st.container()  # always there, so that what follows keeps its place on the page, and with it its state
     if made.dropped:
         n = made.model.n_positions
@@ -231,17 +463,27 @@ def _take_preset() -> None:
     """The preset just pressed; pressing it once more changes nothing."""
     if st.session_state.preset is not None:
         st.session_state.text = PRESETS[st.session_state.preset]
+        st.session_state.target = ""
         _forget_token()
+
+
+def take_text(text: str) -> None:
+    """Make this the text on screen, as if the reader had typed it. For a callback, which runs before the field is made."""
+    st.session_state.text = text
+    _forget_token()
 
 
 def _forget_token() -> None:
     st.session_state.acted = True
-    st.session_state.token = ""
+    st.session_state.token = st.session_state.mate = st.session_state.source = st.session_state.step = st.session_state.beam = ""
+    st.session_state.hidden = st.session_state.said = st.session_state.retyped = ""
 
 
 def _forget_head() -> None:
     _forget_token()
-    st.session_state.layer = st.session_state.head = ""
+    st.session_state.stage = st.session_state.stream = ""
+    st.session_state.attention = st.session_state.layer = st.session_state.head = ""
+    st.session_state.word = st.session_state.against = st.session_state.part = ""  # numbers of the other model's words and heads
 
 
 def whole(name: str, below: int) -> int | None:
@@ -251,6 +493,16 @@ def whole(name: str, below: int) -> int | None:
         return int(value)
     st.session_state[name] = ""
     return None
+
+
+def numbers(name: str, below: int) -> tuple[int, ...]:
+    """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such list is forgotten: ()."""
+    value = str(st.session_state.get(name, ""))
+    parts = value.split(".") if value else []
+    if len(value) <= MOST_NUMBERS and all(part.isdecimal() and len(part) < 7 and int(part) < below for part in parts):
+        return tuple(map(int, parts))
+    st.session_state[name] = ""
+    return ()
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:
@@ -268,12 +520,13 @@ def fits_address(text: str) -> bool:
 def address() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
     state = st.session_state
-    wanted = {name: str(state[name]) for name, default in CHOICES.items() if str(state[name]) != default}
+    wanted = {name: str(state[name]) for name, default in CHOICES.items() if str(state[name]) != default and fits_address(str(state[name]))}
     if state.text != DEFAULT_TEXT and fits_address(state.text):
         wanted["text"] = state.text
     if state.model != DEFAULT_MODEL:
         wanted["model"] = state.model
-    if wanted != st.query_params.to_dict():
+    shown = st.query_params.to_dict()
+    if wanted != shown and (shown or wanted != state.get("back")):
         st.query_params.from_dict(wanted)
     state.written = wanted
 

@@ -6,7 +6,10 @@ so a caption can always state it and a shared model is never changed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,27 @@ class HideToken(Edit):
     token: int
 
 
+@dataclass(frozen=True)
+class ShuffleTokens(Edit):
+    """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep their places.
+
+    Two tokens or more never stay as they were: where the draw would leave them so, all move on by one.
+    It comes before every other edit: a HideToken names a place in the new order. A translator's source is shuffled, its target is not.
+    """
+
+    seed: int
+
+    def order(self, special: Sequence[bool]) -> np.ndarray:
+        """Which token (by its place in the text) is read at each place, (token). `special` (token): True for one that stays."""
+        places = np.arange(len(special))
+        moving = places[~np.asarray(special, dtype=bool)]
+        drawn = np.random.default_rng(self.seed).permutation(moving)
+        places[moving] = np.roll(moving, 1) if np.array_equal(drawn, moving) else drawn
+        return places
+
+
 KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm, HideToken)
+    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm, HideToken, ShuffleTokens)
 }
 
 

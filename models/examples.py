@@ -10,6 +10,7 @@ EXAMPLES = {
     "Ram pushed Hari": "Ram pushed Hari",
     "Herbivores": "Herbivores eat plants",
     "Shyam from Nepal": "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
+    "Red car": "The red car is in front of the white house.",
     "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
 }
 # Other orders of the same words, for experiments with positions.

@@ -18,6 +18,7 @@ from models.recording import Recording
 
 if TYPE_CHECKING:
     from models.generation import Writing
+    from models.gradients import Decay, Highway, Jacobian
     from models.own import Handle
 
 
@@ -43,9 +44,9 @@ def checkpoints(name: str) -> tuple[str, ...]:
     return shipped.checkpoints(name)
 
 
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
-    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads;
-    where None, what it would say itself."""
+def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
+    as a text or as bare token ids; where None, what it would say itself."""
     from models import own
 
     return own.record(handle, text, edits, target)
@@ -97,6 +98,62 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
     from models import readout
 
     return readout.attribute(handle, recording, stream, token, id, against)
+
+
+def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
+    from models import readout
+
+    return readout.nearest(handle, vectors, top)
+
+
+def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
+    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps."""
+    from models import parameters
+
+    return parameters.norms(handle, stream)
+
+
+def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
+    from models import parameters
+
+    return parameters.outputs(handle)
+
+
+def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
+    """The gradient of the likeliest word's logit at a token, back to every state of a stream, with residual and LayerNorm and without."""
+    from models import gradients
+
+    return gradients.highway(handle, recording, stream, token)
+
+
+def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+    """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum, and after its LayerNorm."""
+    from models import gradients
+
+    return gradients.jacobian(handle, recording, stream, token, site)
+
+
+def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
+    """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back: gradients by distance, as it goes on."""
+    from models import gradients
+
+    return gradients.decay(tuple(ids), lag)
+
+
+def longest_lag(n: int) -> int:
+    """The largest lag that `decay` takes for a text of n tokens; 0 where the text is too short."""
+    from models import gradients
+
+    return gradients.longest_lag(n)
+
+
+def embeddings(handle: Handle) -> np.ndarray:
+    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+    from models import own
+
+    return own.embeddings(handle)
 
 
 def labels(handle: Handle, ids: Iterable[int]) -> list[str]:

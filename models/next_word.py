@@ -26,6 +26,8 @@ BATCH_TOKENS = 1536
 CURRICULUM = (40, 48, 96)
 # Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first epoch's tokens, then 4 %, then 18 %.
 REPEATED_ROWS = (34_000, 6_500, 20_000)
+# Sentences said twice, in each epoch: without them induction stays a habit for random lists, and a pasted text said twice shows none.
+SAID_TWICE = (0, 0, 0, 25_000)
 N_GRAMMAR = 12_000
 SHORTEST_PERIOD, LONGEST_PERIOD = 3, 16
 HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 600, 60
@@ -50,6 +52,8 @@ def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Itera
         yield from ([tokenizer.bos, *row] for row in _packed(sentences[:20_000], rng, longest))
         return
     yield from ([tokenizer.bos, *row] for row in _packed(sentences, rng, longest))
+    for sentence in sentences[: SAID_TWICE[min(epoch, len(SAID_TWICE) - 1)]]:
+        yield [tokenizer.bos, *(sentence + sentence)[:longest]]
     for paragraph in tokenizer.ids(list(corpus.paragraphs)):
         yield from ([tokenizer.bos, *paragraph[at : at + longest]] for at in range(0, len(paragraph), longest))
 

@@ -17,7 +17,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import generation, shipped
-from models.edits import Edit, HideToken
+from models.edits import Edit, HideToken, ShuffleTokens
 from models.recording import Attention, Card, Recording, Stream
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
@@ -73,11 +73,11 @@ def handle_of(model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, w
 
 
 @torch.inference_mode()
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | None = None) -> Recording:
+def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
     """One forward pass over the text, recorded. A text over the model's length is cut at its end; `dropped` says by how much.
 
-    For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing); None stands for what the
-    model itself says, the likeliest token each time. Raises ValueError for an edit that names a layer, head or token the model or text
+    For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing), as a text or as bare token ids;
+    None stands for what the model itself says, the likeliest token each time. Raises ValueError for an edit that names a layer, head or token the model or text
     does not have, and for a target where the model has no second text.
     """
     _check(edits, handle)
@@ -88,7 +88,7 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
         raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
     causal = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
-    tokens = _hide(tokens, edits, handle)
+    tokens = _hide(_shuffle(tokens, edits), edits, handle)
     tape = Seen(handle.card.n_layer)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=edits)
     n = len(tokens.ids)
@@ -98,16 +98,17 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     return Recording(handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped)
 
 
-def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], target: str | None) -> Recording:
+def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> Recording:
     source, dropped = frame(handle, text)
+    source = _shuffle(source, edits)
     memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
     memory = handle.model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=edits)
-    if target is None:
-        said = generation.greedy(handle.model, handle.tokenizer, memory, edits)
+    if not isinstance(target, str):
+        said = list(target) if target is not None else generation.greedy(handle.model, handle.tokenizer, memory, edits)
         target = handle.tokenizer.text(said)
         tokens, target_dropped = frame_target(handle, target)
         if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
-            tokens = spelled(handle.tokenizer, said)
+            tokens, target_dropped = spelled(handle.tokenizer, said), 0
     else:
         target = clean(target)
         tokens, target_dropped = frame_target(handle, target)
@@ -137,6 +138,13 @@ def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
 def frame_target(handle: Handle, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
     return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
+
+
+@torch.inference_mode()
+def embeddings(handle: Handle) -> np.ndarray:
+    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+    embedding = handle.model.embedding
+    return (embedding.token.weight * embedding.scale).numpy()
 
 
 @torch.inference_mode()
@@ -187,6 +195,15 @@ class Seen:
         )
 
 
+def _shuffle(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
+    """The tokens in the order that the edits ask for; everything that belongs to a token goes with it, its place in the text too."""
+    for edit in edits:
+        if isinstance(edit, ShuffleTokens):
+            order = edit.order(tokens.special)
+            tokens = Tokens(*(tuple(each[at] for at in order) for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)))
+    return tokens
+
+
 def _hide(tokens: Tokens, edits: tuple[Edit, ...], handle: Handle) -> Tokens:
     """The tokens, those that an edit hides replaced by [MASK]. Raises ValueError for a token that is not there or is none of the text's."""
     ids, labels = list(tokens.ids), list(tokens.labels)
@@ -208,5 +225,7 @@ def _check(edits: tuple[Edit, ...], handle: Handle) -> None:
         attention = getattr(edit, "attention", None)
         if attention is not None and attention not in (labels := handle.model.attentions()):
             raise ValueError(f"{edit} names attention {attention!r}; {card.name} has {', '.join(labels)}")
+        if isinstance(edit, ShuffleTokens) and edit.seed < 0:
+            raise ValueError(f"{edit} has a negative seed; seeds count from 0")
         if isinstance(edit, HideToken) and handle.tokenizer.mask is None:
             raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")

@@ -28,18 +28,20 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
     """The logit lens on every state of a stream: the readout (tied embedding and bias) applied as if the state were the last one."""
     of = recording.stream(stream)
     sites = states(of)
-    final = handle.model.logits(torch.tensor(of.at(sites[-1]))).double().log_softmax(-1)  # (token, id)
-    final_id = final.argmax(-1)
+    final = handle.model.logits(torch.tensor(of.at(sites[-1])))  # (token, id)
+    final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
+    p = (final - final_total.float()[:, None]).exp()
     ids, logprobs, rank, own, kl = [], [], [], [], []
     for site in sites:
-        here = handle.model.logits(torch.tensor(of.at(site))).double().log_softmax(-1)
-        best = here.topk(top, dim=-1)
-        mine = here.gather(-1, final_id[:, None])
+        # Large and in float32; what is summed over the vocabulary is summed in float64.
+        here = handle.model.logits(torch.tensor(of.at(site)))
+        total = here.logsumexp(-1).double()
+        best, mine = here.topk(top, dim=-1), here.gather(-1, final_id[:, None])
         ids.append(best.indices)
-        logprobs.append(best.values)
+        logprobs.append(best.values.double() - total[:, None])
         rank.append((here > mine).sum(-1))
-        own.append(mine[:, 0])
-        kl.append((final.exp() * (final - here)).sum(-1).clamp(min=0))
+        own.append(mine[:, 0].double() - total)
+        kl.append(((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0))
     return Lens(stream, sites, *(torch.stack(each).numpy() for each in (ids, logprobs)), final_id.numpy(), *(torch.stack(each).numpy() for each in (rank, own, kl)))
 
 
@@ -47,6 +49,14 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 def logits_at(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token, float32."""
     return handle.model.logits(torch.tensor(recording.stream(stream).resid[-1, token])).numpy()
+
+
+@torch.inference_mode()
+def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """For vectors (row, d_model) the ids of the words whose embeddings have the largest cosine with them, and the cosines: each (row, rank)."""
+    words = nn.functional.normalize(handle.model.embedding.token.weight, dim=-1)
+    best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(min(top, len(words)), dim=-1)
+    return best.indices.numpy(), best.values.numpy()
 
 
 @torch.inference_mode()

@@ -1,7 +1,7 @@
 """Which keys stand in a named relation to each query: the vocabulary in which a head's habit is described.
 
-Pure functions of the tokens, (query, key) bool, True where the relation holds. A head's score for a relation is the mean, over the
-queries that have such a key at all, of the attention they give to those keys.
+Pure functions of the tokens, (query, key) bool, True where the relation holds: `of` within one text, `across` from a target to its
+source. A head's score for a relation is the mean, over the queries that have such a key at all, of the attention they give to those keys.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 # How the tokenizer shows a token of white space alone.
 BLANKS = frozenset("␣⏎␍⇥")
 RELATIONS = ("previous", "next", "self", "first", "separator", "special", "same word", "induction")
+ACROSS = ("diagonal", "anti-diagonal", "first", "end", "separator")
+NEAR = 0.1  # of a text's length: how far two relative places may be apart and still count as the same
 
 
 def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
@@ -45,6 +47,31 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
         "special": special[None, :] & (i != j),
         "same word": same,
         "induction": induces & (j < i),
+    }
+
+
+def across(n_queries: int, tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
+    """Every relation's mask between a target and the source it is written from, each (n_queries, n) bool, for a source of n `tokens`.
+
+    Query i is where a decoder produces token i + 1 of its target; the last query produces none of it, only what comes after.
+    diagonal: a token of the text whose relative place (0 the first, 1 the last) is that of the produced token, give or take `NEAR` or half
+    a token, whichever is more; the last query has none. anti-diagonal: the same counted from the source's end. first: position 0.
+    end: a special token. separator: a punctuation mark or a special token.
+    """
+    special = np.asarray(special, dtype=bool)
+    shape = (n_queries, len(tokens))
+    marks = np.array([is_punctuation(token) for token in tokens], dtype=bool)
+    n_said, n_text = n_queries - 1, int((~special).sum())
+    said = np.arange(n_queries)[:, None] / max(1, n_said - 1)
+    text = (np.cumsum(~special) - 1)[None, :] / max(1, n_text - 1)
+    near = max(NEAR, 0.5 / max(1, n_text - 1)) + 1e-9
+    both = (np.arange(n_queries)[:, None] < n_said) & ~special[None, :]
+    return {
+        "diagonal": both & (np.abs(said - text) <= near),
+        "anti-diagonal": both & (np.abs(1 - said - text) <= near),
+        "first": np.broadcast_to((np.arange(len(tokens)) == 0) & ~special, shape),
+        "end": np.broadcast_to(special, shape),
+        "separator": np.broadcast_to(special | marks, shape),
     }
 
 

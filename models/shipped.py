@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 WEIGHTS = Path(__file__).parent / "weights"
+# In the order people are offered them; any other model comes after these.
+FIRST = ("encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked")
 
 
 def names() -> tuple[str, ...]:
     """The models whose weights are shipped."""
-    return tuple(sorted(card.parent.name for card in WEIGHTS.glob("*/card.json")))
+    found = {card.parent.name for card in WEIGHTS.glob("*/card.json")}
+    return (*(name for name in FIRST if name in found), *sorted(found - {*FIRST}))
 
 
 def folder(name: str) -> Path:

@@ -7,6 +7,9 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from collections.abc import Iterator
+
+import driver
 import numpy as np
 import pytest
 import torch
@@ -87,3 +90,24 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
     width = np.where(known, 0.5, 128.0)
     values = (code / 65535) ** 2
     return values.reshape(shape), (2 * code * width / 65535**2).reshape(shape)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The app's address, one server for all journeys."""
+    yield from driver.serving()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """One browser for all journeys."""
+    yield from driver.browsing()
+
+
+@pytest.fixture
+def visitor(browser: object, server: str) -> Iterator[driver.Visitor]:
+    """A fresh visit in which nothing may go wrong in the browser's console."""
+    one = driver.Visitor(browser, server)
+    yield one
+    one.context.close()
+    assert not one.errors, one.errors

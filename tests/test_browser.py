@@ -3,116 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import HOSTILE
+from driver import MARKS, Visitor
 
 from models import library
 from models.recording import Recording, from_npz
 
-ROOT = Path(__file__).resolve().parent.parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-if CHROMIUM is None and not os.environ.get("CI"):
-    pytestmark.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
-
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+pytestmark = MARKS
 TEXT = "Ram pushed Hari and Hari pushed Ram."
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    for _ in range(120):
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
-                if answer.read() == b"ok":
-                    break
-        except OSError:
-            time.sleep(0.25)
-    else:
-        process.kill()
-        pytest.fail("the app did not answer within 30 s")
-    yield address
-    process.terminate()
-    process.wait(10)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    assert CHROMIUM, "the browser tests need chromium: apt-get install chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-
-
-class Visitor:
-    """One browser page, and what went wrong on it."""
-
-    def __init__(self, browser, server: str, **options) -> None:
-        options = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
-        self.server, self.errors, self.requests = server, [], []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-
-    def open(self, query: str = "") -> Visitor:
-        self.page.goto(f"{self.server}/{query}")
-        return self.drawn()
-
-    def drawn(self) -> Visitor:
-        """Wait until grid and head are painted and the server is at rest."""
-        self.page.wait_for_selector("canvas[data-painted]")
-        self.page.wait_for_selector(".head[data-token]")
-        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
-        return self
-
-    def until(self, script: str, argument: object = None) -> None:
-        self.page.wait_for_function(script, arg=argument)
-
-    def paste(self, text: str) -> Visitor:
-        before = self.picture()
-        area = self.page.locator("textarea").first
-        area.fill(text)
-        area.press("Control+Enter")
-        self.page.wait_for_function("before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }", arg=before)
-        return self.drawn()
-
-    def picture(self) -> str:
-        return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
-
-    def title(self) -> str:
-        return self.page.locator("h3").last.inner_text()
-
-    def tokens(self) -> list[str]:
-        return self.page.locator(".token").all_inner_texts()
-
-
-@pytest.fixture
-def visitor(browser, server: str) -> Iterator[Visitor]:
-    one = Visitor(browser, server)
-    yield one
-    one.context.close()
-    assert not one.errors, one.errors
 
 
 def recorded(text: str) -> Recording:
@@ -390,3 +293,21 @@ def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor)
     visitor.page.wait_for_selector("h3:has-text('Layer 1, head 5')")
     visitor.drawn()
     assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)
+
+
+def go_to(visitor: Visitor, group: str, page: str) -> None:
+    visitor.page.get_by_text(group, exact=True).first.click()
+    visitor.page.get_by_text(page, exact=True).last.click()
+
+
+def test_text_and_model_go_along_from_page_to_page_and_back(visitor: Visitor) -> None:
+    visitor.open().paste(TEXT)
+    go_to(visitor, "Predict", "Predictions")
+    visitor.page.wait_for_url("**/predictions?*")
+    assert visitor.page.locator("textarea").first.input_value() == TEXT and "text=Ram" in visitor.page.url
+    go_to(visitor, "See", "Attention")
+    visitor.page.wait_for_url(lambda url: "predictions" not in url and "text=Ram" in url)
+    assert "Hari" in visitor.drawn().tokens()
+    for _ in range(2):
+        visitor.page.go_back()
+        visitor.until("text => document.querySelector('textarea')?.value === text", TEXT)

@@ -50,7 +50,7 @@ def test_shares_by_head_row_and_all() -> None:
 
 
 def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
-    text = numbers.to_csv(WEIGHTS, ('a,"b', "line\nbreak"), KEYS, ("Layer 0\nhead 1",))
+    text = numbers.to_csv(WEIGHTS, numbers.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3), ("Layer 0\nhead 1",))
     about, rest = text.split("\n", 1)
     assert about == "# Layer 0 head 1"
     rows = list(csv.reader(io.StringIO(rest)))
@@ -60,7 +60,7 @@ def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
 
 
 def test_table_columns_keep_equal_words_apart() -> None:
-    columns = numbers.columns(WEIGHTS, QUERIES, KEYS)
+    columns = numbers.columns(WEIGHTS, numbers.Axes(QUERIES, KEYS, (False,) * 3))
     assert list(columns) == ["query \\ key", "0 the", "1 cat", "2 the"]
     np.testing.assert_array_equal(columns["2 the"], WEIGHTS[:, 2])
 
@@ -74,5 +74,5 @@ def test_the_steps_of_a_softmax_recompute_the_weight() -> None:
 
 
 def test_strongest_cell_of_all_and_of_a_row() -> None:
-    assert numbers.strongest(WEIGHTS) == (0, 0)
-    assert numbers.strongest(WEIGHTS[:, ::-1], 0) == (0, 2)
+    assert numbers.strongest(WEIGHTS, np.ones_like(WEIGHTS, bool)) == (0, 0)
+    assert numbers.strongest(WEIGHTS[:, ::-1], np.ones_like(WEIGHTS, bool), 0) == (0, 2)

@@ -234,6 +234,15 @@ def test_any_target_is_read(text: str, small_translator: own.Handle) -> None:
     assert recording.target_dropped == max(0, bare + 1 - small_translator.card.n_positions)
 
 
+def test_a_target_may_be_the_very_tokens_that_were_said(small_translator: own.Handle) -> None:
+    said = own.record(small_translator, TEXT)
+    ids = tuple(map(int, said.stream("decoder").ids[1:]))
+    again = own.record(small_translator, TEXT, target=ids)
+    assert again == said and again.target == small_translator.tokenizer.text(ids)
+    pieces = (*small_translator.tokenizer.ids(["t"])[0], *small_translator.tokenizer.ids(["he"])[0])  # no text is split so
+    assert tuple(own.record(small_translator, TEXT, target=pieces).stream("decoder").ids[1:]) == pieces
+
+
 def test_a_model_of_one_text_takes_no_target(small_decoder: own.Handle) -> None:
     with pytest.raises(ValueError, match="reads one text alone"):
         own.record(small_decoder, TEXT, target="le chat")

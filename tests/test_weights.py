@@ -1,11 +1,12 @@
-"""The shipped encoder does what its card says, on text that it was never trained on."""
+"""The shipped models of real text do what their cards say, on text that they were never trained on."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from models import corpus, library, shipped
+from models import alignments, corpus, evaluate, library, next_word, shipped
+from models.examples import EXAMPLES
 from models.own import Handle, record
 from models.probes import mean_scores, previous_far_out
 
@@ -92,3 +93,93 @@ def test_what_the_app_offers_is_kept_out_of_training() -> None:
 def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) -> None:
     assert len(record(encoder, " ".join(UNSEEN * 3)).streams[0].tokens) == 512
     assert previous_far_out(encoder, UNSEEN * 3) >= 0.3, "blurred, the card says, but a hundred times chance"
+
+
+# ---- the decoder ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Handle:
+    return library.load("decoder")
+
+
+def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Handle) -> None:
+    found = next_word.repetition_scores(decoder.model, decoder.tokenizer)
+    told = shipped.card("decoder")["scores"]
+    assert found["induction"][0] >= 0.3
+    assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(found["induction"][0], abs=1e-3)
+    assert float(told["previous, held-out sentences"].split()[0]) >= 0.5
+    assert float(mean_scores(decoder, UNSEEN)["previous"].max()) >= 0.4
+
+
+def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder: Handle) -> None:
+    right = places = 0
+    for text in UNSEEN:
+        recording = record(decoder, text)
+        guesses = library.lens(decoder, recording, "decoder", 1).top_ids[-1, :-1, 0]
+        right += int((guesses == recording.streams[0].ids[1:]).sum())
+        places += len(guesses)
+    assert right / places >= 0.2, f"{right} of {places}"
+    loss, _ = next_word.perplexity(decoder.model, decoder.tokenizer, UNSEEN)
+    assert loss < 5.2
+
+
+def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: Handle) -> None:
+    text = EXAMPLES["Said twice"]
+    recording = record(decoder, text)
+    ids = recording.streams[0].ids
+    n = (len(ids) - 1) // 2
+    with torch.inference_mode():
+        logprobs = decoder.model.logits(decoder.model(torch.tensor(ids[None])))[0].log_softmax(-1)
+    told = logprobs[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
+    assert told[n + 2 :].mean() > told[2:n].mean() + 1.5
+
+
+# ---- the translator ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def translator() -> Handle:
+    return library.load("translator")
+
+
+def test_french_words_look_at_their_english_ones(translator: Handle) -> None:
+    found = alignments.accuracy(translator)
+    assert found["word pairs"] >= 40
+    assert float(found["alignment, mean of a layer's heads"].split()[0]) >= 0.75
+    told = shipped.card("translator")["scores"]
+    assert {name: told[name] for name in found} == found
+
+
+def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: Handle) -> None:
+    recording = record(translator, "I bought a red car yesterday.")
+    source, target = (stream.tokens for stream in recording.streams)
+    assert "voiture rouge" in recording.target
+    cross = recording.attention[2].pattern[-1].mean(axis=0)
+    for word, looked_at in (("voiture", "car"), ("rouge", "red")):
+        row = cross[target.index(word) - 1]  # the row that says the word
+        assert source[row.argmax()] == looked_at
+
+
+def test_translations_are_near_what_a_person_wrote(translator: Handle) -> None:
+    said = [record(translator, english).target for english, _, _ in alignments.PAIRS]
+    _, _, chrf = evaluate.bleu_and_chrf(said, [[french] for _, french, _ in alignments.PAIRS])
+    assert chrf >= 50, said
+
+
+def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates() -> None:
+    scores = shipped.card("translator")["scores"]
+    assert scores["BLEU, greedy, all"] >= 38 and scores["held-out sentences"] >= 900
+
+
+def test_the_translators_earlier_weights_translate_worse(translator: Handle) -> None:
+    names = library.checkpoints("translator")
+    assert len(names) >= 3
+    first = alignments.accuracy(library.load(names[0]))["alignment, mean of a layer's heads"]
+    assert float(first.split()[0]) < 0.4
+
+
+def test_punctuation_capitals_and_names_are_no_obstacle(translator: Handle) -> None:
+    assert "rouge" in record(translator, "the red car").target.lower()
+    for name in ("Hari", "Sita", "Ram"):
+        assert name in record(translator, f"{name} is reading a book.").target

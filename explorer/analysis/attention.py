@@ -1,4 +1,4 @@
-"""One head's matrix as a table, a file, and the values a colour scale shows."""
+"""One head's matrix: what its rows and columns are called, as a table, as a file, and the values a colour scale shows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,52 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.recording import Attention, Recording
+
 SCALES = ("Head", "Row", "Global")
 TONES = ("Linear", "Log")
 LOG_DECADES = 3
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What the rows and columns of an attention are called.
+
+    rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None where rows and columns are one text; between
+    two texts the token that each row produces and whether it is a special one, (query).
+    """
+
+    rows: tuple[str, ...]
+    keys: tuple[str, ...]
+    special: tuple[bool, ...]
+    said: tuple[tuple[str, bool], ...] | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What rows and columns are."""
+        return ("query", "key") if self.said is None else ("target", "source")
+
+
+def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
+    """What rows and columns are called. Between two texts a row has the name of the token it produces, which is the one after the token it
+    reads; `after` is the token that the last row produces, which the target does not hold."""
+    queries, keys = recording.stream(attention.query), recording.stream(attention.key)
+    special = tuple(map(bool, keys.special))
+    if attention.query == attention.key:
+        return Axes(queries.tokens, keys.tokens, special)
+    ends = {token for token, is_special in zip(keys.tokens, special) if is_special}
+    said = (*zip(queries.tokens[1:], map(bool, queries.special[1:])), (after, after in ends))
+    return Axes(tuple(f"→ {token}" for token, _ in said), keys.tokens, special, said)
+
+
+def likeliest(logits: np.ndarray) -> int:
+    """The id of the highest of a vocabulary's scores (id)."""
+    return int(logits.argmax())
+
+
+def blanked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The values (query, key) with NaN where attending is not allowed, so that a figure leaves these cells out."""
+    return values if allowed.all() else np.where(allowed, values, np.nan)
 
 
 def shares(matrix: np.ndarray, scale: str) -> np.ndarray:
@@ -54,10 +97,16 @@ def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
     return Softmax(float(scores[key]), float(powers[key]), float(powers.sum()), float(shifted[key] / shifted.sum()))
 
 
-def strongest(matrix: np.ndarray, query: int | None = None) -> tuple[int, int]:
-    """(query, key) of the largest weight, in the whole matrix or in one row."""
+def strongest(matrix: np.ndarray, allowed: np.ndarray, query: int | None = None, key: int | None = None) -> tuple[int, int]:
+    """(query, key) of the largest weight, in the whole matrix, in one row or in one column.
+
+    matrix (query, key) of weights, allowed (query, key). A row that leaves no choice is taken where it is asked for or there is no other.
+    """
+    if key is not None:
+        return int(matrix[:, key].argmax()), key
     if query is None:
-        query = int(matrix.max(axis=1).argmax())
+        top = np.where(allowed.sum(axis=1) > 1, matrix.max(axis=1), -1)
+        query = int(top.argmax())
     return query, int(matrix[query].argmax())
 
 
@@ -66,18 +115,22 @@ def numbered(tokens: Sequence[str]) -> list[str]:
     return [f"{place} {token}" for place, token in enumerate(tokens)]
 
 
-def columns(matrix: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> dict[str, Sequence]:
-    """The matrix as named columns: the queries, then a column for each key."""
-    return {"query \\ key": numbered(queries), **dict(zip(numbered(keys), matrix.T))}
+def columns(matrix: np.ndarray, axes: Axes) -> dict[str, Sequence]:
+    """The matrix as named columns: the rows' names, then a column for each key."""
+    return {_corner(axes): numbered(axes.rows), **dict(zip(numbered(axes.keys), matrix.T))}
 
 
-def to_csv(matrix: np.ndarray, queries: Sequence[str], keys: Sequence[str], about: Sequence[str]) -> str:
-    """The matrix as CSV: `about` in lines that begin with #, a header of keys, then a row for each query, weights in full."""
+def _corner(axes: Axes) -> str:
+    return " \\ ".join(axes.sides)
+
+
+def to_csv(matrix: np.ndarray, axes: Axes, about: Sequence[str]) -> str:
+    """The matrix as CSV: `about` in lines that begin with #, a header of keys, then its rows, weights in full."""
     file = io.StringIO()
     for line in about:
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["query \\ key", *numbered(keys)])
-    for label, row in zip(numbered(queries), matrix):
+    writer.writerow([_corner(axes), *numbered(axes.keys)])
+    for label, row in zip(numbered(axes.rows), matrix):
         writer.writerow([label, *(repr(float(weight)) for weight in row)])
     return file.getvalue()

@@ -5,6 +5,12 @@ gives `chance`. The `lift` (score - chance) / (1 - chance) is 0 at chance and 1 
 relation of highest lift if that lift is at least `NAMED` and enough single queries, more than half, reach it too ("special", which
 takes in "first" and part of "separator", only where no other fits); otherwise it is "broad" if its rows are nearly
 uniform, and else it has no clear pattern.
+
+Between two texts a relation may take in many of few keys, so there a name also needs that heads whose every row looks at one key drawn at
+random would show it in as many rows in fewer than one case in a hundred (`FLUKE`); and the lift of "separator", which takes in "end",
+counts `EDGE` less.
+
+Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the first token must look at itself.
 """
 
 from __future__ import annotations
@@ -22,6 +28,9 @@ FEWEST_TOKENS = 5
 # Queries that must show a relation before it may name a head: places are had by any text, repeated words are rare.
 FEWEST_QUERIES = {"same word": 2, "induction": 2}
 FEWEST_QUERIES_ELSE = 4
+FLUKE = 0.01
+EDGE = 0.05
+NEAR = relations.NEAR
 
 NO_PATTERN, TOO_SHORT = "no clear pattern", "text too short"
 # In the order offered to a reader; the notes say what each means.
@@ -38,6 +47,35 @@ MEANING = {
     NO_PATTERN: "None of these habits stands out on this text.",
     TOO_SHORT: f"Fewer than {FEWEST_TOKENS} tokens show no habit.",
 }
+# What differs where a token sees none of the later ones.
+MEANING_CAUSAL = {
+    "separator": "Attention goes to the punctuation so far.",
+    "special": "Attention rests on the special tokens so far.",
+    "same word": "A repeated word looks at its earlier occurrences.",
+    "broad": "Attention is spread almost evenly over the tokens so far.",
+}
+MEANING_ACROSS = {
+    "diagonal": "While the target is written, attention walks along the source: each token looks near its own relative place.",
+    "anti-diagonal": "While the target is written, attention walks back from the source’s end: each token looks near its mirrored place.",
+    "first": "Attention rests on the source’s first token.",
+    "end": "Attention rests on the special token at the source’s end.",
+    "separator": "Attention goes to the source’s punctuation and special tokens.",
+    "broad": "Attention is spread almost evenly over the source.",
+    NO_PATTERN: MEANING[NO_PATTERN],
+    TOO_SHORT: f"A side of fewer than {FEWEST_TOKENS} tokens shows no habit.",
+}
+# A relation that on some text is the very same cells as one of these says nothing of its own there.
+SAID_BY = {"special": ("first",), "separator": ("special", "end")}
+
+
+def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
+    """What each name says of a head of this attention, in the order offered to a reader."""
+    if attention.query != attention.key:
+        return MEANING_ACROSS
+    if not attention.allowed.all():
+        return MEANING | MEANING_CAUSAL
+    special = recording.stream(attention.key).special
+    return MEANING if special[0] else MEANING | {"special": "Attention rests on the special token at the end."}
 
 
 @dataclass(frozen=True)
@@ -52,13 +90,14 @@ class Evidence:
 @dataclass(frozen=True)
 class Relation:
     """How much one head follows one relation: mean attention, what a uniform row gives, how many queries could show it, and how many
-    do (their own lift reaches `NAMED`)."""
+    do (their own lift reaches `NAMED`). fluke: the probability that as many do where each looks at one allowed key drawn at random."""
 
     name: str
     score: float
     chance: float
     n_queries: int
     n_shown: int
+    fluke: float
 
     @property
     def lift(self) -> float:
@@ -69,8 +108,8 @@ class Relation:
 class Head:
     """One head on one text. `score` and `chance` belong to `name`; NaN where it has none.
 
-    entropy: mean row entropy as a share of a uniform row's (0 to 1). distance: mean |query - key| weighted by attention, in tokens.
-    sink: mean attention to the first token. All NaN-free except on a text of a single token.
+    entropy: mean row entropy as a share of a uniform row's (0 to 1). distance: mean |query - key| weighted by attention, in tokens; NaN
+    between two texts. sink: mean attention to the first token. All three over the rows that have a choice, NaN where none has.
     """
 
     layer: int
@@ -92,11 +131,11 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     masks = masks_of(recording, attention)
     found = _relations(attention, masks)
     entropy = relations.entropy(attention.pattern, attention.allowed)
-    distance, sink = _distance(attention.pattern), attention.pattern[..., 0].mean(axis=-1)
+    distance, sink = _distance(attention), _sink(attention)
     layers, heads = attention.pattern.shape[:2]
     described = []
     for layer, head in np.ndindex(layers, heads):
-        name, score, chance, n_queries, n_shown = _name(found[layer][head], float(entropy[layer, head]), attention.pattern.shape)
+        name, score, chance, n_queries, n_shown = _name(found[layer][head], float(entropy[layer, head]), attention)
         described.append(
             Head(
                 layer, head, name, score, chance, n_queries, n_shown,
@@ -112,18 +151,25 @@ def _relations(attention: Attention, masks: dict[str, np.ndarray]) -> list[list[
     layers, heads = attention.pattern.shape[:2]
     found: list[list[list[Relation]]] = [[[] for _ in range(heads)] for _ in range(layers)]
     for name, mask in masks.items():
-        held = mask & attention.allowed
-        rows = held.any(axis=1)
-        if not rows.any():
-            continue
-        chance = held[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
-        mass = relations.mass(attention.pattern, held)
-        shown = (mass - chance >= NAMED * (1 - chance)) & (chance < 1)
+        rows = mask.any(axis=1)
+        chance = mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
+        mass = relations.mass(attention.pattern, mask)
+        shown = (mass - chance >= NAMED * (1 - chance)).sum(axis=-1)
+        fluke = _at_least(chance)
         for layer, head in np.ndindex(layers, heads):
+            n_shown = int(shown[layer, head])
             found[layer][head].append(
-                Relation(name, float(mass[layer, head].mean()), float(chance.mean()), int(rows.sum()), int(shown[layer, head].sum()))
+                Relation(name, float(mass[layer, head].mean()), float(chance.mean()), int(rows.sum()), n_shown, float(fluke[n_shown]))
             )
     return [[tuple(each) for each in layer] for layer in found]
+
+
+def _at_least(chance: np.ndarray) -> np.ndarray:
+    """The probability that at least k of n independent events happen, for k from 0 to n. chance (n) of each."""
+    exactly = np.ones(1)
+    for one in chance:
+        exactly = np.append(exactly * (1 - one), 0) + np.append(0, exactly * one)
+    return np.minimum(exactly[::-1].cumsum()[::-1], 1)
 
 
 def clarity(head: Head) -> float:
@@ -133,23 +179,34 @@ def clarity(head: Head) -> float:
 
 
 def masks_of(recording: Recording, attention: Attention) -> dict[str, np.ndarray]:
-    """The relations that make sense for this attention, each (query, key) bool: none of order between two different streams."""
-    if attention.query != attention.key:
-        return {}
-    stream = recording.stream(attention.query)
-    return relations.of(stream.tokens, stream.special)
+    """The relations that this attention can show on this text, each (query, key) bool with some cell: within one text those of order and of
+    words, between two those of relative place. Allowed cells alone, and none of a row whose allowed cells all stand in the relation."""
+    keys = recording.stream(attention.key)
+    if attention.query == attention.key:
+        masks = relations.of(keys.tokens, keys.special)
+    else:
+        masks = relations.across(attention.pattern.shape[2], keys.tokens, keys.special)
+    held = {name: mask & attention.allowed for name, mask in masks.items()}
+    held = {name: mask & (mask.sum(axis=1) < attention.allowed.sum(axis=1))[:, None] for name, mask in held.items()}
+    return {
+        name: mask for name, mask in held.items()
+        if mask.any() and not any(other in held and np.array_equal(mask, held[other]) for other in SAID_BY.get(name, ()))
+    }  # fmt: skip
 
 
-def _name(found: tuple[Relation, ...], entropy: float, shape: tuple[int, ...]) -> tuple[str, float, float, int, int]:
+def _name(found: tuple[Relation, ...], entropy: float, attention: Attention) -> tuple[str, float, float, int, int]:
     """(name, score, chance, queries that could show it, queries that do): the rule of the module's docstring."""
-    if max(shape[2:]) < FEWEST_TOKENS:
+    shape, across = attention.pattern.shape, attention.query != attention.key
+    luckiest, edge = (FLUKE, EDGE) if across else (1.0, 0.0)
+    if min(shape[2:]) < FEWEST_TOKENS:
         return TOO_SHORT, float("nan"), float("nan"), 0, 0
     fit = [
         one for one in found
         if one.lift >= NAMED and one.n_shown >= FEWEST_QUERIES.get(one.name, FEWEST_QUERIES_ELSE) and 2 * one.n_shown > one.n_queries
+        and one.fluke <= luckiest
     ]  # fmt: skip
     if fit:
-        best = max(fit, key=lambda relation: (relation.name != "special", relation.lift))
+        best = max(fit, key=lambda relation: (relation.name != "special", relation.lift - edge * (relation.name == "separator")))
         return best.name, best.score, best.chance, best.n_queries, best.n_shown
     if entropy >= BROAD:
         return "broad", entropy, 1.0, shape[2], shape[2]
@@ -157,7 +214,7 @@ def _name(found: tuple[Relation, ...], entropy: float, shape: tuple[int, ...]) -
 
 
 def _evidence(pattern: np.ndarray, mask: np.ndarray | None, most: int = 3) -> tuple[Evidence, ...]:
-    """The strongest cells (query, key) of the relation, one for each query at most, strongest first."""
+    """The strongest cells (query, key) of a relation as `masks_of` has it, one for each query at most, strongest first."""
     if mask is None:
         return ()
     held = np.where(mask, pattern, -1.0)
@@ -170,8 +227,22 @@ def _evidence(pattern: np.ndarray, mask: np.ndarray | None, most: int = 3) -> tu
     )
 
 
-def _distance(pattern: np.ndarray) -> np.ndarray:
+def _distance(attention: Attention) -> np.ndarray:
     """Mean over queries of sum_key pattern x |query - key|, (layer, head), in tokens."""
-    queries, keys = pattern.shape[2:]
-    apart = np.abs(np.arange(queries)[:, None] - np.arange(keys)[None, :])
-    return np.einsum("lhqk,qk->lhq", pattern, apart.astype(pattern.dtype)).mean(axis=-1)
+    rows = _choosing(attention)
+    if attention.query != attention.key or not rows.any():
+        return np.full(attention.pattern.shape[:2], np.nan)
+    queries, keys = attention.allowed.shape
+    apart = np.abs(np.arange(queries)[rows, None] - np.arange(keys)[None, :])
+    return np.einsum("lhqk,qk->lhq", attention.pattern[:, :, rows], apart.astype(attention.pattern.dtype)).mean(axis=-1)
+
+
+def _sink(attention: Attention) -> np.ndarray:
+    """Mean attention to position 0, (layer, head)."""
+    rows = _choosing(attention)
+    return attention.pattern[:, :, rows, 0].mean(axis=-1) if rows.any() else np.full(attention.pattern.shape[:2], np.nan)
+
+
+def _choosing(attention: Attention) -> np.ndarray:
+    """(query) bool: the rows with more than one allowed key."""
+    return attention.allowed.sum(axis=1) > 1

@@ -14,7 +14,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     unfold(kept);
   }
   const { header } = kept;
-  kept.pin = header.pin;
+  kept.held = [header.pin, header.column];
+  kept.across = Boolean(header.said);
   kept.over = null;
   dress(parentElement);
   const root = parentElement.querySelector(".head");
@@ -37,10 +38,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 // What a new drawing of the same text must not lose: where its boxes were scrolled to, and which control had the focus.
 function placeOf(root, kept) {
-  const text = `${kept.header.view} ${kept.header.queries.join(" ")}`;
+  const { view, queries, keys } = kept.header;
+  const text = JSON.stringify([view, queries, keys]);
   const same = kept.text === text;
   kept.text = text;
-  const boxes = [".scroll", ".tokens"].map((name) => [name, root.querySelector(name)?.scrollLeft, root.querySelector(name)?.scrollTop]);
+  const boxes = [".scroll", ".tokens.rows", ".tokens.columns"].map((name) => [name, root.querySelector(name)?.scrollLeft, root.querySelector(name)?.scrollTop]);
   const focus = root.getRootNode().activeElement?.dataset.focus;
   return () => {
     for (const [name, left, top] of boxes) if (same && left !== undefined) root.querySelector(name)?.scrollTo(left, top);
@@ -53,6 +55,7 @@ function unfold(kept) {
   const { header, blocks } = kept;
   const size = header.queries.length * header.keys.length;
   kept.n = header.keys.length;
+  kept.permitted = permitted(blocks, size);
   kept.unknown = null;
   if (blocks.exact) {
     kept.weight = blocks.exact;
@@ -66,9 +69,9 @@ function unfold(kept) {
       kept.weight[i] = (code / 65535) ** 2;
       kept.unknown[i] = known ? 0 : (2 * code * 128) / 65535 ** 2;
     }
-    // The chosen token's row and column travel exactly.
+    // The row and the column that are held travel exactly.
     if (blocks.row) blocks.row.forEach((w, k) => set(kept, header.pin * kept.n + k, w));
-    if (blocks.column) blocks.column.forEach((w, q) => set(kept, q * kept.n + header.pin, w));
+    if (blocks.column) blocks.column.forEach((w, q) => set(kept, q * kept.n + header.column, w));
   }
   kept.full = header.queries.map((_, q) => {
     let most = 0;
@@ -88,7 +91,10 @@ const colour = (kept, q, k) => {
   return kept.words[shade(kept.weight[q * kept.n + k], scale === "row" ? kept.full[q] : scale === "head" ? kept.peak : 1, log)];
 };
 
+const free = (kept, q, k) => !kept.permitted || kept.permitted[q * kept.n + k] === 1;
+
 function value(kept, q, k) {
+  if (!free(kept, q, k)) return notAllowed(q, k);
   const at = q * kept.n + k;
   const unknown = kept.unknown ? kept.unknown[at] : 0;
   const weight = kept.weight[at];
@@ -102,64 +108,111 @@ const name = (label) => {
   return token;
 };
 
-function pin(kept, at) {
-  kept.pin = kept.pin === at ? -1 : at;
-  kept.send("token", kept.pin);
+const [ROW, COLUMN] = [0, 1];
+
+// Hold the row or the column of a token, or let it go. Where both axes are one text, its row and its column are held together.
+function hold(kept, axis, at) {
+  const now = kept.held[axis] === at ? -1 : at;
+  kept.held = !kept.across ? [now, now] : axis === ROW ? [now, -1] : [-1, now];
+  kept.send("token", kept.across ? kept.held : [now, -1]);
   kept.show();
 }
+
+// What is being looked at, [row, column], -1 for neither: under the pointer, or else held.
+const inSight = (kept) => kept.over || kept.held;
 
 // ---- the sentence -------------------------------------------------------------------------------------------------
 
 function sentence(kept) {
-  const { header } = kept;
+  const { header, across } = kept;
   const box = make("div", "sentence");
   const line = make("p", "says");
   line.setAttribute("role", "status");
-  const tokens = make("div", "tokens");
-  tokens.setAttribute("role", "group");
-  tokens.setAttribute("aria-label", "Tokens. Arrow keys move, Enter chooses one.");
-  const list = header.keys.map((label, k) => {
+  const keys = header.keys.map((label, k) => [label, header.special[k]]);
+  const above = across && strip(kept, ROW, header.said, "Target");
+  const below = strip(kept, across ? COLUMN : ROW, keys, across ? "Source" : "");
+  if (across) box.append(above.box);
+  box.append(below.box, line);
+  // The keys in the colours of a row; between two texts also the target in the colours of a column.
+  kept.tint = (query, key = -1) => {
+    below.tint(kept.n, query >= 0 ? (k) => [query, k] : null);
+    if (across) above.tint(header.queries.length, key >= 0 ? (q) => [q, key] : null);
+    line.replaceChildren(...said(kept, query, key));
+  };
+  return box;
+}
+
+// A line of tokens to choose from. tint(n, cell): each of n tokens in the colour of the cell [row, column] that stands for it, or in none.
+function strip(kept, axis, tokens, title) {
+  const box = make("div", "strip");
+  const line = make("div", `tokens ${axis === ROW ? "rows" : "columns"}`);
+  const past = tokens.length - 1;
+  line.setAttribute("role", "group");
+  line.setAttribute("aria-label", `${title ? `${title} tokens` : "Tokens"}. Arrow keys move, Enter chooses one.`);
+  const list = tokens.map(([label, special], at) => {
     const token = make("button", "token", label);
     token.dir = "auto";
-    token.dataset.at = k;
-    token.dataset.focus = `token ${k}`;
-    token.tabIndex = k === Math.max(0, kept.pin) ? 0 : -1;
-    token.classList.toggle("special", header.special[k]);
-    token.onclick = () => pin(kept, k);
-    token.onmouseenter = token.onfocus = () => look(kept, [k, -1]);
+    token.dataset.at = at;
+    token.dataset.focus = `token ${axis} ${at}`;
+    token.tabIndex = at === Math.max(0, kept.held[axis]) ? 0 : -1;
+    token.classList.toggle("special", special);
+    token.onclick = () => hold(kept, axis, at);
+    token.onmouseenter = token.onfocus = () => look(kept, axis === ROW ? [at, -1] : [-1, at]);
     token.onmouseleave = token.onblur = () => look(kept, null);
     token.onkeydown = (event) => {
       if (!plainKey(event)) return;
-      const next = { ArrowRight: k + 1, ArrowLeft: k - 1, Home: 0, End: kept.n - 1 }[event.key];
+      const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: past }[event.key];
       if (list[next]) {
         event.preventDefault();
         token.tabIndex = -1;
         list[next].tabIndex = 0;
         list[next].focus();
-      } else if (event.key === "Escape" && kept.pin >= 0) pin(kept, kept.pin);
+      } else if (event.key === "Escape") {
+        const held = kept.held[ROW] >= 0 ? ROW : COLUMN;
+        if (kept.held[held] >= 0) hold(kept, held, kept.held[held]);
+      }
     };
     return token;
   });
-  tokens.append(...list);
-  box.append(tokens, line);
-  kept.tint = (query) => {
-    for (let k = 0; k < kept.n; k++) {
-      const word = query >= 0 ? colour(kept, query, k) : 0;
-      list[k].style.background = query >= 0 ? css(word) : "";
-      list[k].style.color = query >= 0 ? inkOn(word) : "";
-      list[k].setAttribute("aria-pressed", k === kept.pin);
-    }
-    const [q, k] = kept.over || [-1, -1];
-    if (q >= 0 && k >= 0) line.replaceChildren("query ", name(header.queries[q]), ` ${q}  →  key `, name(header.keys[k]), ` ${k}   `, make("strong", "", value(kept, q, k)));
-    else if (query < 0) line.replaceChildren(header.hint);
-    else {
-      const row = kept.weight.subarray(query * kept.n, (query + 1) * kept.n);
-      line.replaceChildren(name(header.queries[query]), " looks at ");
-      strongest(row, 4).forEach((k, i) => line.append(i ? ",  " : "", name(header.keys[k]), ` ${row[k].toFixed(2)}`));
+  line.append(...list);
+  if (title) box.append(make("span", "axis", title));
+  box.append(line);
+  const tint = (n, cell) => {
+    for (let at = 0; at < n; at++) {
+      const [q, k] = cell ? cell(at) : [0, 0];
+      const may = !cell || free(kept, q, k);
+      const word = cell && may ? colour(kept, q, k) : 0;
+      list[at].style.background = word ? css(word) : "";
+      list[at].style.color = word ? inkOn(word) : "";
+      list[at].classList.toggle("no", !may);
+      list[at].setAttribute("aria-pressed", at === kept.held[axis]);
     }
   };
-  return box;
+  return { box, tint };
 }
+
+// The line under the tokens: a cell, a row or a column in words.
+function said(kept, query, key) {
+  const { header, n, across } = kept;
+  const [q, k] = kept.over || [-1, -1];
+  if (q >= 0 && k >= 0) {
+    const [from, to] = [name(header.queries[q]), name(header.keys[k])];
+    const weight = make("strong", free(kept, q, k) ? "" : "no", value(kept, q, k));
+    return across ? [from, ` ${q}  looks at  `, to, ` ${k}   `, weight] : ["query ", from, ` ${q}  →  key `, to, ` ${k}   `, weight];
+  }
+  if (query >= 0) {
+    const row = kept.weight.subarray(query * n, (query + 1) * n);
+    const best = strongest(row, 4).filter((k) => free(kept, query, k));
+    return [name(header.queries[query]), " looks at ", ...listed(best, (k) => header.keys[k], row)];
+  }
+  if (key >= 0) {
+    const column = header.queries.map((_, q) => kept.weight[q * n + key]);
+    return [name(header.keys[key]), " is looked at by ", ...listed(strongest(column, 4), (q) => header.queries[q], column)];
+  }
+  return [header.hint];
+}
+
+const listed = (places, label, weights) => places.flatMap((at, i) => [i ? ",  " : "", name(label(at)), ` ${weights[at].toFixed(2)}`]);
 
 // ---- what is looked at --------------------------------------------------------------------------------------------
 
@@ -181,38 +234,41 @@ function strongest(row, most) {
   return best;
 }
 
+const axisNames = (kept) => (kept.across ? ["target", "source"] : ["query", "key"]);
+
 // ---- matrix -------------------------------------------------------------------------------------------------------
 
 function matrix(kept) {
   const { header, n } = kept;
   const rows = header.queries.length;
+  const [down, right] = axisNames(kept);
   const scroll = make("div", "scroll");
   const frame = make("div", "matrix");
   const canvas = make("canvas", "cells");
   canvas.width = n;
   canvas.height = rows;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `Attention of ${header.title}: ${rows} queries down, ${n} keys across. The table view has the numbers.`);
+  canvas.setAttribute("aria-label", `Attention of ${header.title}: ${rows} ${down} tokens down, ${n} ${right} tokens across. The table view has the numbers.`);
   const image = new ImageData(n, rows);
   const pixels = new Uint32Array(image.data.buffer);
-  for (let q = 0; q < rows; q++) for (let k = 0; k < n; k++) pixels[q * n + k] = colour(kept, q, k);
+  for (let q = 0; q < rows; q++) for (let k = 0; k < n; k++) pixels[q * n + k] = free(kept, q, k) ? colour(kept, q, k) : 0;
   canvas.getContext("2d").putImageData(image, 0, 0);
-  const labels = (className, list) => {
+  const labels = (className, list, axis) => {
     const box = make("div", className);
     list.forEach((label, at) => {
       const span = make("span", "", label);
       span.dir = "auto";
-      span.onclick = () => pin(kept, at);
+      span.onclick = () => hold(kept, axis, at);
       box.append(span);
     });
     box.setAttribute("aria-hidden", "true");
     return box;
   };
-  const left = labels("queries", header.queries);
-  const top = labels("keys", header.keys);
+  const left = labels("queries", header.queries, ROW);
+  const top = labels("keys", header.keys, COLUMN);
   const corner = make("div", "corner");
-  corner.append(make("span", "", "query ↓"), make("span", "", "key →"));
-  const area = make("div", "area");
+  corner.append(make("span", "", `${down} ↓`), make("span", "", `${right} →`));
+  const area = make("div", kept.permitted ? "area masked" : "area");
   const [row, column, pinRow, pinColumn] = ["row", "column", "row pinned", "column pinned"].map((c) => make("i", c));
   area.append(canvas, pinRow, pinColumn, row, column);
   frame.append(corner, top, left, area);
@@ -223,13 +279,13 @@ function matrix(kept) {
   scroll.dataset.focus = "matrix";
   scroll.onkeydown = (event) => {
     const by = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
-    const [q, k] = kept.over && kept.over[1] >= 0 ? kept.over : [Math.max(0, kept.pin), -1];
+    const [q, k] = kept.over && kept.over[COLUMN] >= 0 ? kept.over : [Math.max(0, kept.held[ROW]), -1];
     if (!plainKey(event)) return;
     if (by) {
       event.preventDefault();
       look(kept, [Math.max(0, Math.min(rows - 1, k < 0 ? q : q + by[0])), Math.max(0, Math.min(n - 1, k < 0 ? 0 : k + by[1]))]);
       bring(scroll, area, kept);
-    } else if (event.key === "Enter" && k >= 0) pin(kept, q);
+    } else if (event.key === "Enter" && k >= 0) hold(kept, ROW, q);
   };
   scroll.onblur = () => look(kept, null);
 
@@ -242,7 +298,7 @@ function matrix(kept) {
     if (q >= 0 && k >= 0 && q < rows && k < n) look(kept, [q, k]);
   };
   area.onmouseleave = () => look(kept, null);
-  area.onclick = (event) => pin(kept, cellAt(event)[0]);
+  area.onclick = (event) => hold(kept, ROW, cellAt(event)[ROW]);
 
   const named = make("span", "note");
   const fit = make("button", "small", "");
@@ -279,18 +335,25 @@ function matrix(kept) {
     const [q, k] = kept.over || [-1, -1];
     put(row, q);
     put(column, k);
-    put(pinRow, kept.pin);
-    put(pinColumn, kept.pin);
+    put(pinRow, kept.held[ROW]);
+    put(pinColumn, kept.held[COLUMN]);
     left.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
     top.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
-    for (const at of [q, kept.pin]) left.children[at]?.classList.add("on");
-    for (const at of [k, kept.pin]) top.children[at]?.classList.add("on");
-    kept.tint(q >= 0 ? q : kept.pin);
+    for (const at of [q, kept.held[ROW]]) left.children[at]?.classList.add("on");
+    for (const at of [k, kept.held[COLUMN]]) top.children[at]?.classList.add("on");
+    if (kept.across) kept.tint(...inSight(kept));
+    else kept.tint(q >= 0 ? q : kept.held[ROW]);
   };
   const { low, top: high } = legendText(header.scale, header.log, header.scale === "head" ? kept.peak.toFixed(3) : undefined);
   const foot = make("div", "foot");
-  foot.append(fit, named, legend(kept.words, low, high));
+  foot.append(fit, named, ...(kept.permitted ? [hatched()] : []), legend(kept.words, low, high));
   return [scroll, foot];
+}
+
+function hatched() {
+  const box = make("span", "hatched");
+  box.append(make("i"), "not allowed");
+  return box;
 }
 
 // Scroll the cell that is looked at into view, clear of the labels that stay in place.
@@ -313,21 +376,21 @@ function arcs(kept) {
   const box = make("div", "lines");
   const canvas = make("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `Attention of ${header.title} as lines from queries, left, to keys, right.`);
-  const column = (className, list, over) => {
+  canvas.setAttribute("aria-label", `Attention of ${header.title} as lines from ${axisNames(kept)[ROW]} tokens, left, to ${axisNames(kept)[COLUMN]} tokens, right.`);
+  const column = (className, list, axis) => {
     const side = make("div", className);
     list.forEach((label, at) => {
       const token = make("span", "", label);
       token.dir = "auto";
-      token.onmouseenter = () => look(kept, over(at));
+      token.onmouseenter = () => look(kept, axis === ROW ? [at, -1] : [-1, at]);
       token.onmouseleave = () => look(kept, null);
-      token.onclick = () => pin(kept, at);
+      token.onclick = () => hold(kept, axis, at);
       side.append(token);
     });
     return side;
   };
-  const left = column("side queries", header.queries, (at) => [at, -1]);
-  const right = column("side keys", header.keys, (at) => [-1, at]);
+  const left = column("side queries", header.queries, ROW);
+  const right = column("side keys", header.keys, COLUMN);
   box.append(left, canvas, right);
   scroll.append(box);
   scroll.tabIndex = 0;
@@ -350,10 +413,11 @@ function arcs(kept) {
     context.scale(ratio, ratio);
     context.strokeStyle = ink;
     const [q0, k0] = kept.over || [-1, -1];
-    const least = Math.max(q0, k0, kept.pin) >= 0 ? FAINTEST_LINE : faintest;
+    const [heldRow, heldColumn] = kept.held;
+    const least = Math.max(q0, k0, ...kept.held) >= 0 ? FAINTEST_LINE : faintest;
     for (let q = 0; q < rows; q++) {
       for (let k = 0; k < n; k++) {
-        if (q0 >= 0 ? q !== q0 : k0 >= 0 ? k !== k0 : kept.pin >= 0 && q !== kept.pin && k !== kept.pin) continue;
+        if (q0 >= 0 ? q !== q0 : k0 >= 0 ? k !== k0 : Math.max(...kept.held) >= 0 && q !== heldRow && k !== heldColumn) continue;
         const weight = kept.weight[q * n + k];
         if (weight < least) continue;
         context.globalAlpha = Math.min(1, 0.12 + weight * 0.88);
@@ -367,10 +431,11 @@ function arcs(kept) {
   };
   kept.show = () => {
     const [q0, k0] = kept.over || [-1, -1];
-    const query = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.pin;
+    const query = q0 >= 0 ? q0 : k0 >= 0 ? -1 : kept.held[ROW];
+    const key = k0 >= 0 ? k0 : q0 >= 0 ? -1 : kept.held[COLUMN];
     [...left.children].forEach((e, at) => e.classList.toggle("on", at === query));
-    [...right.children].forEach((e, at) => e.classList.toggle("on", at === (k0 >= 0 ? k0 : q0 >= 0 ? -1 : kept.pin)));
-    kept.tint(query);
+    [...right.children].forEach((e, at) => e.classList.toggle("on", at === key));
+    kept.tint(query, kept.across ? key : -1);
     paint();
   };
   kept.observer = new ResizeObserver(paint);
@@ -380,7 +445,7 @@ function arcs(kept) {
 
 // Beside the table and the zoom view only the sentence stays.
 function bare(kept) {
-  kept.show = () => kept.tint(kept.over && kept.over[0] >= 0 ? kept.over[0] : kept.pin);
+  kept.show = () => kept.tint(...(kept.across ? inSight(kept) : [kept.over && kept.over[ROW] >= 0 ? kept.over[ROW] : kept.held[ROW]]));
   return [];
 }
 
@@ -394,8 +459,8 @@ function evidence(kept) {
   for (const [q, k] of header.evidence) {
     const cell = make("button", "small");
     cell.dataset.focus = `evidence ${q} ${k}`;
-    cell.append(name(header.queries[q]), " → ", name(header.keys[k]), ` ${kept.weight[q * n + k].toFixed(2)}`);
-    cell.onclick = () => pin(kept, q);
+    cell.append(name(header.queries[q]), kept.across ? " looks at " : " → ", name(header.keys[k]), ` ${kept.weight[q * n + k].toFixed(2)}`);
+    cell.onclick = () => hold(kept, ROW, q);
     cell.onmouseenter = cell.onfocus = () => look(kept, [q, k]);
     cell.onmouseleave = cell.onblur = () => look(kept, null);
     box.append(cell);
@@ -451,13 +516,18 @@ function wrapped(line, most) {
 function drawing(kept) {
   const { header, n } = kept;
   const rows = header.queries.length;
+  const [down, right] = axisNames(kept);
   const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   const escape = (text) => [...text].map((c) => marks[c] || (/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(c) ? "\ufffd" : c)).join("");
   const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
   const cell = Math.max(12, Math.min(36, 560 / n));
   const width = Math.max(120 + n * cell + 24, 640);
   const most = Math.floor((width - 32) / 6.6);
-  const lines = header.caption.flatMap((line) => wrapped(line, most)).slice(0, 12);
+  const longest = kept.across ? 5 : 9; // lines of the picture for each line of the caption: between two texts both have to fit
+  const lines = header.caption.flatMap((line) => {
+    const all = wrapped(line, most);
+    return all.length > longest ? [...all.slice(0, longest - 1), cut(all[longest - 1], most - 2) + " …"] : all;
+  });
   const [left, top] = [120, 120 + lines.length * 17];
   const height = top + rows * cell + 70;
   const style = getComputedStyle(kept.root);
@@ -469,6 +539,7 @@ function drawing(kept) {
   const context = tile.getContext("2d");
   for (let q = 0; q < rows; q++)
     for (let k = 0; k < n; k++) {
+      if (!free(kept, q, k)) continue;
       context.fillStyle = css(colour(kept, q, k));
       context.fillRect(k * 8, q * 8, 8, 8);
     }
@@ -478,13 +549,15 @@ function drawing(kept) {
   const stops = [0, 64, 128, 192, 255].map((i) => `<stop offset="${i / 255}" stop-color="${css(kept.words[i])}"/>`).join("");
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" fill="${ink}">`,
-    `<rect width="100%" height="100%" fill="${paper}"/><defs><linearGradient id="scale">${stops}</linearGradient></defs>`,
+    `<rect width="100%" height="100%" fill="${paper}"/><defs><linearGradient id="scale">${stops}</linearGradient>`,
+    `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 0V6" stroke="${ink}" stroke-opacity="0.3"/></pattern></defs>`,
     text(16, 26, 16, header.title, 'font-weight="600"'),
     ...lines.map((line, at) => text(16, 46 + at * 17, 12, line)),
     ...header.keys.map((label, k) => text(0, 0, font, cut(label, 9), `transform="translate(${left + (k + 0.5) * cell + font / 3} ${top - 6}) rotate(-90)"`)),
     ...header.queries.map((label, q) => text(left - 6, top + (q + 0.5) * cell + font / 3, font, cut(label, 14), 'text-anchor="end"')),
+    kept.permitted ? `<rect x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" fill="url(#hatch)"/>` : "",
     `<image x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${tile.toDataURL()}"/>`,
-    text(16, top - 8, 11, "query ↓  key →"),
+    text(16, top - 8, 11, `${down} ↓  ${right} →`),
     text(left + 76, height - 24, 12, low, 'text-anchor="end"'),
     `<rect x="${left + 84}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,
     text(left + 212, height - 24, 12, high),

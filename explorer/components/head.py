@@ -14,6 +14,12 @@ HINT = {
     "matrix": "Point at a cell, or tap it, for its weight. Choose a token to hold its row and column.",
     "lines": "Point at a token, or tap it, to see its lines alone.",
 }
+HINT_ELSE = "Choose a token to see what it looks at."
+HINT_ACROSS = {
+    "matrix": "Point at a cell, or tap it, for its weight. A target token holds its row, a source token its column.",
+    "lines": HINT["lines"],
+}
+HINT_ACROSS_ELSE = "Choose a target token to see what it looks at, a source token to see what looks at it."
 
 
 def payload(
@@ -22,9 +28,12 @@ def payload(
     keys: Sequence[str],
     special: Sequence[bool],
     *,
+    allowed: np.ndarray,
+    said: Sequence[tuple[str, bool]] | None = None,
     layer: int,
     head: int,
     pin: int,
+    column: int,
     view: str,
     scale: str,
     log: bool,
@@ -34,10 +43,17 @@ def payload(
     evidence: Sequence[tuple[int, int]],
     token: str,
 ) -> bytes:
-    """What the browser needs to draw one head. matrix (query, key); `pin` is the chosen token's place, -1 for none."""
+    """What the browser needs to draw one head. matrix and allowed (query, key).
+
+    `pin` is the row that is held and `column` the column, -1 for none: both the chosen token's where rows and columns are one text. Between
+    two texts at most one is held, and `said` has for each row the token it produces and whether it is a special one.
+    """
     blocks = wire.fine(matrix)
     if pin >= 0 and "exact" not in blocks:
-        blocks |= {"row": matrix[pin].astype(np.float32), "column": matrix[:, pin].astype(np.float32)}
+        blocks["row"] = matrix[pin].astype(np.float32)
+    if column >= 0 and "exact" not in blocks:
+        blocks["column"] = matrix[:, column].astype(np.float32)
+    hints, otherwise = (HINT, HINT_ELSE) if said is None else (HINT_ACROSS, HINT_ACROSS_ELSE)
     header = {
         "token": token,
         "layer": layer,
@@ -45,7 +61,9 @@ def payload(
         "queries": list(queries),
         "keys": list(keys),
         "special": [bool(one) for one in special],
+        "said": None if said is None else [[label, bool(is_special)] for label, is_special in said],
         "pin": pin,
+        "column": column,
         "view": view,
         "scale": scale,
         "log": log,
@@ -53,9 +71,19 @@ def payload(
         "caption": list(caption),
         "file": file,
         "evidence": [list(cell) for cell in evidence],
-        "hint": HINT.get(view, "Choose a token to see what it looks at."),
+        "hint": hints.get(view, otherwise),
     }
-    return wire.encode(header, blocks)
+    return wire.encode(header, blocks | runs(allowed))
+
+
+def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:
+    """Which cells are allowed, (query, key) bool, as a block for the browser: under `runs` the lengths of the stretches of equal cells in
+    reading order, the first of them allowed (0 where the first cell is not). No block where every cell is allowed."""
+    if allowed.all():
+        return {}
+    cells = np.concatenate(([True], allowed.ravel(), [not allowed.flat[-1]]))
+    turns = np.flatnonzero(cells[1:] != cells[:-1])
+    return {"runs": np.diff(turns, prepend=0).astype(np.uint32)}
 
 
 _mount = st.components.v2.component(
@@ -66,5 +94,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw the head. A chosen token stands in `st.session_state[key]["token"]` (-1 for none) when `on_choice` is called."""
+    """Draw the head. When `on_choice` is called, `st.session_state[key]["token"]` has what is now held, [row, column], -1 for none; the
+    column is held alone, between two texts, or not at all."""
     _mount(data=data, key=key, on_token_change=on_choice)

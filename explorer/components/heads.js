@@ -9,6 +9,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (kept.data !== data) {
     kept.data = data;
     Object.assign(kept, decode(data));
+    kept.permitted = permitted(kept.blocks, kept.header.tokens.length * (kept.header.keys || kept.header.tokens).length);
     if (!kept.header.heads.some((head) => head.name === kept.filter)) kept.filter = null;
   }
   dress(parentElement);
@@ -91,6 +92,8 @@ function grid(root, kept) {
   box.setAttribute("role", "group");
   box.setAttribute("aria-label", "All heads, layers down, heads across. Arrow keys move, Enter opens.");
   box.style.setProperty("--heads", header.n_head);
+  // Thumbnails of a target and a source are as wide and high as these are long, up to a point.
+  box.style.setProperty("--shape", Math.max(0.5, Math.min(2, header.columns / header.rows)));
   box.classList.toggle("many", header.n_head > 8);
   const canvas = make("canvas");
   canvas.setAttribute("aria-hidden", "true");
@@ -180,8 +183,8 @@ function paint(box, canvas, cells, kept) {
   canvas.height = Math.round(frame.height * ratio);
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = false;
-  const room = cells[0].firstChild.clientWidth * ratio;
-  const fold = Math.max(1, Math.ceil(header.columns / room), Math.ceil(header.rows / room));
+  const { clientWidth, clientHeight } = cells[0].firstChild;
+  const fold = Math.max(1, Math.ceil(header.columns / (clientWidth * ratio)), Math.ceil(header.rows / (clientHeight * ratio)));
   const { rows, columns, bytes } = folded(kept, fold);
   const tile = new OffscreenCanvas(columns, rows);
   const onTile = tile.getContext("2d");
@@ -237,12 +240,24 @@ function hover(event, cell, kept, at, status) {
   const r = Math.floor(((event.clientY - thumb.top) / thumb.height) * rows);
   const head = header.heads[at];
   if (c < 0 || r < 0 || c >= columns || r >= rows) return say(status, [spoken(head)]);
+  const to = keys || tokens;
   const name = (list, k) => {
     const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
     return first === last ? list[first] : `${list[first]} … ${list[last]}`;
   };
   const most = fold > 1 ? "largest about " : "";
-  say(status, [`L${head.layer} H${head.head}  `, ["b", name(tokens, r)], " looks at ", ["b", name(keys || tokens, c)], `  ${most}${weightAt(kept, at, r * columns + c).toFixed(3)}`]);
+  const value = free(kept, r, c) ? most + weightAt(kept, at, r * columns + c).toFixed(3) : notAllowed(r, c);
+  say(status, [`L${head.layer} H${head.head}  `, ["b", name(tokens, r)], " looks at ", ["b", name(to, c)], `  ${value}`]);
+}
+
+// True where any of the cells behind one of a thumbnail's is allowed.
+function free({ header, permitted }, r, c) {
+  if (!permitted) return true;
+  const { fold, tokens, keys } = header;
+  const n = (keys || tokens).length;
+  for (let q = r * fold; q < Math.min(r * fold + fold, tokens.length); q++)
+    for (let k = c * fold; k < Math.min(c * fold + fold, n); k++) if (permitted[q * n + k]) return true;
+  return false;
 }
 
 function say(status, parts) {
@@ -271,7 +286,8 @@ function list(root, kept) {
   const { header } = kept;
   const table = make("table");
   const top = table.createTHead().insertRow();
-  for (const [key, label, , , first] of COLUMNS) {
+  const columns = COLUMNS.filter(([key]) => key !== "distance" || header.columns_mean.distance);
+  for (const [key, label, , , first] of columns) {
     const cell = make("th");
     cell.scope = "col";
     const [by, way] = kept.sort;
@@ -281,7 +297,7 @@ function list(root, kept) {
     button.onclick = () => {
       kept.sort = [key, by === key ? -way : first];
       draw(root, kept);
-      root.querySelectorAll("th button")[COLUMNS.findIndex((c) => c[0] === key)].focus();
+      root.querySelectorAll("th button")[columns.findIndex((c) => c[0] === key)].focus();
     };
     cell.append(button);
     top.append(cell);
@@ -295,7 +311,7 @@ function list(root, kept) {
   for (const head of sorted) {
     const row = body.insertRow();
     row.onclick = () => choose(kept, head);
-    COLUMNS.forEach(([key, , , text]) => {
+    columns.forEach(([key, , , text]) => {
       const cell = row.insertCell();
       if (key !== "layer") cell.textContent = text(head);
       else {

@@ -10,6 +10,7 @@ import streamlit as st
 
 from explorer.components import wire
 from explorer.components.bundle import loader
+from explorer.components.head import runs
 
 COLUMNS = {
     "score": "Mean attention along the pattern, 0 to 1",
@@ -18,12 +19,33 @@ COLUMNS = {
     "distance": "Mean distance between query and key, in tokens, weighted by attention",
     "sink": "Mean attention to the first token",
 }
+# Between two texts: two places have no distance, and the first token is the source's.
+COLUMNS_ACROSS = {name: words for name, words in COLUMNS.items() if name != "distance"} | {"sink": "Mean attention to the source’s first token"}
+LEVELS = "Drawn in 256 levels, at most 0.004 of the head’s largest weight off."
+NOTE = f"Rows are queries, columns keys, first token top left. {LEVELS}"
+NOTE_ACROSS = f"Rows are the target’s tokens as they are produced, columns the source’s, first token top left. {LEVELS}"
+SCORES = "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
+LIST_NOTE = f"{SCORES} Distance in tokens. Sink: mean attention to the first token."
+LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token."
+CHOICE = " Tokens without a choice are left out."
 
 
-def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], tokens: Sequence[str], keys: Sequence[str], scale: str, log: bool, token: str) -> bytes:
+def payload(
+    pattern: np.ndarray,
+    allowed: np.ndarray,
+    heads: Sequence,
+    meaning: dict[str, str],
+    tokens: Sequence[str],
+    keys: Sequence[str],
+    across: bool,
+    scale: str,
+    log: bool,
+    token: str,
+) -> bytes:
     """What the browser needs to draw the heads; no selection is in it, so choosing a head sends none of it again.
 
-    pattern (layer, head, query, key); `heads` in the order of its first two axes; `token` names this picture, for whoever waits for it.
+    pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two axes; `tokens` names the rows; `across`
+    where rows and columns are two texts; `token` names this picture, for whoever waits for it.
     """
     cells, peak, fold = wire.thumbnails(pattern)
     header = {
@@ -39,11 +61,11 @@ def payload(pattern: np.ndarray, heads: Sequence, meaning: dict[str, str], token
         "heads": [_plain(head) for head in heads],
         "names": list(meaning),
         "meaning": meaning,
-        "columns_mean": COLUMNS,
-        "note": "Rows are queries, columns keys, first token top left. Drawn in 256 levels, at most 0.004 of the head’s largest weight off.",
-        "list_note": "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1. Distance in tokens. Sink: mean attention to the first token.",
+        "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
+        "note": NOTE_ACROSS if across else NOTE,
+        "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE) + ("" if allowed.all() else CHOICE),
     }
-    return wire.encode(header, {"cells": cells, "peak": peak})
+    return wire.encode(header, {"cells": cells, "peak": peak} | runs(allowed))
 
 
 def _plain(head: object) -> dict:

@@ -14,6 +14,17 @@ function decode(data) {
   return { header, blocks };
 }
 
+// Which of `size` cells may be attended to, 1 or 0, from the block `runs` of head.py; null where all may.
+function permitted(blocks, size) {
+  if (!blocks.runs) return null;
+  const cells = new Uint8Array(size);
+  let at = 0;
+  blocks.runs.forEach((length, turn) => cells.fill(turn % 2 ? 0 : 1, at, (at += length)));
+  return cells;
+}
+
+const notAllowed = (q, k) => (k > q ? "not allowed: a later token" : "not allowed");
+
 // 256 colours from the theme's sequential scale, as rgba in little-endian words.
 function colours(element) {
   const list = getComputedStyle(element).getPropertyValue("--st-chart-sequential-colors").split(",");

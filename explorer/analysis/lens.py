@@ -1,0 +1,234 @@
+"""The logit lens and a logit's parts, ready to be shown: names of sites, what really comes, one cell opened, groups of parts, tables, files.
+
+Axis legend: site, token and rank as in `models/prediction.py`; `id` runs over the vocabulary. On screen ranks count from 1.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis.attention import numbered
+from models.prediction import Attribution, Lens, Part
+from models.recording import Recording, Stream
+
+# What a cell of the lens can be coloured by, and what that is.
+MEASURES = {
+    "Top word": "The probability of the word in the cell, 0 to 1.",
+    "Answer": "The probability that the site gives the model’s final answer at this token, 0 to 1.",
+    "Rank": "The place of the model’s final answer among all words here: 1 is first. On a logarithmic scale.",
+    "KL": "How far the distribution here is from the final one, in nats; 0 is the same. On a scale of ln(1 + KL).",
+}
+# As the head of a row, and in a sentence.
+_PLACES = {"attn": ("attention", "attention"), "cross": ("cross", "cross-attention"), "ffn": ("FFN", "FFN")}
+_NO_WORD = -1
+
+
+def site_name(site: str) -> str:
+    """A site of a stream as the head of a row, "L2 attention". Raises ValueError for a site that is no state."""
+    if site in ("embed", "embed+pos"):
+        return {"embed": "embedding", "embed+pos": "+ position"}[site]
+    layer, place = _layer_and_place(site)
+    return f"L{layer} {_PLACES[place][0]}"
+
+
+def site_words(site: str) -> str:
+    """The same in words, "After the attention of layer 2". Raises ValueError for a site that is no state."""
+    if site in ("embed", "embed+pos"):
+        return {"embed": "The embedding alone", "embed+pos": "Embedding + position"}[site]
+    layer, place = _layer_and_place(site)
+    return f"After the {_PLACES[place][1]} of layer {layer}" + (", no LayerNorm" if site.endswith(".sum") else "")
+
+
+def _layer_and_place(site: str) -> tuple[str, str]:
+    layer, place, kind = (*site.split("."), "", "")[:3]
+    if place not in _PLACES or kind not in ("normed", "sum"):
+        raise ValueError(f"{site!r} is no state of a stream")
+    return layer, place
+
+
+def read_stream(recording: Recording) -> Stream:
+    """The stream that the model's words are read from: its only one, or of two the one that writes."""
+    return recording.streams[-1]
+
+
+def asks_next(recording: Recording) -> bool:
+    """True where a position answers "which word comes next", False where it answers "which word stands here"."""
+    return read_stream(recording).name == "decoder"
+
+
+def truth(recording: Recording, plain: Recording) -> np.ndarray:
+    """The id (token) that would be right at each position, -1 where no one can say or nothing is asked.
+
+    Before a next word that is the token that follows. Where the model fills words it is the one that an edit hides; `plain` is the
+    recording of the same text with nothing hidden. Raises ValueError where the two have other tokens.
+    """
+    ids, whole = read_stream(recording).ids, read_stream(plain).ids
+    if asks_next(recording):
+        return np.append(ids[1:], _NO_WORD)
+    if len(ids) != len(whole):
+        raise ValueError(f"{len(ids)} tokens, but {len(whole)} with nothing hidden")
+    return np.where(ids == whole, _NO_WORD, whole)
+
+
+def asked_token(recording: Recording) -> int:
+    """The token to begin with: before a next word the last one, else the first of the text, which may have none."""
+    stream = read_stream(recording)
+    return len(stream.tokens) - 1 if asks_next(recording) else int(np.argmin(stream.special))
+
+
+def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
+    """Every id that the picture names, each once, ascending: the `shown` top words of each cell, the answers, the right words."""
+    return np.unique(np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD])))
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One site at one token. ids and probabilities (rank) of its top words, `others` the rest of the 1; of the model's final answer
+    `final_id`, its `rank` here from 0 and its `probability` here; kl in nats."""
+
+    site: int
+    token: int
+    ids: np.ndarray
+    probabilities: np.ndarray
+    others: float
+    final_id: int
+    rank: int
+    probability: float
+    kl: float
+
+
+def cell(lens: Lens, site: int, token: int) -> Cell:
+    """A cell of the lens, opened."""
+    probabilities = np.exp(lens.top_logprobs[site, token])
+    return Cell(
+        site, token, lens.top_ids[site, token], probabilities, max(0.0, 1.0 - float(probabilities.sum())), int(lens.final_id[token]),
+        int(lens.rank[site, token]), float(np.exp(lens.logprob[site, token])), float(lens.kl[site, token]),
+    )  # fmt: skip
+
+
+def column(lens: Lens, token: int) -> tuple[Cell, ...]:
+    """One token at every site."""
+    return tuple(cell(lens, site, token) for site in range(len(lens.sites)))
+
+
+def named(way: Sequence[Cell], right: np.ndarray) -> np.ndarray:
+    """Every id that a column of cells and what would be right there name, each once, ascending."""
+    here = right[way[0].token]
+    return np.unique(np.concatenate([*(each.ids for each in way), [way[0].final_id], [here] if here != _NO_WORD else []]).astype(np.int64))
+
+
+def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
+    """The lens as named columns, a row for each token of each site. labels: of every top word and answer, by id."""
+    sites, n = len(lens.sites), len(tokens)
+    return {
+        "site": [site_name(site) for site in lens.sites for _ in range(n)],
+        "token": numbered(tokens) * sites,
+        "top word": [labels[int(id)] for id in lens.top_ids[..., 0].ravel()],
+        "its probability": np.exp(lens.top_logprobs[..., 0]).ravel(),
+        "final answer": [labels[int(id)] for id in lens.final_id] * sites,
+        "its probability here": np.exp(lens.logprob).ravel(),
+        "its rank": lens.rank.ravel() + 1,
+        "KL (nats)": lens.kl.ravel(),
+    }
+
+
+def to_csv(lens: Lens, tokens: Sequence[str], labels: dict[int, str], about: Sequence[str]) -> str:
+    """The lens as CSV: `about` in lines that begin with #, then a row for each token of each site, its top words with their
+    probabilities last, numbers in full."""
+    ranks = range(lens.top_ids.shape[-1])
+    head = ("site", "token", "token text", "final answer", "probability of final answer", "rank of final answer", "KL to final (nats)")
+    rows = []
+    for at, site in enumerate(lens.sites):
+        for token, text in enumerate(tokens):
+            top = ((labels[int(lens.top_ids[at, token, r])], float(np.exp(lens.top_logprobs[at, token, r]))) for r in ranks)
+            answer = labels[int(lens.final_id[token])], float(np.exp(lens.logprob[at, token])), int(lens.rank[at, token]) + 1, float(lens.kl[at, token])
+            rows.append((site, token, text, *answer, *(each for pair in top for each in pair)))
+    return _csv((*head, *(name for r in ranks for name in (f"word {r + 1}", f"probability {r + 1}"))), rows, about)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parts of a logit that belong together, the strongest first, and their sum."""
+
+    name: str
+    value: float
+    parts: tuple[Part, ...]
+
+
+def part_name(part: Part) -> str:
+    """A part as the label of its bar, "L2 head 5"."""
+    if part.kind == "head":
+        return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
+    return f"L{part.layer} FFN" if part.kind == "ffn" else {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
+
+
+def part_key(part: Part) -> str:
+    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. "" for a part that is no head."""
+    return f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}" if part.kind == "head" else ""
+
+
+def n_norms(recording: Recording) -> int:
+    """How many LayerNorms a token passes on its way to the readout."""
+    return sum(site.endswith(".normed") for site in read_stream(recording).sites)
+
+
+def largest(attribution: Attribution) -> tuple[Part, ...]:
+    """The parts, those that push hardest first, up or down."""
+    return tuple(sorted(attribution.parts, key=lambda part: -abs(part.value)))
+
+
+def groups(attribution: Attribution) -> tuple[Group, ...]:
+    """The parts in the order in which the stream meets them: embedding, position, of each layer its heads and its FFN, and the biases."""
+    places = {"embedding": "embedding", "position": "position", "bias": "biases"}
+    found: dict[str, list[Part]] = {}
+    for part in sorted(attribution.parts, key=lambda part: part.kind == "bias"):
+        kind = "cross-heads" if part.attention == "cross" else "heads"
+        found.setdefault(places.get(part.kind) or f"L{part.layer} {'FFN' if part.kind == 'ffn' else kind}", []).append(part)
+    return tuple(Group(name, sum(part.value for part in parts), tuple(sorted(parts, key=lambda part: -abs(part.value)))) for name, parts in found.items())
+
+
+def total(attribution: Attribution) -> float:
+    """The sum of the parts, which is the logit up to rounding."""
+    return float(sum(part.value for part in attribution.parts))
+
+
+def odds(difference: float) -> float:
+    """How many times as likely one word is as another whose logit is smaller by `difference`."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.float64(difference)))
+
+
+def parts_table(attribution: Attribution) -> dict[str, Sequence]:
+    """The parts as named columns, the strongest first."""
+    parts = largest(attribution)
+    return {
+        "part": [part_name(part) for part in parts],
+        "kind": [part.kind for part in parts],
+        "attention": [part.attention for part in parts],
+        "layer": [part.layer if part.layer >= 0 else None for part in parts],
+        "head": [part.head if part.head >= 0 else None for part in parts],
+        "contribution": [part.value for part in parts],
+    }
+
+
+def parts_to_csv(attribution: Attribution, about: Sequence[str]) -> str:
+    """The parts as CSV, the strongest first, with their sum and the logit itself in the last two rows."""
+    columns = parts_table(attribution)
+    rows = [["" if value is None else value for value in row] for row in zip(*columns.values())]
+    ends = [[name, "", "", "", "", value] for name, value in (("sum of parts", total(attribution)), ("logit", attribution.logit))]
+    return _csv(tuple(columns), rows + ends, about)
+
+
+def _csv(head: Sequence[str], rows: Sequence[Sequence], about: Sequence[str]) -> str:
+    file = io.StringIO()
+    for line in about:
+        file.write("# " + " ".join(line.split()) + "\n")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([repr(value) if isinstance(value, float) else value for value in row] for row in rows)
+    return file.getvalue()

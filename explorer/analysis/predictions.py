@@ -1,0 +1,235 @@
+"""What a model says at one place: probabilities over the vocabulary, what temperature, top-k and top-p make of them, and the draw.
+
+Axis legend: `id` runs over the vocabulary, `rank` counts words from the likeliest, from 0.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log
+
+import numpy as np
+
+from models.prediction import Sampling, probabilities, softmax
+from models.recording import Stream
+
+MOST_ROWS = 10
+CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word begins with
+
+
+# ---- one distribution ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """What a model says at one place.
+
+    logits (id); own (id), their softmax, and drawn (id), what the next word is drawn from; both sum to 1. order (rank): ids, the likeliest
+    first. kept (id), True for a word that may be drawn.
+    """
+
+    logits: np.ndarray
+    sampling: Sampling
+    own: np.ndarray
+    drawn: np.ndarray
+    order: np.ndarray
+
+    @property
+    def kept(self) -> np.ndarray:
+        return self.drawn > 0
+
+    def rank(self, id: int) -> int:
+        """How many words the model holds to be likelier; of two alike, the one with the lower id comes first."""
+        return int(np.flatnonzero(self.order == id)[0])
+
+
+def distribution(logits: np.ndarray, sampling: Sampling = Sampling()) -> Distribution:
+    """The distribution that scores (id) make, and what is drawn from it."""
+    order = np.argsort(-logits, kind="stable")
+    own = softmax(logits)
+    plain = sampling == Sampling()
+    return Distribution(logits, sampling, own, own if plain else probabilities(logits, sampling), order)
+
+
+def entropy(p: np.ndarray) -> float:
+    """-sum p ln p, in nats. p (id) sums to 1."""
+    some = p[p > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a distribution: what it is, how many are likelier, and its two probabilities. kept: True where it may be drawn."""
+
+    id: int
+    rank: int
+    own: float
+    drawn: float
+    kept: bool
+
+
+def top(of: Distribution, wanted: Sequence[int] = (), most: int = MOST_ROWS) -> tuple[Word, ...]:
+    """The likeliest words, `most` of them, and where they are further down the ids `wanted`."""
+    first = min(most, len(of.order))
+    ranks = (*range(first), *sorted({of.rank(id) for id in wanted} - set(range(first))))
+    ids = of.order[list(ranks)].tolist()
+    return tuple(Word(id, rank, float(of.own[id]), float(of.drawn[id]), bool(of.drawn[id] > 0)) for rank, id in zip(ranks, ids))
+
+
+@dataclass(frozen=True)
+class Rest:
+    """All words beside those of a list, together: how many, how many of them are kept, and their probabilities' sums. `all_own` and
+    `all_drawn`: the sums with the list's."""
+
+    n: int
+    n_kept: int
+    own: float
+    drawn: float
+    all_own: float
+    all_drawn: float
+
+
+def rest(of: Distribution, words: Sequence[Word]) -> Rest:
+    """What is left beside these words."""
+    left = np.delete(of.order, [word.rank for word in words])
+    own, drawn = float(of.own[left].sum()), float(of.drawn[left].sum())
+    return Rest(len(left), int(of.kept[left].sum()), own, drawn, own + sum(word.own for word in words), drawn + sum(word.drawn for word in words))
+
+
+# ---- how its numbers are made -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How one word's probability comes about: divided = score / temperature; tempered = e^divided / e^log_total, where log_total is the
+    logarithm of the sum of e^(score / temperature) over the vocabulary; n_kept words hold `held` of that; drawn = tempered / held."""
+
+    score: float
+    divided: float
+    log_total: float
+    tempered: float
+    n_kept: int
+    held: float
+    drawn: float
+
+
+def steps(of: Distribution, id: int) -> Steps:
+    """The arithmetic of one kept word. Raises ValueError for temperature 0, which divides by nothing and takes the likeliest."""
+    temperature = of.sampling.temperature
+    if temperature == 0:
+        raise ValueError("at temperature 0 nothing is divided: the likeliest word is taken")
+    z = of.logits.astype(np.float64) / temperature
+    peak = z.max()
+    log_total = float(peak + np.log(np.exp(z - peak).sum()))
+    tempered = np.exp(z - log_total)
+    return Steps(float(of.logits[id]), float(z[id]), log_total, float(tempered[id]), int(of.kept.sum()), float(tempered[of.kept].sum()), float(of.drawn[id]))
+
+
+def power_of_e(exponent: float) -> tuple[float, int]:
+    """e^exponent as (digits, n), digits x 10^n with 1 <= digits < 10, also where e^exponent is too large for a float."""
+    tens = exponent / log(10)
+    n = floor(tens)
+    digits = 10 ** (tens - n)
+    return (digits / 10, n + 1) if round(digits, 2) >= 10 else (digits, n)
+
+
+def bits(nats: float) -> float:
+    """The same amount in bits."""
+    return nats / log(2)
+
+
+def as_many(nats: float) -> float:
+    """Among how many equally likely words somebody with this entropy would be as unsure: e to it, the perplexity of one place."""
+    return float(np.exp(nats))
+
+
+# ---- the draw -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The next word and how it was drawn: `number`, at random from 0 to 1, falls into the word's share of the line on which all kept words
+    lie one after another, the likeliest first: from `start` to `end`. For temperature 0, where nothing is drawn, `number` is None."""
+
+    id: int
+    number: float | None
+    start: float
+    end: float
+
+
+def draw(of: Distribution, seed: int, place: int) -> Draw:
+    """The next word. The random number depends on the seed and on the place (how many tokens stand before) alone: the same seed and text
+    always give the same words, and a step taken back and done again gives the same word."""
+    if of.sampling.temperature == 0:
+        return Draw(int(of.order[0]), None, 0.0, 1.0)
+    number = float(np.random.default_rng((seed, place)).random())
+    ends = np.cumsum(of.drawn[of.order])
+    last = int(np.flatnonzero(of.kept[of.order])[-1])
+    rank = min(int(np.searchsorted(ends, number, side="right")), last)  # rounding may leave the end of the line just under 1
+    return Draw(int(of.order[rank]), number, float(ends[rank - 1]) if rank else 0.0, float(ends[rank]))
+
+
+# ---- the words of a sentence --------------------------------------------------------------------------------------------
+
+
+def word_to_hide(stream: Stream) -> int | None:
+    """The word to begin with: the last one that is a single token and is written in letters, else the last token of the text; None for none."""
+    places = np.flatnonzero(~stream.special)
+    words = [at for at in places if stream.tokens[at].isalpha() and len(stream.tokens[at]) > 1 and not is_piece(stream.tokens, at)]
+    return int(words[-1] if words else places[-1]) if len(places) else None
+
+
+def is_piece(tokens: Sequence[str], place: int) -> bool:
+    """True for a token that is only a part of a word, so that the other parts tell of it."""
+    return tokens[place].startswith(CONTINUES) or place + 1 < len(tokens) and tokens[place + 1].startswith(CONTINUES)
+
+
+def joined(labels: Sequence[str]) -> str:
+    """Labels as running text: a piece that goes on inside a word stands close to the one before it."""
+    return " ".join(labels).replace(" " + CONTINUES, "").removeprefix(CONTINUES)
+
+
+# ---- as tables ----------------------------------------------------------------------------------------------------------
+
+
+def columns(of: Distribution, labels: Sequence[str]) -> dict[str, Sequence]:
+    """The whole distribution as named columns, the likeliest first. labels (id)."""
+    return {
+        "rank": np.arange(1, len(of.order) + 1),
+        "token": [labels[id] for id in of.order],
+        "id": of.order,
+        "logit": of.logits[of.order],
+        "probability": of.own[of.order],
+        "drawn from": of.drawn[of.order],
+    }
+
+
+def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
+    """Written tokens as named columns. said: things with an id, the model's own probability `own`, and a rank from 0."""
+    return {
+        "step": list(range(1, len(labels) + 1)),
+        "token": list(labels),
+        "id": [word.id for word in said],
+        "probability": [word.own for word in said],
+        "rank": [word.rank + 1 for word in said],
+    }
+
+
+def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
+    """What one token looks at as named columns: the tokens, the mean over all heads, then a column for each head. rows (layer, head, key)."""
+    heads = {f"L{layer} H{head}": rows[layer, head] for layer in range(rows.shape[0]) for head in range(rows.shape[1])}
+    return {"token": [f"{place} {token}" for place, token in enumerate(tokens)], "mean": rows.mean(axis=(0, 1), dtype=np.float64), **heads}
+
+
+def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
+    """Named columns as CSV: `about` in lines that begin with #, a header, then the rows, numbers in full."""
+    file = io.StringIO()
+    for line in about:
+        file.write("# " + " ".join(line.split()) + "\n")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*(column if isinstance(column, list) else column.tolist() for column in table.values())))
+    return file.getvalue()

@@ -1,0 +1,435 @@
+"""The residual stream in numbers: what each sub-layer wrote, how far it turned the vector, and what LayerNorm did to the sum.
+
+Every number comes from a Recording's sites alone, in float64; LayerNorm's gains and W_O are passed in where a number needs them. A
+cosine or angle with a vector of length 0 does not exist and is NaN.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.recording import Attention, Recording, Stream
+
+PLACES = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN", "pos": "position"}
+SHORT = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of each token and column: what it is in a line, its unit and digits, whether it has two signs, and its scale (None: the largest here)."""
+
+    name: str
+    meaning: str
+    unit: str
+    digits: int = 2
+    low: float | None = 0.0
+    high: float | None = None
+    diverging: bool = False
+    spread: bool = False  # of lengths, which a logarithmic scale suits
+
+
+TONES = ("Linear", "Log")
+WRITES = (
+    Measure("Turned", "the angle between the vector before a sub-layer and the one after its add & norm", "°", 1),
+    Measure("Share", "the length of what was written, of that length and the length before taken together: |w| / (|w| + |x|)", "", 2, 0.0, 1.0),
+    Measure("Cosine", "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 against it", "", 2, -1.0, 1.0, True),
+    Measure("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
+    Measure("Norm", "the length of the vector at every site, what was written among them", "", 2, spread=True),
+)
+NORMS = (
+    Measure("Sigma before", "the spread σ of the sum’s components before LayerNorm", "", 3, spread=True),
+    Measure("Mean before", "the mean μ of the sum’s components before LayerNorm", "", 3, None, None, True),
+    Measure("Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3),
+    Measure("Mean after", "the mean of the components after LayerNorm with gain and bias", "", 3, None, None, True),
+)
+HEADS = (
+    Measure("Length", "the length of what a head wrote: its z through its slice of W_O", "", 2, spread=True),
+    Measure("Share of heads", "a head’s length, of all lengths of its layer together", "", 3),
+)
+
+
+@dataclass(frozen=True)
+class SubLayer:
+    """One place where something is written: `site` such as "0.attn", its layer (-1 for positions) and place, and the names of the sites
+    before, of what was written, of the sum and of the state after (the sum itself where no LayerNorm follows)."""
+
+    site: str
+    layer: int
+    place: str
+    before: str
+    wrote: str
+    total: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """As a person reads it: "layer 0, attention"."""
+        return f"layer {self.layer}, {PLACES[self.place]}" if self.layer >= 0 else "positions"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a heatmap: the group it stands in, its short label there, its full name, and the sub-layer or head it belongs to."""
+
+    group: str
+    label: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """One measure of every token: values (token, column)."""
+
+    measure: Measure
+    columns: tuple[Column, ...]
+    values: np.ndarray
+
+
+def sublayers(stream: Stream) -> tuple[SubLayer, ...]:
+    """The places where something is written, in order, positions first where they were added."""
+    made = []
+    for before, wrote, total in stream.writes():
+        site = wrote.removesuffix(".wrote")
+        number, _, place = site.rpartition(".")
+        normed = f"{site}.normed"
+        made.append(SubLayer(site, int(number) if number else -1, place, before, wrote, total, normed if normed in stream.sites else total))
+    return tuple(made)
+
+
+def at(stream: Stream, site: str) -> np.ndarray:
+    """The vectors at a site in float64, (token, d_model)."""
+    return stream.at(site).astype(np.float64)
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cosines along the last axis, in [-1, 1], NaN where a vector has no length."""
+    length = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(length > 0, np.clip((a * b).sum(-1) / length, -1, 1), np.nan)
+
+
+def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Angles along the last axis in degrees, 0 to 180, NaN where a vector has no length.
+
+    By the half-angle form 2 atan2(|a/|a| - b/|b||, |a/|a| + b/|b||), which keeps small angles that the arc cosine would lose.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        a, b = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (a, b))
+    return np.degrees(2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+
+
+def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
+    """|wrote| / (|wrote| + |before|) along the last axis, 0 to 1, NaN where both are 0."""
+    w, x = np.linalg.norm(wrote, axis=-1), np.linalg.norm(before, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return w / (w + x)
+
+
+def writes(stream: Stream, measure: str) -> Grid:
+    """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises StopIteration for a measure that does not exist."""
+    of = next(each for each in WRITES if each.name == measure)
+    if measure == "Norm":
+        values = np.linalg.norm(stream.resid.astype(np.float64), axis=-1).T
+        return Grid(of, tuple(_site_column(site) for site in stream.sites), values)
+    columns, values = [], []
+    for each in sublayers(stream):
+        before, wrote = at(stream, each.before), at(stream, each.wrote)
+        columns.append(Column(_group(each.layer), SHORT[each.place], each.name))
+        values.append(
+            {
+                "Turned": lambda: degrees(before, at(stream, each.after)),
+                "Share": lambda: share(before, wrote),
+                "Cosine": lambda: cosine(before, wrote),
+                "Written": lambda: np.linalg.norm(wrote, axis=-1),
+            }[measure]()
+        )
+    return Grid(of, tuple(columns), np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)))
+
+
+def norm_grid(stream: Stream, measure: str) -> Grid:
+    """A measure of NORMS for every token and LayerNorm. Raises StopIteration for a measure that does not exist."""
+    of = next(each for each in NORMS if each.name == measure)
+    what, _, when = measure.partition(" ")
+    normed = with_norm(stream)
+    sites = [each.total if when == "before" else each.after for each in normed]
+    reduce = np.std if what == "Sigma" else np.mean
+    values = [reduce(at(stream, site), axis=-1) for site in sites]
+    columns = tuple(Column(_group(each.layer), SHORT[each.place], f"LayerNorm after {each.name}") for each in normed)
+    return Grid(of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)))
+
+
+def with_norm(stream: Stream) -> tuple[SubLayer, ...]:
+    """The sub-layers that a LayerNorm follows."""
+    return tuple(each for each in sublayers(stream) if each.after != each.total)
+
+
+def head_grid(recording: Recording, stream: Stream, measure: str, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Grid:
+    """A measure of HEADS for every token of a stream and every head that writes there; `outputs` as in `written_by_heads`."""
+    of = next(each for each in HEADS if each.name == measure)
+    columns, values = [], []
+    own = [attention for attention in recording.attention if attention.query == stream.name]
+    norms = {attention.name: head_norms(attention, outputs[attention.name][0], _silent(recording, attention)) for attention in own}
+    for layer in range(recording.model.n_layer):
+        for attention in own:
+            of_layer = norms[attention.name][layer]  # (head, token)
+            if measure == "Share of heads":
+                together = of_layer.sum(axis=0)
+                of_layer = of_layer / np.where(together > 0, together, 1)
+            kind = "" if attention.name == "self" else f" {'cross' if attention.query != attention.key else 'self'}"
+            for head, row in enumerate(of_layer):
+                columns.append(Column(f"Layer {layer}{kind}", f"{head}", f"layer {layer}{kind}, head {head}"))
+                values.append(row)
+    return Grid(of, tuple(columns), np.stack(values, axis=1))
+
+
+def head_norms(attention: Attention, w_o: np.ndarray, silent: Sequence[tuple[int, int]] = ()) -> np.ndarray:
+    """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model). `silent` (layer, head) wrote nothing."""
+    z = _z(attention)
+    gram = w_o.astype(np.float64) @ w_o.astype(np.float64).swapaxes(-1, -2)  # (layer, head, d_head, d_head)
+    norms = np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
+    for layer, head in silent:
+        norms[layer, head] = 0
+    return norms
+
+
+def heads_error(recording: Recording, stream: Stream, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> float:
+    """The largest |sum of all heads' writes + b_O - what attention wrote|, over all tokens and layers of a stream.
+
+    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
+    """
+    worst = 0.0
+    for attention in recording.attention:
+        if attention.query == stream.name:
+            w_o, bias = outputs[attention.name]
+            z = _z(attention)
+            for layer, head in _silent(recording, attention):
+                z[layer, head] = 0
+            place = "attn" if attention.query == attention.key else "cross"
+            for layer in range(len(z)):
+                said = np.einsum("hqd,hdm->qm", z[layer], w_o[layer].astype(np.float64), optimize=True) + bias[layer]
+                worst = max(worst, float(np.abs(said - at(stream, f"{layer}.{place}.wrote")).max()))
+    return worst
+
+
+def _z(attention: Attention) -> np.ndarray:
+    return attention.pattern.astype(np.float64) @ attention.v.astype(np.float64)  # (layer, head, query, d_head)
+
+
+def _silent(recording: Recording, attention: Attention) -> list[tuple[int, int]]:
+    """The (layer, head) that an edit kept from writing."""
+    return [(edit.layer, edit.head) for edit in recording.edits if type(edit).__name__ == "ZeroHead" and edit.attention == attention.name]
+
+
+def conservation(stream: Stream) -> tuple[float, int, float]:
+    """The law before + wrote = after: the largest |before + wrote - after| of all components, over how many additions, and the largest component."""
+    worst, n = 0.0, 0
+    for before, wrote, total in stream.writes():
+        worst = max(worst, float(np.abs(at(stream, before) + at(stream, wrote) - at(stream, total)).max()))
+        n += 1
+    return worst, n * len(stream.tokens), float(np.abs(stream.resid).max())
+
+
+# ---- one token ----------------------------------------------------------------------------------------------------
+
+
+def followed(stream: Stream, token: int) -> dict[str, Sequence]:
+    """One token through the sub-layers as named columns; angles in degrees, "by adding" before -> sum, "by norm" sum -> after."""
+    rows = sublayers(stream)
+    before, wrote, total, after = (np.stack([at(stream, getattr(each, what))[token] for each in rows]) for what in ("before", "wrote", "total", "after"))
+    return {
+        "sub-layer": [each.name for each in rows],
+        "|before|": np.linalg.norm(before, axis=-1),
+        "|wrote|": np.linalg.norm(wrote, axis=-1),
+        "share": share(before, wrote),
+        "cosine": cosine(before, wrote),
+        "|sum|": np.linalg.norm(total, axis=-1),
+        "turned by adding °": degrees(before, total),
+        "turned by norm °": degrees(total, after),
+        "turned in all °": degrees(before, after),
+        "|after|": np.linalg.norm(after, axis=-1),
+    }
+
+
+def furthest(way: Mapping[str, Sequence]) -> int:
+    """The row of `followed` that turned the vector furthest, positions left aside."""
+    turned = np.nan_to_num(way["turned in all °"], nan=-1.0)
+    return int(np.where([name.startswith("layer") for name in way["sub-layer"]], turned, -2).argmax())
+
+
+def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
+    """The rotations of each layer at one token in degrees: one for each sub-layer, and from the layer's beginning to its end."""
+    layers = sorted({each.layer for each in sublayers(stream) if each.layer >= 0})
+    table: dict[str, list] = {"layer": layers}
+    for layer in layers:
+        own = [each for each in sublayers(stream) if each.layer == layer]
+        for each in own:
+            table.setdefault(f"{PLACES[each.place]} °", []).append(float(degrees(at(stream, each.before)[token], at(stream, each.after)[token])))
+        table.setdefault("whole layer °", []).append(float(degrees(at(stream, own[0].before)[token], at(stream, own[-1].after)[token])))
+    return table
+
+
+def most_turned(stream: Stream) -> int:
+    """The token that any one sub-layer turned furthest: of those with a letter in them, else of the text, else of all."""
+    own = [each for each in sublayers(stream) if each.layer >= 0]
+    furthest = np.max([np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own], axis=0)
+    letters = np.array([any(map(str.isalpha, token)) for token in stream.tokens])
+    among = next(each for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool)) if each.any())
+    return int(np.where(among, furthest, -1).argmax())
+
+
+# ---- LayerNorm ----------------------------------------------------------------------------------------------------
+
+Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float]]
+
+
+def normalised(x: np.ndarray, eps: float) -> np.ndarray:
+    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias."""
+    x = x.astype(np.float64)
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+
+
+def norm_error(stream: Stream, norms: Norms) -> float:
+    """The largest |LayerNorm(sum) - what was recorded after it| over all tokens and LayerNorms. norms: gain, bias (d_model) and eps by sub-layer."""
+    worst = 0.0
+    for each in with_norm(stream):
+        gain, bias, eps = norms[each.site]
+        worst = max(worst, float(np.abs(normalised(at(stream, each.total), eps) * gain + bias - at(stream, each.after)).max()))
+    return worst
+
+
+def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
+    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after each of STAGES."""
+    each = next(one for one in with_norm(stream) if one.site == site)
+    gain, bias, eps = norms[site]
+    x = at(stream, each.total)[token]
+    steps = [x, x - x.mean(), normalised(x, eps), normalised(x, eps) * gain, normalised(x, eps) * gain + bias]
+    return {
+        "step": STAGES,
+        "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
+        "spread σ": [float(step.std()) for step in steps],
+        "length": [float(np.linalg.norm(step)) for step in steps],
+        "turned from the sum °": [float(degrees(x, step)) for step in steps],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What one token's change does to every token, |y' - y| (token), where y is normalised over features (layer) or over tokens (batch)."""
+
+    token: int
+    times: float
+    layer: np.ndarray
+    batch: np.ndarray
+
+
+def change(stream: Stream, site: str, token: int, times: float, eps: float) -> Change:
+    """The recorded sums before a LayerNorm, `token`'s multiplied by `times`, normalised both ways, without gain and bias.
+
+    Over features: each token by its own mean and variance (LayerNorm). Over tokens: each feature by its mean and variance over the tokens
+    of this text (BatchNorm as in training, the text being the batch).
+    """
+    x = at(stream, f"{site}.sum")
+    changed = x.copy()
+    changed[token] *= times
+    moved = [np.linalg.norm(how(changed) - how(x), axis=-1) for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)]
+    return Change(token, times, *moved)
+
+
+def worst_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
+    """(token, value) of the largest value at another token than `token`; None where there is no other."""
+    if len(values) < 2:
+        return None
+    others = values.copy()
+    others[token] = -np.inf
+    return int(others.argmax()), float(others.max())
+
+
+# ---- gradients ----------------------------------------------------------------------------------------------------
+
+
+def over_tokens(norm: np.ndarray) -> np.ndarray:
+    """Norms (..., token) of a gradient's parts as the norm of the whole: (...)."""
+    return np.sqrt((norm.astype(np.float64) ** 2).sum(-1))
+
+
+def per_step(values: np.ndarray) -> float | None:
+    """By which factor values (distance) change from one distance to the next: the slope of a straight line through their logarithms.
+
+    Zeros, which have none, are left out; None where fewer than three are left.
+    """
+    where = np.flatnonzero(values > 0)
+    return float(np.exp(np.polyfit(where, np.log(values[where]), 1)[0])) if len(where) > 2 else None
+
+
+def ratio(first: float, last: float) -> str:
+    """One number over another as a person reads it; a dash where the other is 0."""
+    return power(first / last) if last > 0 else "–"
+
+
+def power(value: float, digits: int = 3) -> str:
+    """A number in so many figures, large and small ones as a power of ten: "2.4 × 10⁻⁵"."""
+    if value == 0 or 0.001 <= abs(value) < 100_000:
+        return f"{value:,.{digits}g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}".replace("-", "−")
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPT)}".replace("-", "−")
+
+
+def below(values: np.ndarray, bound: float) -> int:
+    """How many values lie below a bound."""
+    return int((values < bound).sum())
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def numbered(tokens: Sequence[str]) -> list[str]:
+    """Tokens with their places in front, so that two equal words stay two: "3 the"."""
+    return [f"{place} {token}" for place, token in enumerate(tokens)]
+
+
+def table(grid: Grid, tokens: Sequence[str]) -> dict[str, Sequence]:
+    """A grid as named columns: the tokens, then a column for each of the grid's."""
+    return {"token": numbered(tokens), **dict(zip(_headings(grid), grid.values.T))}
+
+
+def _headings(grid: Grid) -> list[str]:
+    return [column.name for column in grid.columns]
+
+
+def to_csv(columns: Mapping[str, Sequence], about: Sequence[str]) -> str:
+    """Named columns as CSV: `about` in lines that begin with #, a header, then a row for each entry, numbers in full, NaN left empty."""
+    file = io.StringIO()
+    for line in about:
+        file.write("# " + " ".join(line.split()) + "\n")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*columns.values()):
+        writer.writerow([_cell(each) for each in row])
+    return file.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (float, np.floating)):
+        return "" if np.isnan(value) else repr(float(value))
+    return value
+
+
+def _group(layer: int) -> str:
+    return f"Layer {layer}" if layer >= 0 else "Input"
+
+
+def _site_column(site: str) -> Column:
+    number, _, rest = site.partition(".")
+    if not number.isdecimal():
+        return Column("Input", {"pos.wrote": "pos", "embed+pos": "sum"}.get(site, site), {"pos.wrote": "what positions wrote"}.get(site, site))
+    place, _, what = rest.partition(".")
+    label = {"wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
+    name = {"wrote": f"what {PLACES[place]} wrote", "sum": f"the sum after {PLACES[place]}", "normed": f"after {PLACES[place]}’s add & norm"}[what]
+    return Column(f"Layer {number}", label, f"layer {number}, {name}")

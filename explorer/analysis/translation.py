@@ -1,0 +1,199 @@
+"""A translation step by step: what the decoder said, how sure it was of it, and where in the source it looked.
+
+Step i is row i of the decoder's stream: it reads token i and says token i + 1. The last row says [EOS] where the translation ended
+itself, and nothing where it was cut off.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from models.prediction import Beam
+from models.recording import Attention, Recording, Stream
+
+MOST_TOP = 5
+THUMBNAIL_SIDE = 40
+EVERYTHING = ""  # the name of the mean over all layers and heads
+
+
+def cross(recording: Recording) -> Attention:
+    """The attention from the decoder to the encoder. Raises ValueError for a recording without one."""
+    for attention in recording.attention:
+        if attention.name == "cross":
+            return attention
+    raise ValueError(f"{recording.model.name} has no cross-attention")
+
+
+# ---- what was said ------------------------------------------------------------------------------------------------------
+
+
+def produced(recording: Recording, ended: bool) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The tokens that the decoder's rows produced: ids (step) and their labels. With [EOS] at the end where the translation `ended`."""
+    decoder, encoder = recording.stream("decoder"), recording.stream("encoder")
+    if not ended:
+        return decoder.ids[1:], decoder.tokens[1:]
+    # A source ends with [EOS], in the vocabulary that both sides share.
+    return np.append(decoder.ids[1:], encoder.ids[-1]), (*decoder.tokens[1:], encoder.tokens[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What a decoder said, step by step, and what else it could have said.
+
+    ids (step); logit (step) of that token and log_sum (step), the logarithm of the sum of e^logit over the vocabulary, in float64: their
+    difference is logprob (step), in nats. rank (step) from 0: how many tokens the model held to be likelier. top_ids and top_logprobs
+    (step, place), the likeliest first.
+    """
+
+    ids: np.ndarray
+    logit: np.ndarray
+    log_sum: np.ndarray
+    logprob: np.ndarray
+    rank: np.ndarray
+    top_ids: np.ndarray
+    top_logprobs: np.ndarray
+
+
+def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
+    """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids (step) with at most as many steps as rows."""
+    z = logits[: len(ids)].astype(np.float64)
+    steps = np.arange(len(ids))[:, None]
+    peak = z.max(axis=1, initial=-np.inf)
+    log_sum = peak + np.log(np.exp(z - peak[:, None]).sum(axis=1))
+    own = z[steps[:, 0], ids]
+    likeliest = np.argpartition(-z, top - 1, axis=1)[:, :top]
+    likeliest = likeliest[steps, np.argsort(-z[steps, likeliest], axis=1, kind="stable")]
+    return Said(ids, own, log_sum, own - log_sum, (z > own[:, None]).sum(axis=1), likeliest, z[steps, likeliest] - log_sum[:, None])
+
+
+def perplexity(logprobs: Sequence[float]) -> float:
+    """e to the mean of -log p: among how many equally likely tokens the model would have been as unsure. 1 for no tokens."""
+    return float(np.exp(-np.mean(logprobs))) if len(logprobs) else 1.0
+
+
+def penalty(beam: Beam) -> float:
+    """What the sum of a hypothesis's log-probabilities is divided by to give its score."""
+    return sum(beam.logprobs) / beam.score if beam.score else 1.0
+
+
+def words(text: str, stream: Stream) -> tuple[int, ...]:
+    """Which word each token of a stream belongs to, counted from 0. A word is what stands between two white spaces of the text; a special
+    token is a word of its own. Where the tokens' places in the text are not known, a token that is marked as going on inside a word does so."""
+    place, groups = -1, []
+    for at, (start, _) in enumerate(stream.spans):
+        before = stream.spans[at - 1][1] if at else -1
+        if at == 0 or stream.special[at] or stream.special[at - 1]:
+            goes_on = False
+        elif start >= 0 and before >= 0:
+            goes_on = not any(letter.isspace() for letter in text[before : start + 1]) and before >= start
+        else:
+            goes_on = stream.tokens[at].startswith("‧")
+        place += not goes_on
+        groups.append(place)
+    return tuple(groups)
+
+
+def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
+    """Which word each produced token belongs to, counted from 0, as `words` has it; [EOS] is one of its own."""
+    groups = tuple(group - 1 for group in words(recording.target, recording.stream("decoder"))[1:])
+    return (*groups, max(groups, default=-1) + 1) if ended else groups
+
+
+# ---- where it looked ----------------------------------------------------------------------------------------------------
+
+
+def views(n_layer: int, n_head: int) -> tuple[str, ...]:
+    """The names of what a cross-attention can be seen as: "1.3" for a head, "1" for the mean of a layer's heads, EVERYTHING for the mean of
+    all; layer by layer, each layer's mean after its heads."""
+    return (*(name for layer in range(n_layer) for name in (*(f"{layer}.{head}" for head in range(n_head)), f"{layer}")), EVERYTHING)
+
+
+def view(pattern: np.ndarray, name: str) -> np.ndarray:
+    """One view of a cross-attention, by its name in `views`. pattern (layer, head, query, key) -> (query, key), rows sum to 1."""
+    if name == EVERYTHING:
+        return pattern.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
+    layer, _, head = name.partition(".")
+    return pattern[int(layer), int(head)] if head else pattern[int(layer)].mean(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def title(name: str, n_layer: int, n_head: int) -> str:
+    """What a view is called on screen."""
+    layer, _, head = name.partition(".")
+    if head:
+        return f"Layer {layer}, head {head}"
+    return f"Layer {layer}, mean of its {n_head} heads" if layer else f"Mean of all {n_layer * n_head} heads"
+
+
+def small(pattern: np.ndarray) -> np.ndarray:
+    """All views small enough for thumbnails, (view, rows, columns) in the order of `views`: a block of cells becomes its maximum."""
+    layers, heads = pattern.shape[:2]
+    seen = [view(pattern, name) for name in views(layers, heads)]
+    starts = [np.arange(0, size, -(-size // THUMBNAIL_SIDE)) for size in pattern.shape[2:]]
+    return np.stack([np.maximum.reduceat(np.maximum.reduceat(one, starts[0], axis=0), starts[1], axis=1) for one in seen])
+
+
+# ---- as tables ----------------------------------------------------------------------------------------------------------
+
+
+def token_table(of: Said, labels: Sequence[str], first_choices: Sequence[str]) -> dict[str, Sequence]:
+    """A row for each produced token, as named columns. `first_choices`: the labels of what the model held likeliest."""
+    return {
+        "step": np.arange(1, len(labels) + 1),
+        "token": list(labels),
+        "p": np.exp(of.logprob),
+        "log p": of.logprob,
+        "rank": of.rank + 1,
+        "model’s first choice": list(first_choices),
+        "its p": np.exp(of.top_logprobs[:, 0]),
+    }
+
+
+def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> dict[str, Sequence]:
+    """A row for each produced word: its pieces, and the product of their probabilities."""
+    starts = [at for at, group in enumerate(groups) if at == 0 or group != groups[at - 1]]
+    spans = list(pairwise((*starts, len(groups))))
+    return {
+        "word": ["".join(label.removeprefix("‧") for label in labels[a:b]) for a, b in spans],
+        "pieces": [" · ".join(labels[a:b]) for a, b in spans],
+        "p": [float(np.exp(of.logprob[a:b].sum())) for a, b in spans],
+        "log p": [float(of.logprob[a:b].sum()) for a, b in spans],
+    }
+
+
+def alignment_table(matrix: np.ndarray, says: Sequence[str], source: Sequence[str]) -> dict[str, Sequence]:
+    """The alignment as named columns: the token produced in each step, then a column for each source token."""
+    columns = {f"{place} {token}": matrix[: len(says), place] for place, token in enumerate(source)}
+    return {"step": np.arange(1, len(says) + 1), "says": list(says), **columns}
+
+
+def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) -> dict[str, Sequence]:
+    """A row for each hypothesis of each step of a beam search, as named columns. `texts`: what each spells."""
+    rows = [(at + 1, rank + 1, text, beam) for at, (held, told) in enumerate(zip(steps, texts)) for rank, (beam, text) in enumerate(zip(held, told))]
+    return {
+        "step": [row[0] for row in rows],
+        "rank": [row[1] for row in rows],
+        "hypothesis": [row[2] for row in rows],
+        "grown from rank": [row[3].parent + 1 for row in rows],
+        "log p": [sum(row[3].logprobs) for row in rows],
+        "score": [row[3].score for row in rows],
+        "ended": [row[3].done for row in rows],
+    }
+
+
+def to_csv(matrix: np.ndarray, says: Sequence[str], reads: Sequence[str], of: Said, source: Sequence[str], about: Sequence[str]) -> str:
+    """The alignment as CSV: `about` in lines that begin with #, a header, then a row for each step: what the decoder read last, what it said,
+    with which probability, and its weights on the source tokens, in full."""
+    file = io.StringIO()
+    for line in about:
+        file.write("# " + " ".join(line.split()) + "\n")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["step", "reads", "says", "probability", *(f"{place} {token}" for place, token in enumerate(source))])
+    for at, label in enumerate(says):
+        writer.writerow([at + 1, reads[at], label, repr(float(np.exp(of.logprob[at]))), *(repr(float(weight)) for weight in matrix[at])])
+    return file.getvalue()

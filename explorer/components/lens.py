@@ -1,0 +1,113 @@
+"""The logit lens: a table of the words that every site would say at every token, one token's way through the sites, and the sum of a logit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+TOP_SHOWN = 5  # words of a cell that is pointed at
+NONE = -1
+
+
+def grid(
+    top_ids: np.ndarray,
+    top_logprobs: np.ndarray,
+    final_id: np.ndarray,
+    rank: np.ndarray,
+    logprob: np.ndarray,
+    kl: np.ndarray,
+    *,
+    right: np.ndarray,
+    ids: np.ndarray,
+    labels: Sequence[str],
+    sites: Sequence[str],
+    spoken: Sequence[str],
+    tokens: Sequence[str],
+    asks_next: bool,
+    measure: str,
+    n_vocab: int,
+    token: str,
+) -> bytes:
+    """What the browser needs to draw the table; no choice of a cell is in it, so choosing one sends none of it again.
+
+    top_ids and top_logprobs (site, token, rank); final_id (token); rank, logprob and kl (site, token); right (token), the id that would be
+    right, -1 for none. ids, ascending, are all that these name, labels theirs. sites and `spoken`: short and long names of the sites. `token`
+    names this picture, for whoever waits for it.
+    """
+    header = {
+        "role": "grid",
+        "token": token,
+        "labels": list(labels),
+        "sites": list(sites),
+        "spoken": list(spoken),
+        "tokens": list(tokens),
+        "right": [int(np.searchsorted(ids, one)) if one != NONE else NONE for one in right],
+        "final": np.searchsorted(ids, final_id).tolist(),
+        "top": TOP_SHOWN,
+        "asksNext": asks_next,
+        "measure": measure,
+        "nVocab": n_vocab,
+    }
+    blocks = {
+        "words": np.searchsorted(ids, top_ids[..., :TOP_SHOWN]).astype(np.uint32),
+        "logp": top_logprobs[..., :TOP_SHOWN].astype(np.float32),  # a probability itself may be too small for a float32
+        "rank": rank.astype(np.uint32),
+        "answer": logprob.astype(np.float32),
+        "kl": kl.astype(np.float32),
+    }
+    return wire.encode(header, blocks)
+
+
+def way(column: Sequence, held: int, *, labels: dict[int, str], sites: Sequence[str], spoken: Sequence[str], where: str, n_tokens: int, token: str) -> bytes:
+    """What the browser needs to show one token's way through the sites, and to mark it in the table.
+
+    column: the token at every site, each with token, ids, final_id, rank, probability and kl; `held` the place of the chosen one; labels of
+    their words by id; `where` the token's label, one of n_tokens.
+    """
+    header = {
+        "role": "way",
+        "token": token,
+        "site": held,
+        "at": column[held].token,
+        "where": where,
+        "nTokens": n_tokens,
+        "sites": list(sites),
+        "spoken": list(spoken),
+        "answer": labels[column[held].final_id],
+        "way": [
+            {"word": labels[int(one.ids[0])], "same": int(one.ids[0]) == one.final_id, "p": one.probability, "rank": one.rank, "kl": one.kl}
+            for one in column
+        ],
+    }  # fmt: skip
+    return wire.encode(header, {})
+
+
+def sum_up(groups: Sequence[tuple[str, float]], total: float, token: str) -> bytes:
+    """What the browser needs to add up a logit: groups (name, value) in the order of the network, and the sum of all."""
+    header = {"role": "sum", "token": token, "groups": [{"name": name, "value": value} for name, value in groups], "total": total}
+    return wire.encode(header, {})
+
+
+_grid = st.components.v2.component("headlight.lens", html='<div class="lens"></div>', js=loader("lens"))
+_way = st.components.v2.component("headlight.lens_way", html='<div class="lens way"></div>', js=loader("lens"))
+_sum = st.components.v2.component("headlight.lens_sum", html='<div class="lens sums"></div>', js=loader("lens"))
+
+
+def show_grid(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
+    """Draw the table. A chosen cell stands in `st.session_state[key]["cell"]` as "site.token", both from 0, when `on_choice` is called."""
+    _grid(data=data, key=key, on_cell_change=on_choice)
+
+
+def show_way(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
+    """Draw a token's way. Another site is chosen as in the table."""
+    _way(data=data, key=key, on_cell_change=on_choice)
+
+
+def show_sum(data: bytes, key: str) -> None:
+    """Draw the sum."""
+    _sum(data=data, key=key)

@@ -1,0 +1,85 @@
+"""The residual stream in two pictures: a map of one number by token and place, and one token's way through it beside all others'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+
+def chart(grid: object, tokens: Sequence[str], special: np.ndarray, *, log: bool, title: str, caption: Sequence[str], file: str, token: str) -> bytes:
+    """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name, meaning, unit, digits, low, high, diverging).
+
+    It holds no selection, so that following another token sends none of it again. `token` names the picture.
+    """
+    low, high = scale(grid, log)
+    header = {
+        "kind": "chart",
+        "token": token,
+        "tokens": list(tokens),
+        "special": [bool(each) for each in special],
+        "low": low,
+        "high": high,
+        "log": log,
+        "title": title,
+        "caption": list(caption),
+        "file": file,
+        **_of(grid),
+    }
+    return wire.encode(header, {"values": grid.values.astype(np.float32)})
+
+
+def followed(grid: object, tokens: Sequence[str], chosen: int, *, bars: bool, log: bool, title: str, caption: Sequence[str], file: str, token: str, picture: str) -> bytes:
+    """One token's row of a grid, with the median, the least and the largest of all tokens at each column. `picture`: the map it belongs to."""
+    values = grid.values
+    empty = np.isnan(values).all(axis=0)
+    filled = np.where(empty, 0, values)
+    header = {
+        "kind": "followed",
+        "token": f"{token} {chosen}",
+        "picture": picture,
+        "chosen": chosen,
+        "label": tokens[chosen],
+        "n": len(tokens),
+        "bars": bars,
+        "log": log,
+        "title": title,
+        "caption": list(caption),
+        "file": f"{file}-token{chosen}",
+        **_of(grid),
+    }
+    blocks = {"values": values[chosen], "median": np.nanmedian(filled, axis=0), "least": np.nanmin(filled, axis=0), "most": np.nanmax(filled, axis=0)}
+    return wire.encode(header, {name: block.astype(np.float32) for name, block in blocks.items()})
+
+
+def scale(grid: object, log: bool) -> tuple[float, float]:
+    """The two ends of a grid's colour scale: the measure's own, else 0 and the largest number here, the same on both sides for two signs.
+
+    log: from the smallest number above 0, at most a thousandth of the largest.
+    """
+    measure = grid.measure
+    most = float(np.nanmax(np.abs(grid.values), initial=0.0)) or 1.0
+    high = most if measure.high is None else measure.high
+    if log:
+        return max(float(np.min(grid.values, where=grid.values > 0, initial=most)), most / 1000) if (grid.values < most).any() else most / 10, most
+    return (-high if measure.diverging else measure.low or 0.0), high
+
+
+def _of(grid: object) -> dict:
+    measure = grid.measure
+    return {
+        "measure": {"name": measure.name, "meaning": measure.meaning, "unit": measure.unit, "digits": measure.digits, "diverging": measure.diverging},
+        "columns": [[column.group, column.label, column.name] for column in grid.columns],
+    }
+
+
+_mount = st.components.v2.component("headlight.residual", html='<div class="residual"></div>', js=loader("residual"))
+
+
+def show(data: bytes, key: str, on_token: Callable[[], None]) -> None:
+    """Draw what `chart` or `followed` made. When the callback runs, `st.session_state[key]["token"]` is the token to follow."""
+    _mount(data=data, key=key, on_token_change=on_token)

@@ -1,0 +1,123 @@
+"""A translation, step by step: source and output as chips with lines between them, the alignment matrix, all heads small; the list of a beam
+search, and how it grew. Stepping and playing stay in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+
+def steps(
+    matrix: np.ndarray,
+    small: np.ndarray,
+    *,
+    source: Sequence[str],
+    source_words: Sequence[int],
+    reads: Sequence[str],
+    says: Sequence[str],
+    says_words: Sequence[int],
+    said: object,
+    pieces: Sequence[str],
+    tops: Sequence[Sequence[str]],
+    n_vocab: int,
+    forced: bool,
+    names: Sequence[str],
+    titles: Sequence[str],
+    name: str,
+    n_head: int,
+    step: int,
+    caption: Sequence[str],
+    file: str,
+    token: str,
+    text: str,
+) -> bytes:
+    """What the browser needs to step through a translation.
+
+    matrix (row, key) of the view called `name`; `small` (view, rows, columns) of all views in the order of `names` and `titles`. Row i of
+    `matrix` belongs to reads[i] and says[i]. `said` has logit, log_sum, logprob, rank and top_logprobs (step, ...), `tops` the labels of
+    the likeliest tokens and `pieces` those of the produced ones, as the vocabulary has them. `*_words`: which word each token belongs to. step from 0 is where to begin. `token` names this picture
+    without the step, `text` the translation.
+    """
+    n = len(says)
+    cells, peak, _ = wire.thumbnails(small[None])
+    header = {
+        "kind": "steps",
+        "token": token,
+        "text": text,
+        "step": step,
+        "source": list(source),
+        "source_words": list(source_words),
+        "reads": list(reads),
+        "says": list(says),
+        "says_words": list(says_words),
+        "pieces": list(pieces),
+        "tops": [list(row) for row in tops],
+        "n_vocab": n_vocab,
+        "forced": forced,
+        "names": list(names),
+        "titles": list(titles),
+        "name": name,
+        "n_head": n_head,
+        "rows": cells.shape[2],
+        "columns": cells.shape[3],
+        "caption": list(caption),
+        "file": file,
+    }
+    blocks = {
+        "cells": cells[0],
+        "peak": peak[0],
+        "logit": said.logit.astype(np.float32),
+        "log_sum": said.log_sum.astype(np.float32),
+        "logprob": said.logprob.astype(np.float32),
+        "rank": said.rank.astype(np.uint32),
+        "top_logprobs": said.top_logprobs.astype(np.float32),
+    }
+    return wire.encode(header, blocks | wire.fine(matrix[:n]))
+
+
+def beams(held: Sequence, texts: Sequence[str], penalties: Sequence[float], chosen: int, token: str) -> bytes:
+    """The list of hypotheses, best first, with `texts` and what each one's sum is divided by; chosen (from 0) is the one shown."""
+    listed = [
+        {"text": text, "n": len(beam.ids), "sum": sum(beam.logprobs), "by": by, "score": beam.score, "done": beam.done}
+        for beam, text, by in zip(held, texts, penalties)
+    ]
+    return wire.encode({"kind": "beams", "token": token, "beams": listed, "chosen": chosen}, {})
+
+
+def tree(held: Sequence[Sequence], labels: Sequence[Sequence[str]], chosen: int, token: str) -> bytes:
+    """How a beam search grew: for each step its hypotheses, best first, each with the label of its newest token. chosen: place in the last step."""
+    rows = []
+    for at, (beams_now, named) in enumerate(zip(held, labels)):
+        before = held[at - 1] if at else ()
+        rows.append(
+            [
+                {
+                    "label": label,
+                    "parent": beam.parent,
+                    "p": float(np.exp(beam.logprobs[-1])),
+                    "score": beam.score,
+                    "done": beam.done,
+                    "carried": at > 0 and before[beam.parent].done,  # ended before, kept as it was
+                }
+                for beam, label in zip(beams_now, named)
+            ]
+        )
+    return wire.encode({"kind": "tree", "token": token, "steps": rows, "chosen": chosen}, {})
+
+
+_mount = st.components.v2.component(
+    "headlight.translation",
+    html='<div class="translation"></div>',
+    js=loader("translation"),
+)
+
+
+def show(data: bytes, key: str, on_step: Callable[[], None], on_view: Callable[[], None], on_beam: Callable[[], None]) -> None:
+    """Draw what `steps`, `beams` or `tree` made. When its callback runs, `st.session_state[key]` has "step" (from 0), "view" (a name) or
+    "beam" (from 0)."""
+    _mount(data=data, key=key, on_step_change=on_step, on_view_change=on_view, on_beam_change=on_beam)

@@ -1,0 +1,295 @@
+"""Gradients: how far an output can feel a place it depends on, through the layers of a model and through the tokens of a text.
+
+Three measurements, each by automatic differentiation on the shared model, which stays as it is (nothing accumulates on its parameters):
+
+    highway   d(one logit)/d(the state after each sub-layer), with the residual connections and LayerNorm and without
+    jacobian  of one sub-layer at one token: f, x + f and LayerNorm(x + f)
+    decay     of a small RNN, an LSTM and a Transformer of the same width, by distance in tokens, before, while and after they learn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.edits import Edit, WithoutNorm, WithoutResidual
+from models.own import Handle
+from models.recording import Recording
+from models.transformer import Config, EncoderDecoder, Layer, causal, sinusoids
+
+WAYS: dict[str, tuple[Edit, ...]] = {
+    "residual on": (),
+    "residual off": (WithoutResidual(),),
+    "residual on, no LayerNorm": (WithoutNorm(),),
+    "residual off, no LayerNorm": (WithoutResidual(), WithoutNorm()),
+}
+ROWS_AT_ONCE = 32  # of a Jacobian: bounds its memory at 512 tokens
+
+
+# ---- through the layers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Highway:
+    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by way, site and token.
+
+    ways: names of what was switched, as in WAYS; sites: "embed+pos" and then the sub-layers, such as "0.attn", each standing for the state
+    after it; norm (way, site, token); logit (way): the output itself.
+    """
+
+    stream: str
+    output: str
+    token: int
+    id: int
+    ways: tuple[str, ...]
+    sites: tuple[str, ...]
+    norm: np.ndarray
+    logit: np.ndarray
+
+
+def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
+    """The gradient of the likeliest word's logit at a token, back to every state of the stream, the same word for every way.
+
+    For the encoder of a translator the output is the decoder's first word. Raises ValueError for a token that is not there.
+    """
+    output = recording.streams[-1]
+    row = token if output.name == stream else 0
+    if not 0 <= token < len(recording.stream(stream).tokens):
+        raise ValueError(f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not {token}")
+    word, norms, logits, sites = -1, [], [], ()
+    for edits in WAYS.values():
+        with torch.enable_grad():
+            states, last = _states(handle, recording, stream, (*recording.edits, *edits))
+            scores = handle.model.logits(last[0, row])
+            word = int(scores.argmax()) if word < 0 else word
+            gradients = torch.autograd.grad(scores[word], list(states.values()))
+        sites = tuple(states)
+        norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
+        logits.append(scores[word].item())
+    return Highway(stream, output.name, row, word, tuple(WAYS), sites, np.stack(norms), np.array(logits))
+
+
+def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit, ...]) -> tuple[dict[str, Tensor], Tensor]:
+    """The state before the first layer and after every sub-layer of a stream, and the model's last vectors, all in one graph."""
+    kept: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
+
+    def tape(name: str) -> object:
+        def keep(site: str, tensor: Tensor) -> None:
+            place, _, what = site.rpartition(".")
+            if site in ("embed", "embed+pos"):
+                kept[name].clear()
+                kept[name][site] = tensor
+            elif what in ("sum", "normed"):  # the later of the two stays
+                kept[name][place] = tensor
+
+        return keep
+
+    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    names = [each.name for each in recording.streams]
+    if isinstance(handle.model, EncoderDecoder):
+        memory = handle.model.encode(ids[0], tape=tape(names[0]), edits=edits)
+        last = handle.model.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
+    else:
+        last = handle.model(ids[0], tape=tape(names[0]), edits=edits)
+    return kept[stream], last
+
+
+# ---- one sub-layer ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobian:
+    """Derivatives of one sub-layer at one token by that token's own vector x, everything else held: d x d matrices by their singular values.
+
+    wrote (d): of f, what the sub-layer writes; total (d): of x + f(x); after (d): of LayerNorm(x + f(x)); all from the largest down.
+    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart.
+    """
+
+    site: str
+    token: int
+    wrote: np.ndarray
+    total: np.ndarray
+    after: np.ndarray
+    error: float
+
+
+def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+    """The Jacobians of the sub-layer `site`, such as "0.attn", of an unedited recording. Raises ValueError for one that is not there."""
+    of = recording.stream(stream)
+    before = {wrote.rpartition(".")[0]: state for state, wrote, _ in of.writes()}
+    if site not in before or site == "pos" or not 0 <= token < len(of.tokens):
+        raise ValueError(f"stream {stream} has no sub-layer {site!r} or no token {token}")
+    number, _, place = site.partition(".")
+    model = handle.model
+    layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[int(number)]
+    x = torch.tensor(of.at(before[site]))
+    f = _sublayer(layer, place, x, token, recording)
+    norm = {"attn": layer.attention_out, "cross": getattr(layer, "cross_out", None), "ffn": layer.feed_forward_out}[place].norm
+    wrote, total, after = (
+        torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach() for function in (f, lambda v: v + f(v), lambda v: norm(v + f(v)))
+    )
+    error = (total - wrote - torch.eye(len(wrote))).abs().max().item()
+    return Jacobian(site, token, *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)), error)
+
+
+def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Recording) -> object:
+    """What a sub-layer writes at one token as a function of that token's vector (d_model)."""
+    if place == "ffn":
+        return layer.feed_forward
+    if place == "cross":
+        memory = torch.tensor(recording.streams[0].resid[-1])[None]
+        return lambda v: layer.cross(v[None, None], memory)[0, 0]
+    own = next(each for each in recording.attention if each.name == layer.attention.label)
+    allowed = torch.tensor(own.allowed[token : token + 1])
+    return lambda v: layer.attention(v[None, None], torch.cat((x[:token], v[None], x[token + 1 :]))[None], allowed)[0, 0]
+
+
+# ---- through the tokens -------------------------------------------------------------------------------------------
+
+WIDTH, N_HEAD, SYMBOLS, LONGEST = 32, 4, 16, 48
+STEPS, BATCH, RATE, SEED, LOOK_EVERY = 300, 32, 3e-3, 7, 10
+NETWORKS = ("RNN", "LSTM", "Transformer")
+
+
+@dataclass(frozen=True, eq=False)
+class Decay:
+    """Three small networks, `step` of `steps` into learning to say the symbol `lag` tokens back, and their gradients over a text.
+
+    gradient (network, distance): at output t the norm of d(logit of the likeliest symbol)/d(embedding of token t - distance), mean over
+    the outputs of the text; first: the same before any training. loss (network, look) in nats and accuracy (network) on fresh random
+    lists; looks (look): the steps at which loss was taken. parameters (network): numbers each of them learns.
+    """
+
+    lag: int
+    length: int
+    step: int
+    steps: int
+    first: np.ndarray
+    gradient: np.ndarray
+    loss: np.ndarray
+    looks: np.ndarray
+    accuracy: np.ndarray
+    parameters: tuple[int, ...]
+
+
+class Recurrent(nn.Module):
+    """An RNN (tanh) or LSTM of one layer, its state passed from token to token."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.cell = {"RNN": nn.RNN, "LSTM": nn.LSTM}[kind](WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, width) -> the same shape."""
+        return self.cell(x)[0]
+
+
+class Attending(nn.Module):
+    """One decoder layer of the paper under a causal mask, positions added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Layer(Config(SYMBOLS, WIDTH, 1, N_HEAD, 2 * WIDTH, LONGEST), 0)
+        self.register_buffer("position", sinusoids(LONGEST, WIDTH))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (batch, token, width) -> the same shape."""
+        n = x.shape[1]
+        return self.layer(x + self.position[:n], causal(0, n))
+
+
+class Small(nn.Module):
+    """Embedding, one of the three networks, readout: all of width WIDTH, matrices Xavier-uniform, biases 0, embeddings N(0, 1)."""
+
+    def __init__(self, kind: str, generator: torch.Generator) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(SYMBOLS, WIDTH)
+        self.network = Attending() if kind == "Transformer" else Recurrent(kind)
+        self.readout = nn.Linear(WIDTH, SYMBOLS)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and name != "embedding.weight":
+                nn.init.xavier_uniform_(parameter, generator=generator)
+            elif name == "embedding.weight":
+                nn.init.normal_(parameter, generator=generator)
+            elif not name.endswith("norm.weight"):
+                nn.init.zeros_(parameter)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Embedded symbols (batch, token, width) -> logits (batch, token, symbol)."""
+        return self.readout(self.network(x))
+
+
+def longest_lag(n: int) -> int:
+    """How far back a text of n tokens lets one ask for; 0 where it is too short for the experiment."""
+    return max(0, min(n, LONGEST) - 2)
+
+
+def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
+    """Train the three networks side by side, the same batches for each, and look at the gradient every LOOK_EVERY steps, at step 0 first.
+
+    ids: the tokens of a text, of which the first LONGEST count; each distinct one is a symbol, numbered as it appears, modulo SYMBOLS.
+    Training lists are random symbols of the text's length. The same arguments give the same numbers. Raises ValueError where the text is
+    too short for the lag.
+    """
+    text = symbols(ids)
+    n = len(text)
+    if not 1 <= lag <= longest_lag(n):
+        raise ValueError(f"a text of {n} tokens has no outputs that say the token {lag} back")
+    generator = torch.Generator().manual_seed(SEED)
+    nets = [Small(kind, torch.Generator().manual_seed(SEED)) for kind in NETWORKS]
+    optimizers = [torch.optim.Adam(net.parameters(), lr=RATE) for net in nets]
+    held_out = torch.randint(SYMBOLS, (128, n), generator=torch.Generator().manual_seed(SEED + 1))
+    first = gradient = np.stack([_by_distance(net, text) for net in nets])
+    looks, losses = [], []
+    for step in range(steps + 1):
+        if step % LOOK_EVERY == 0 or step == steps:
+            scores = [_score(net, held_out, lag) for net in nets]
+            looks.append(step)
+            losses.append([loss for loss, _ in scores])
+            gradient = np.stack([_by_distance(net, text) for net in nets]) if step else first
+            yield Decay(
+                lag, n, step, steps, first, gradient, np.array(losses).T, np.array(looks), np.array([right for _, right in scores]),
+                tuple(sum(each.numel() for each in net.parameters()) for net in nets),
+            )  # fmt: skip
+        if step < steps:
+            batch = torch.randint(SYMBOLS, (BATCH, n), generator=generator)
+            for net, optimizer in zip(nets, optimizers):
+                optimizer.zero_grad()
+                _loss(net, batch, lag)[0].backward()
+                optimizer.step()
+
+
+def symbols(ids: Sequence[int]) -> Tensor:
+    """The first tokens of a text as symbols: distinct tokens numbered as they appear, modulo SYMBOLS."""
+    order: dict[int, int] = {}
+    return torch.tensor([order.setdefault(int(each), len(order)) % SYMBOLS for each in list(ids)[:LONGEST]], dtype=torch.long)
+
+
+def _loss(net: Small, batch: Tensor, lag: int) -> tuple[Tensor, Tensor]:
+    """Cross-entropy in nats of saying the symbol `lag` back, wherever there is one; and the share said right."""
+    logits = net(net.embedding(batch))[:, lag:]
+    wanted = batch[:, : batch.shape[1] - lag]
+    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten()), (logits.argmax(-1) == wanted).float().mean()
+
+
+@torch.no_grad()
+def _score(net: Small, batch: Tensor, lag: int) -> tuple[float, float]:
+    loss, right = _loss(net, batch, lag)
+    return loss.item(), right.item()
+
+
+def _by_distance(net: Small, text: Tensor) -> np.ndarray:
+    """Mean norm (distance) of the gradient of an output's largest logit by the embedding that many tokens before.
+
+    The text stands n times in a batch; in row t the output at t counts, so that one backward pass gives every output's gradient.
+    """
+    n = len(text)
+    x = net.embedding(text).detach().expand(n, n, -1).clone().requires_grad_()
+    best = net(x).diagonal().max(0).values  # diagonal: (symbol, output)
+    norms = torch.autograd.grad(best.sum(), x)[0].norm(dim=-1).numpy()  # (output, token)
+    return np.array([np.diagonal(norms, -distance).mean() for distance in range(n)])

@@ -1,0 +1,43 @@
+"""A model's own numbers as numpy arrays, under the names that a Recording gives their places."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor, nn
+
+from models.own import Handle
+from models.transformer import AddAndNorm, EncoderDecoder, Layer
+
+Norm = tuple[np.ndarray, np.ndarray, float]
+
+
+def norms(handle: Handle, stream: str) -> dict[str, Norm]:
+    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps. Raises ValueError for no such stream."""
+    return {
+        module.name: (_numbers(module.norm.weight), _numbers(module.norm.bias), float(module.norm.eps))
+        for layer in _layers(handle, stream) for module in layer.modules() if isinstance(module, AddAndNorm)
+    }  # fmt: skip
+
+
+def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
+    made = {}
+    for label, attentions in handle.model.attentions().items():
+        slices = [_numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions]
+        made[label] = np.stack(slices), np.stack([_numbers(each.w_o.bias) for each in attentions])
+    return made
+
+
+def _layers(handle: Handle, stream: str) -> list[Layer]:
+    stacks: dict[str, nn.ModuleList] = (
+        {"encoder": handle.model.encoder, "decoder": handle.model.decoder}
+        if isinstance(handle.model, EncoderDecoder)
+        else {handle.card.kind: handle.model.layers}
+    )
+    if stream not in stacks:
+        raise ValueError(f"{handle.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
+    return list(stacks[stream])
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return np.array(tensor.detach().numpy())

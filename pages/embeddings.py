@@ -1,0 +1,511 @@
+"""Embeddings: where does a word travel, layer by layer, and what does context change?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis import embeddings as numbers
+from explorer.components import paths as pictures
+from models.recording import Recording, Stream, to_npz
+
+PLANES = {"PCA": "Main directions", "Words": "Through the anchors"}
+LENGTHS = {"Kept": "Length kept", "Removed": "Length removed"}
+SUMS = {"States": "States", "Sums": "And sums"}
+SPECIALS = {"Hidden": "Words only", "Shown": "And specials"}
+SPACES = ("2-D", "3-D")
+N_NEAR = 5
+EXAMPLE = ("Apple and juice", "Apple devices")
+
+
+@st.fragment
+def explore(model: str, text: str) -> None:
+    """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
+    if text != st.session_state.text:  # the example has put another text into the field above, which only a whole run draws
+        st.rerun()
+    st.subheader(
+        "Where does a word travel, layer by layer, and what does context change?", anchor=False,
+        help="Each token is a vector that every sub-layer moves. Here all of them are drawn in one fixed plane, from the embedding to the last layer.",
+    )  # fmt: skip
+    fields = st.columns([1.7, 1.4, 0.95], vertical_alignment="bottom")
+    first, second = recordings(model, text, fields[0], fields[2])
+    stream = chosen_stream(first)
+    switches(first)
+    words = anchor_words(first, second, stream, fields[1])
+    scene, anchors = seen(first, second, stream, words, look())
+    if scene.fallback:
+        st.info("No plane leads through these anchors: both groups must stand apart. The main directions are shown instead.")
+    token, mate = chosen(first, second, stream, scene)
+    stage = chosen_stage(scene)
+    verdict(scene, anchors, token, mate)
+    caption = caption_of(first, second, stream, scene, words)
+    left, right = st.columns([1.42 if anchors else 1.15, 1], gap="large")
+    with left:
+        picture(first, second, scene, stream, words, token, mate, stage, caption)
+    with right:
+        beside(first, second, stream, scene, anchors, words, token, mate, stage, caption)
+        if anchors is None:
+            neighbours(first, second, stream, scene, words, token, mate)
+    if anchors is not None:
+        neighbours(first, second, stream, scene, words, token, mate)
+    below(first, second, stream, words, scene, anchors, token, mate, stage, caption)
+    session.address()
+
+
+# ---- what is shown --------------------------------------------------------------------------------------------------
+
+
+def recordings(model: str, text: str, field, example) -> tuple[Recording, Recording | None]:
+    """The recording of the text above and of the second one, whose field stands here."""
+    first = session.record(model, text)
+    field.text_input(
+        "A second text: the same word in another context", key="second", persist_state="session", on_change=forget_mate,
+        placeholder="Empty: one text alone. Type a sentence that shares a word with the first",
+    )  # fmt: skip
+    if text == session.PRESETS[EXAMPLE[0]] and st.session_state.second == session.PRESETS[EXAMPLE[1]]:
+        example.button("One text alone", on_click=drop_second, width="stretch")
+    else:
+        example.button("“apple” in two contexts", on_click=take_example, width="stretch", help="The lecture notes’ own example: an apple with juice, and apple devices.")
+    typed = st.session_state.second
+    if not typed.strip():
+        return first, None
+    second = session.record(model, typed)
+    if second.dropped:
+        st.warning(f"The second text has {second.dropped + model_size(second):,} tokens; {model} reads {model_size(second)}. The last {second.dropped:,} are not shown. The field keeps them.")
+    if not session.fits_address(typed):
+        st.info("The second text is too long for a link. It stays in this tab; reloading the page does not bring it back.")
+    return first, second
+
+
+def model_size(recording: Recording) -> int:
+    return recording.model.n_positions
+
+
+def chosen_stream(recording: Recording) -> Stream:
+    """The stream on screen. The first one stands as "" in the address."""
+    names = ("", *(stream.name for stream in recording.streams[1:]))
+    return recording.stream(session.one_of("stream", names) or recording.streams[0].name)
+
+
+def switches(first: Recording) -> None:
+    """How the paths are drawn."""
+    for name, options in (("plane", PLANES), ("length", LENGTHS), ("sums", SUMS), ("specials", SPECIALS), ("space", SPACES)):
+        session.one_of(name, tuple(options))
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        if len(first.streams) > 1:
+            titles = {"": f"{first.streams[0].name.capitalize()}: reads"} | {one.name: f"{one.name.capitalize()}: writes" for one in first.streams[1:]}
+            choice("Stream", titles, "stream", "Which column of vectors: the one that reads the text, or the one that writes the translation.", on_change=forget_place)
+        choice("View", dict.fromkeys(SPACES), "space", "A plane that plays, or three dimensions to be turned.")
+        choice("Plane", PLANES, "plane", "The directions along which all shown vectors spread most, or a first axis from the first group of anchor words to the second.")
+        choice("Vectors", LENGTHS, "length", "As they are, or each divided by its length, so that only directions count.")
+        choice("Sites", SUMS, "sums", "Each state after its LayerNorm, or the sums before the LayerNorms as well.", on_change=forget_stage)
+        choice("Tokens", SPECIALS, "specials", "Special tokens often lie far away and then decide where the main directions lead.")
+
+
+def anchor_words(first: Recording, second: Recording | None, stream: Stream, field) -> tuple[tuple[str, ...], ...]:
+    """The field with the anchor words; returns their groups, none where they are not used."""
+    reads = stream.name == first.streams[0].name
+    wanted = second is not None or st.session_state.plane == "Words"
+    field.text_input(
+        "Anchor words, two groups: a, b / c, d", key="anchors", persist_state="session", disabled=not (wanted and reads),
+        help="For a second text, and for the plane through the anchors. "
+        f"Each word is run alone through the same model in “{numbers.framed('…')}”; its vector at a site is the mean over its tokens there, a group’s the mean over its words. At most {numbers.MOST_WORDS} words a group.",
+    )  # fmt: skip
+    if not wanted:
+        return ()
+    if not reads:
+        st.info("Anchor words are in the language that is read, so they are measured in the encoder’s stream alone. Choose it to compare with them.")
+        return ()
+    words = numbers.groups(st.session_state.anchors)
+    if len(words) < 2:
+        st.info("Two groups of anchor words are needed, with / between them, for example: fruit, tree, juice / mac, os, app")
+        return ()
+    return words
+
+
+def choice(label: str, options: dict, key: str, words: str, **more) -> None:
+    st.segmented_control(label, tuple(options), key=key, format_func=lambda name: options[name] or name, required=True, persist_state="session", help=words, **more)
+
+
+def look() -> tuple[str, str, str, str]:
+    """How it is drawn: plane, length, sums and specials."""
+    state = st.session_state
+    return state.plane, state.length, state.sums, state.specials
+
+
+def seen(
+    first: Recording, second: Recording | None, stream: Stream, words: tuple[tuple[str, ...], ...], how: tuple[str, str, str, str]
+) -> tuple[numbers.Scene, numbers.Anchors | None]:
+    """Everything that is drawn, and the anchors, from the shelf where nothing has changed. Reads nothing of the visit: a download comes here too."""
+    plane, length, sums, specials = how
+    sites = numbers.sites(stream, sums == "Sums")
+    anchors = None
+    if words:
+        anchors = session.derived(first, ("anchors", stream.name, sites, words), lambda: anchors_of(first.model.name, words, stream.name, sites), lambda made: made.vectors.nbytes + made.all_rows.nbytes)
+    streams = [one.stream(stream.name) for one in (first, second) if one is not None]
+    made = session.derived(
+        first, ("scene", second and second.text, stream.name, words, how),
+        lambda: numbers.scene(streams, anchors, sites, specials=specials == "Shown", unit_length=length == "Removed", words_plane=plane == "Words"),
+        lambda made: made.nbytes,
+    )  # fmt: skip
+    return made, anchors
+
+
+def anchors_of(model: str, words: tuple[tuple[str, ...], ...], stream: str, sites: tuple[str, ...]) -> numbers.Anchors:
+    return numbers.anchors_of(words, [session.record(model, numbers.framed(word)) for group in words for word in group], stream, sites)
+
+
+def cause(second: Recording | None, stream: Stream, words: tuple[tuple[str, ...], ...]) -> tuple:
+    """What a picture depends on beside the first recording."""
+    return second and second.text, stream.name, words, look()
+
+
+def chosen(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene) -> tuple[int, int | None]:
+    """The followed token's place in the first text, and its counterpart's in the second, None where it has none."""
+    other = second.stream(stream.name) if second else None
+    shown = scene.texts[0].places
+    token = session.whole("token", len(stream.tokens))
+    if token not in shown:
+        token = numbers.followed(stream, other, shown)
+    if other is None:
+        return token, None
+    mate = session.whole("mate", len(other.tokens))
+    if mate is None:
+        mate = numbers.counterpart(stream, token, other)
+    return token, mate if mate in scene.texts[1].places else None
+
+
+def chosen_stage(scene: numbers.Scene) -> int:
+    """The site on screen, from 0: the last unless the address, which counts from 1, names one."""
+    last = len(scene.sites)
+    return (session.whole("stage", last + 1) or last) - 1
+
+
+# ---- the sentence that says what came out ----------------------------------------------------------------------------
+
+
+def quoted(scene: numbers.Scene, text: int, place: int) -> str:
+    group = scene.texts[text]
+    return f"“{session.literal(group.labels[group.places.index(place)])}”"
+
+
+def verdict(scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None) -> None:
+    """What the followed word does, in numbers of the full space."""
+    if len(scene.texts) == 2 and mate is None:
+        st.markdown(f"{quoted(scene, 0, token)} is not in the second text. Choose the token there that it should be compared with.")
+    elif anchors is not None and mate is not None:
+        compared(scene, anchors, token, mate)
+    else:
+        travelled(scene, token)
+
+
+def travelled(scene: numbers.Scene, token: int) -> None:
+    way = numbers.journey(scene.path(0, token))
+    st.markdown(
+        f"**{quoted(scene, 0, token)} travels {way.length:.2f}** over {len(scene.sites) - 1} steps and ends {way.straight:.2f} from where it began; "
+        f"the cosine between start and end is {signed(way.cosine)}. The longest step, {way.longest:.2f}, is at {scene.titles[way.site]}. All in {len(scene.basis.centre)} dimensions, not in the picture’s two."
+    )
+
+
+def shift_of(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int) -> numbers.Shift:
+    return numbers.shift([scene.path(0, token, raw=True), scene.path(1, mate, raw=True)], anchors, [group.raw for group in scene.texts])
+
+
+def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int) -> None:
+    found = shift_of(scene, anchors, token, mate)
+    one, other = (session.literal(", ".join(words)) for words in anchors.words)
+    towards = (one, other) if found.gap > 0 else (other, one)
+    word = quoted(scene, 0, token)
+    apart = (
+        f"compared with text 2, text 1 draws it towards *{towards[0]}* and away from *{towards[1]}*; its lean, the cosine to one group minus the cosine to the other, differs by **{abs(found.gap):.3f}**"
+    )
+    chance = f"{found.as_far} of the {found.n_splits} ways to deal these {len(anchors.group)} words into two such groups"
+    headline = {
+        "apart": f"**{word} moves with its context:** {apart}. Only {chance} set the two texts this far apart.",
+        "chance": f"**{word} moves, but not clearly between these two groups:** {apart}, yet {chance} set the texts this far apart.",
+        "still": f"**{word} does not move between these two groups:** the leans differ by {abs(found.gap):.3f}.",
+    }[found.verdict]
+    st.markdown(f"{headline} Between the texts the word’s own cosine goes from {signed(found.own[0])} at the embedding to {signed(found.own[-1])} at {scene.titles[-1]}.")
+
+
+def leans(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int | None) -> None:
+    """The figures behind the verdict."""
+    if mate is None:
+        return
+    found = shift_of(scene, anchors, token, mate)
+    one, other = (session.literal(", ".join(words)) for words in anchors.words)
+    agree = "Centred cosines agree" if found.centred_gap * found.gap > 0 else "Centred cosines do not agree"
+    said = "; ".join(
+        f"text {at + 1} has {signed(near[0])} to *{one}* and {signed(near[1])} to *{other}*, a lean of **{signed(lean)}**" for at, (near, lean) in enumerate(zip(found.near, found.lean))
+    )
+    st.markdown(f"Cosines at the end: {said}. {agree}: there the leans differ by {signed(found.centred_gap)}, here by {signed(found.gap)}.")
+
+
+def signed(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+# ---- the pictures ---------------------------------------------------------------------------------------------------
+
+
+def caption_of(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, words: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """What a figure must say when it stands alone."""
+    model, state = first.model, st.session_state
+    lines = [
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · stream {stream.name} · edits: none",
+        f"{'Plane' if state.space == '2-D' else 'Space'}: {', '.join(scene.basis.names[: 2 if state.space == '2-D' else 3])}, fitted on all shown vectors of the text{'s' if second else ''} at all {len(scene.sites)} sites · {LENGTHS[state.length].lower()} · {SPECIALS[state.specials].lower()}",
+        ("Text 1: " if second else "Text: ") + " ".join(first.text.split()),
+    ]
+    if second:
+        lines.append("Text 2: " + " ".join(second.text.split()))
+    if stream.name != first.streams[0].name:
+        lines += ["Written: " + " ".join(one.target.split()) for one in (first, second) if one is not None]
+    if words:
+        lines.append(f"Anchors: {' / '.join(', '.join(group) for group in words)}, each alone in “{numbers.framed('…')}”, not part of the fit")
+    return tuple(lines)
+
+
+def file_of(first: Recording, what: str) -> str:
+    return f"headlight-{first.model.name}-{what}"
+
+
+def picture(
+    first: Recording, second: Recording | None, scene: numbers.Scene, stream: Stream, words: tuple, token: int, mate: int | None, stage: int, caption: tuple[str, ...]
+) -> None:
+    if st.session_state.space == "3-D":
+        in_space(first, scene, token, mate, stage, caption)
+        return
+    name = session.name_of(first, "walk", *cause(second, stream, words))
+    data = session.derived(
+        first, ("walk", *cause(second, stream, words)),
+        lambda: pictures.walk(
+            [{"name": group.name, "kind": group.kind, "labels": group.labels, "places": group.places} for group in scene.groups], **scene.arrays(),
+            titles=scene.titles, axes=scene.basis.names, explained=scene.basis.explained, caption=caption, file=file_of(first, "paths"), token=name,
+        ),
+        len,
+    )  # fmt: skip
+    pictures.show(data, "walk", take_pick, take_stage, take_switch)
+
+
+def in_space(first: Recording, scene: numbers.Scene, token: int, mate: int | None, stage: int, caption: tuple[str, ...]) -> None:
+    """Three dimensions, to be turned by hand; imported only when wanted."""
+    from explorer.figures.embeddings import paths
+
+    shares = [f"{name}: {share:.1%}" for name, share in zip(scene.basis.names, scene.basis.explained)]
+    st.markdown(
+        f"**Explained variance {sum(scene.basis.explained):.1%}**   {session.literal('  ·  '.join(shares))}   outside these three directions at this site: "
+        f"{numbers.mean_error(scene, 3, stage):.1%} on average"
+    )
+    st.select_slider("Site", range(len(scene.sites)), value=stage, key="site in space", format_func=scene.titles.__getitem__, on_change=take_site)
+    followed = [(0, token), *([(1, mate)] if mate is not None else [])]
+    figure = paths(
+        [(group.name, group.kind, group.labels, scene.basis.project(group.vectors[stage])) for group in scene.groups],
+        [(scene.texts[at].labels[scene.texts[at].places.index(place)] + f" ({scene.texts[at].name})", at, scene.basis.project(scene.path(at, place))) for at, place in followed],
+        stage, scene.titles, scene.basis.names, (f"Paths of tokens, at {scene.titles[stage]}", *caption),
+    )  # fmt: skip
+    options = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": file_of(first, "paths-3d")}}
+    st.plotly_chart(figure, key="in space", config=options, alt=f"Paths of tokens in three dimensions, at {scene.titles[stage]}; the tables below have the numbers")
+
+
+def followed_lines(scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None, measure: str) -> tuple[list[dict], object]:
+    """The curves of the followed word: names, and values (line, site)."""
+    ways = [scene.path(0, token, raw=True), *([scene.path(1, mate, raw=True)] if mate is not None else [])]
+    values = numbers.curves(ways, anchors, [group.raw for group in scene.texts], measure)
+    if anchors is None:
+        return [], values
+    titles = [""] if measure == "Difference" else [" · " + ", ".join(words) for words in anchors.words]
+    lines = [{"name": f"{scene.texts[at].name if measure == 'Difference' else at + 1}{title}", "kind": at, "group": group} for at in range(len(ways)) for group, title in enumerate(titles)]
+    return lines, values
+
+
+def nearest(recording: Recording, stream: str, place: int, scene: numbers.Scene) -> tuple[list[list[str]], object]:
+    """The nearest words (site, rank) to a token, with their cosines."""
+    ids, cosines = session.nearest(recording, stream, place, N_NEAR)
+    at = [recording.stream(stream).sites.index(site) for site in scene.sites]
+    return [session.labels(recording.model.name, ids[one]) for one in at], cosines[at]
+
+
+def beside(
+    first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, anchors: numbers.Anchors | None, words: tuple, token: int, mate: int | None,
+    stage: int, caption: tuple[str, ...],
+) -> None:  # fmt: skip
+    """The curves of the followed word, and which site and word are on screen."""
+    state = st.session_state
+    if anchors is not None:
+        st.markdown(f"**How near {quoted(scene, 0, token)} stands to the anchors, site by site**")
+        session.one_of("curve", tuple(numbers.MEASURES))
+        st.segmented_control("Measure", tuple(numbers.MEASURES), key="curve", required=True, persist_state="session", label_visibility="collapsed")
+        pieces = f" Read in pieces, the mean taken: {', '.join(anchors.in_pieces)}." if anchors.in_pieces else ""
+        st.caption(f"{numbers.MEASURES[state.curve]} Colours and marks: the text; solid: the first group, dashed: the second.{session.literal(pieces)}")
+    measure = session.one_of("curve", tuple(numbers.MEASURES))
+    lines, values = followed_lines(scene, anchors, token, mate, measure)
+    curve_caption = (f"{measure} of {scene.texts[0].labels[scene.texts[0].places.index(token)]} to each group of anchors", f"{measure}: {numbers.MEASURES[measure]}", *caption)
+    pictures.show(
+        pictures.around(
+            chosen=[scene.point(0, token), scene.point(1, mate)], stage=stage, trails=session.one_of("trails", ("Chosen", "All")), frame=session.one_of("frame", ("All", "Close")), lead=state.space == "3-D", lines=lines, values=values,
+            measure=measure, titles=scene.titles, caption=curve_caption, file=file_of(first, f"{measure.lower()}-to-anchors"),
+            token=session.name_of(first, "around", *cause(second, stream, words), token, mate, stage, measure, state.trails, state.frame, state.space),
+        ),
+        "around", take_pick, take_stage, take_switch,
+    )  # fmt: skip
+    if anchors is not None:
+        leans(scene, anchors, token, mate)
+
+
+def neighbours(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, words: tuple, token: int, mate: int | None) -> None:
+    """The words of the vocabulary that the followed word comes near to."""
+    near = []
+    for at, (recording, place) in enumerate(((first, token), (second, mate))):
+        if recording is not None and place is not None:
+            found, cosines = nearest(recording, stream.name, place, scene)
+            rows = [list(zip(row, map(float, near_by))) for row, near_by in zip(found, cosines)]
+            near.append({"token": recording.stream(stream.name).tokens[place], "name": scene.texts[at].name, "kind": at, "rows": rows})
+    name = session.name_of(first, "near", *cause(second, stream, words), token, mate)
+    pictures.show(pictures.nearest(near, scene.titles, name), "near", take_pick, take_stage, take_switch)
+
+
+# ---- words, tables and files ----------------------------------------------------------------------------------------
+
+
+def below(
+    first: Recording, second: Recording | None, stream: Stream, words: tuple, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None,
+    stage: int, caption: tuple[str, ...],
+) -> None:  # fmt: skip
+    model, text, name = first.model.name, first.text, stream.name
+    other, how, measure = second.text if second else None, look(), st.session_state.curve
+
+    def again() -> tuple[Recording, Recording | None, numbers.Scene, numbers.Anchors | None]:
+        """All of it from the shelf, so that a button keeps names and not arrays; it runs outside the visit and knows only what is named here."""
+        one, two = session.record(model, text), session.record(model, other) if other is not None else None
+        return one, two, *seen(one, two, one.stream(name), words, how)
+
+    with st.container(horizontal=True, gap="small"):
+        st.download_button("Paths as CSV", lambda: numbers.to_csv(numbers.all_paths(again()[2]), caption), f"{file_of(first, 'paths')}.csv", "text/csv", on_click="ignore")
+        if anchors is not None:
+            st.download_button("Curves as CSV", lambda: curves_csv(*again()[2:], token, mate, measure, caption), f"{file_of(first, 'anchors')}.csv", "text/csv", on_click="ignore")
+        st.download_button("Nearest words as CSV", lambda: near_csv(*again()[:3], name, token, mate, caption), f"{file_of(first, 'nearest')}.csv", "text/csv", on_click="ignore")
+        st.download_button("Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text)), f"headlight-{model}.npz", "application/octet-stream", on_click="ignore")
+    note(first, stream, scene, anchors, token, stage)
+    tables(first, second, name, scene, anchors, token, mate, stage)
+
+
+def curves_csv(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int | None, measure: str, caption: tuple[str, ...]) -> str:
+    lines, values = followed_lines(scene, anchors, token, mate, measure)
+    return numbers.to_csv(numbers.pull_table(scene.titles, [line["name"] for line in lines], values), (f"{measure}: {numbers.MEASURES[measure]}", *caption))
+
+
+def near_tables(first: Recording, second: Recording | None, scene: numbers.Scene, stream: str, token: int, mate: int | None) -> dict:
+    found = [
+        (scene.texts[at].name, numbers.near_table(scene.titles, *nearest(recording, stream, place, scene)))
+        for at, (recording, place) in enumerate(((first, token), (second, mate))) if recording is not None and place is not None
+    ]  # fmt: skip
+    return numbers.stacked(found, "of")
+
+
+def near_csv(first: Recording, second: Recording | None, scene: numbers.Scene, stream: str, token: int, mate: int | None, caption: tuple[str, ...]) -> str:
+    return numbers.to_csv(near_tables(first, second, scene, stream, token, mate), caption)
+
+
+def note(first: Recording, stream: Stream, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, stage: int) -> None:
+    """What happens, in plain words, with the formulas and this sentence's numbers."""
+    model, basis = first.model, scene.basis
+    row = numbers.path_table(scene.titles, scene.path(0, token), basis)
+    st.subheader("What happens here", anchor=False)
+    st.markdown(
+        f"**The path.** A token starts as its embedding times √{model.d_model}, the position is added, and each sub-layer adds what it wrote: x ← LayerNorm(x + sublayer(x)). "
+        f"That makes {len(scene.sites)} sites, at each of which {quoted(scene, 0, token)} is a vector of {model.d_model} numbers.  \n"
+        f"**The plane.** All shown vectors of all sites together give one mean m and the directions u₁, u₂ of the picture; a vector v stands at (u₁ · (v − m), u₂ · (v − m)). "
+        f"The plane never changes along the way, so a dot that moves has moved. It holds {basis.explained[0]:.1%} + {basis.explained[1]:.1%} = **{basis.explained[0] + basis.explained[1]:.1%}** of the spread.  \n"
+        f"**The error.** Two of {model.d_model} directions cannot show everything. A dot’s projection error is the share of ‖v − m‖² outside the plane: 1 − (x² + y²) / ‖v − m‖². "
+        f"For {quoted(scene, 0, token)} at {scene.titles[stage]}: x = {signed(row['x'][stage])}, y = {signed(row['y'][stage])}, error **{row['error in 2-D'][stage]:.1%}**. Two dots that touch may be far apart."
+    )
+    if anchors is not None:
+        st.markdown(
+            f"**Anchors.** Each anchor word is read alone, in “{numbers.framed('…')}”, by the same model; its vector is the mean over its tokens at the site, a group’s vector c the mean over its words, "
+            "and cos(v, c) = v · c / (‖v‖ ‖c‖). All vectors of a model share directions, and one that stands elsewhere in its sentence has another position added, so a high cosine alone says little. "
+            "The control is the difference: lean = cosine to the first group − cosine to the second, compared between the texts. At the embedding both texts have the same lean, because they have the same vector."
+        )
+    st.caption(
+        "Nearest words: the cosine to every row of the model’s own embedding matrix. Later vectors were not made to lie near embeddings by this measure; read far-off neighbours as such."
+        + (" In a decoder a vector starts as the token read and ends as a forecast of the next one." if stream.name == "decoder" else "")
+    )
+
+
+def tables(first: Recording, second: Recording | None, stream: str, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None, stage: int) -> None:
+    """The numbers behind every picture."""
+    with st.expander("Every number as a table"):
+        kinds = ("Path", "Site", *(("Curves",) if anchors is not None else ()), "Nearest words")
+        kind = st.segmented_control("Table", kinds, default="Path", key="embedding table", required=True, label_visibility="collapsed")
+        if kind == "Site":
+            st.caption(f"Every point at {scene.titles[stage]}.")
+            found = numbers.at_site(scene, stage)
+        elif kind == "Curves" and anchors is not None:
+            measure = st.session_state.curve
+            lines, values = followed_lines(scene, anchors, token, mate, measure)
+            st.caption(f"{measure}: {numbers.MEASURES[measure]}")
+            found = numbers.pull_table(scene.titles, [line["name"] for line in lines], values)
+        elif kind == "Nearest words":
+            found = near_tables(first, second, scene, stream, token, mate)
+        else:
+            st.caption("x, y and z in the basis of the picture; errors as shares; norm and distance moved in all dimensions, moved as drawn (with lengths kept or removed).")
+            followed = [(0, token), *([(1, mate)] if mate is not None else [])]
+            found = numbers.stacked([(scene.texts[at].name, numbers.path_table(scene.titles, scene.path(at, place), scene.basis)) for at, place in followed], "of")
+        four = st.column_config.NumberColumn(format="%.4f")
+        st.dataframe(found, hide_index=True, column_config={name: four for name in found if name not in ("site", "of", "token") and not name.startswith("word ")})
+
+
+# ---- what the reader did --------------------------------------------------------------------------------------------
+
+
+def take_pick() -> None:
+    text, place = (int(each) for each in st.session_state.walk["pick"])
+    if text == 0:
+        st.session_state.token, st.session_state.mate = str(place), ""
+    else:
+        st.session_state.mate = str(place)
+
+
+def take_stage() -> None:
+    st.session_state.stage = str(int(st.session_state.walk["stage"]) + 1)
+
+
+def take_site() -> None:
+    st.session_state.stage = str(st.session_state["site in space"] + 1)
+
+
+def take_switch() -> None:
+    name, value = (str(each) for each in st.session_state.walk["switch"])
+    if name in ("trails", "frame"):
+        st.session_state[name] = value
+
+
+def take_example() -> None:
+    st.session_state.text, st.session_state.second = (session.PRESETS[name] for name in EXAMPLE)
+    st.session_state.plane, st.session_state.frame = "Words", "Close"
+    st.session_state.token = ""
+    forget_mate()
+
+
+def drop_second() -> None:
+    st.session_state.second = ""
+    st.session_state.plane, st.session_state.frame = "PCA", "All"
+    forget_mate()
+
+
+def forget_mate() -> None:
+    st.session_state.mate = ""
+
+
+def forget_stage() -> None:
+    st.session_state.stage = ""
+
+
+def forget_place() -> None:
+    st.session_state.token = ""
+    forget_mate()
+    forget_stage()
+
+
+with st.spinner("Loading the model …"):
+    shown = session.recording()
+explore(shown.model.name, st.session_state.text)

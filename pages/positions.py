@@ -1,0 +1,562 @@
+"""Positions: how does the model know word order?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import floor, isinf
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis import positions as numbers
+from explorer.figures import positions as draw
+from models.edits import ShuffleTokens, WithoutPositions
+from models.recording import Recording
+
+SCREENS = {
+    "Waves": "What is added to tell positions apart?",
+    "Distance": "What do two positions’ encodings say about their distance?",
+    "Shift": "Why is moving by k positions a rotation?",
+    "Sentence": "What does it add to this sentence, and to its scores?",
+    "Order": "Does the model notice another order of the words?",
+    "Adding": "Why add the encoding, and not concatenate it?",
+}
+ORDERS, POSITIONS = ("Shuffle", "Retype"), ("Without", "With")
+DEFAULT_PLACES, SHUFFLES = 64, 1000
+SLIDER = 360  # pixels, at most the width of the screen
+MOST_GRAM, MOST_ON_CIRCLE = 128, 64
+MOST_CELLS, MOST_TOKENS_TOLD = 60_000, 40
+SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
+EMBEDDED, HELD = 0.9, 0.99  # shares of variance that the last screen speaks of
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+Table = tuple[str, Sequence[str], Callable[[], dict[str, Sequence]]]  # a picture's name, its caption, and its numbers when they are wanted
+
+
+@st.fragment
+def explore(model: str, text: str) -> None:
+    """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
+    st.subheader("How does the model know word order?", anchor=False, help="Attention alone treats a text as a bag of words. What follows is how position gets in, and what happens without.")
+    screen = st.segmented_control("Question", list(SCREENS), key="ask", required=True, persist_state="session", label_visibility="collapsed")
+    st.markdown(f"**{SCREENS[screen]}**")
+    if screen == "Sentence":
+        sentence(model, text)
+    elif screen == "Order":
+        order(model, text)
+    elif screen == "Adding":
+        adding(model, text)
+    else:
+        {"Waves": waves, "Distance": distance, "Shift": shift}[screen](model, text)
+    session.address()
+
+
+# ---- the table and its laws: nothing here runs the model again ------------------------------------------------------------
+
+
+def sizes(model: str, text: str) -> tuple[int, int]:
+    """How many positions and how wide, chosen; at first as wide as the model."""
+    own = session.record(model, text).model.d_model
+    d = number("Width of the table, d_model", "width", 2, numbers.WIDEST, own, step=2, help=f"Sines and cosines come in pairs, so it is even. {model} has {own}.")
+    return number("Positions", "places", 2, numbers.LONGEST, DEFAULT_PLACES), d
+
+
+def a_pair(d: int) -> int:
+    """The pair of dimensions, chosen; the paper's i."""
+    if d == 2:
+        st.caption("With two dimensions there is one pair, i = 0.")
+        return 0
+    return number("Pair of dimensions, i", "pair", 0, d // 2 - 1, min(d // 12, d // 2 - 1), help="Pair i is dimensions 2i (sine) and 2i + 1 (cosine).")
+
+
+def number(label: str, choice: str, low: int, high: int, default: int, step: int = 1, help: str | None = None) -> int:
+    """A slider of whole numbers that stands in the address as `choice`."""
+    asked = session.whole(choice, high + 1)
+    value = default if asked is None or asked < low or (asked - low) % step else asked
+    key = f"{choice} slider"
+    st.session_state[key] = value
+    return st.slider(label, low, high, step=step, key=key, on_change=take_number, args=(choice, default), help=help, width=SLIDER)
+
+
+def row():
+    """Widgets side by side, below each other where the screen is narrow."""
+    return st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+
+
+def take_number(choice: str, default: int) -> None:
+    value = st.session_state[f"{choice} slider"]
+    st.session_state[choice] = "" if value == default else str(value)
+
+
+def waves(model: str, text: str) -> None:
+    with row():
+        n, d = sizes(model, text)
+        pair = a_pair(d)
+    encoding, wave, turns = numbers.table(n, d), numbers.wave(n, d, pair), numbers.wavelengths(d)
+    about = formula_about(n, d)
+    title = f"Pair {pair}: a turn in {size(turns[pair])} positions"
+    left, right = st.columns([1.1, 1], gap="large")
+    with left:
+        plot(draw.table(encoding, ("Positional encoding", *about), pair, (turns[0], turns[-1])), "table", f"Heatmap of the encoding: {n} positions down, {d} dimensions along", f"positions-{n}x{d}")
+    with right:
+        plot(draw.wave(wave.place, wave.fine_sine, wave.fine_cosine, (wave.sine, wave.cosine), (2 * pair, 2 * pair + 1), (title, *about)), "wave", title, f"positions-pair-{pair}-of-{d}")
+        st.markdown(
+            f"**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i + 1) = cos of the same angle.  \n"
+            f"**Pair i = {pair}** of d = {d}: the angle grows by 1 / 10000^({2 * pair}/{d}) = {size(wave.angle[1])} a position, so a turn takes λ = 2π × 10000^({2 * pair}/{d}) = **{size(turns[pair])}** positions. "
+            f"At position 1 it holds sin {size(wave.angle[1])} = {wave.sine[1]:.4f} and cos = {wave.cosine[1]:.4f}.  \n"
+            f"**Fast and slow.** The first pair turns in 2π = {size(turns[0])} positions and tells neighbours apart; the last takes {size(turns[-1])} and tells the beginning from the end."
+        )
+    own_table(model, text)
+    tables(
+        ("Table", ("Positional encoding", *about), lambda: numbers.table_columns(numbers.table(n, d))),
+        ("Pair", (title, *about), lambda: numbers.wave_columns(numbers.wave(n, d, pair))),
+        file=f"positions-{n}x{d}",
+    )
+
+
+def own_table(model: str, text: str) -> None:
+    """Whether the model adds this table, measured; a table of another kind is drawn."""
+    recording = session.record(model, text)
+    stream = chosen_stream(recording)
+    off = numbers.off_formula(recording.stream(stream))
+    if off <= numbers.SAME:
+        st.info(
+            f"**{model} adds exactly this**, computed and not learned: what it added to your text differs from the formula by at most {power(off)} (single precision). "
+            "BERT and GPT-2 learn their table instead, one free vector for each position and none beyond the last. None of the models here has a learned table, so there is none to draw; "
+            "a model that has one gets its own heatmap in this place."
+        )
+        return
+    about = ("What the model adds, position by position", *caption_of(recording, stream))
+    st.warning(f"{model} does not add sinusoids: what it added to your text is up to {size(off)} away from the formula. Its own table, for the positions of your text:")
+    plot(draw.table(recording.stream(stream).at("pos.wrote"), about), "own table", about[0], f"positions-{model}")
+    tables(("Own table", about, lambda: numbers.table_columns(session.record(model, text).stream(stream).at("pos.wrote"))), file=f"positions-{model}", key="own")
+
+
+def distance(model: str, text: str) -> None:
+    with row():
+        n, d = sizes(model, text)
+    encoding = numbers.table(n, d)
+    found, about = numbers.products(encoding), formula_about(n, d)
+    some = min(n, MOST_GRAM)
+    first = f"first {some} positions" if some < n else f"{n} positions"
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        plot(draw.products(found.law, found.low, found.high, ("p_i · p_j against distance", *about)), "products", "p_i · p_j against distance", f"positions-products-{n}x{d}")
+    with right:
+        plot(draw.gram(numbers.gram(encoding, some), (f"p_i · p_j of the {first}", *about)), "gram", f"p_i · p_j of the {first}, equal along every diagonal", f"positions-gram-{some}x{d}")
+    st.markdown(
+        f"**Only the distance counts.** sin a sin b + cos a cos b = cos(a − b), so p_i · p_j is the sum of cos((i − j) / 10000^(2i/d)) over the {d // 2} pairs: every diagonal has one colour.  \n"
+        f"**Measured** over all {n * n:,} products: the largest deviation from that sum is **{power(found.deviation)}** (double precision). At distance 0 it is d/2 = {found.law[0]:,.0f}"
+        + (f", at distance 1 it is {found.law[1]:.3f} and at distance {n - 1} it is {found.law[-1]:.3f}." if n > 1 else ".")
+        + " It does not say which of the two comes first: |i − j|, not i − j."
+    )
+    tables(
+        ("By distance", ("p_i · p_j against distance", *about), lambda: numbers.product_columns(numbers.products(numbers.table(n, d)))),
+        ("All pairs", (f"p_i · p_j of the {first}", *about), lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j =")),
+        file=f"positions-products-{n}x{d}",
+    )
+
+
+def shift(model: str, text: str) -> None:
+    with row():
+        n, d = sizes(model, text)
+        pair = a_pair(d)
+    with row():
+        place = number("Position, pos", "place", 0, n - 1, min(3, n - 1))
+        by = number("Shift, k", "shift", 0, n - 1, min(5, n - 1))
+    wave, ahead, turn = numbers.wave(min(n, MOST_ON_CIRCLE), d, pair), numbers.wave(2 * n, d, pair), numbers.turn(d, pair, by)
+    before, after = (ahead.sine[place], ahead.cosine[place]), (ahead.sine[place + by], ahead.cosine[place + by])
+    radians, degrees = numbers.turned_by(d, pair, by)
+    about = (f"Pair {pair}: from position {place} to {place + by}", *formula_about(n, d))
+    left, right = st.columns([1, 1.1], gap="large")
+    with left:
+        plot(
+            draw.circle(wave.sine, wave.cosine, before, after, numbers.drawn_arc(d, pair, place, by), (f"position {place}", f"position {place + by}"), about),
+            "circle", f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians to {place + by}", f"positions-shift-{by}-pair-{pair}",
+        )  # fmt: skip
+    with right:
+        st.markdown(
+            f"**The same matrix moves every position by k = {by}.** It turns pair i = {pair} by k / 10000^({2 * pair}/{d}) = **{radians:.4f}** radians "
+            f"({degrees:,.1f}°), wherever one starts:"
+        )
+        st.latex(
+            rf"\underbrace{{\begin{{pmatrix}} {turn[0, 0]:.4f} & {turn[0, 1]:.4f} \\ {turn[1, 0]:.4f} & {turn[1, 1]:.4f} \end{{pmatrix}}}}_{{R_{{{by}}}}}"
+            rf"\underbrace{{\begin{{pmatrix}} {before[0]:.4f} \\ {before[1]:.4f} \end{{pmatrix}}}}_{{PE({place})}}"
+            rf"= \underbrace{{\begin{{pmatrix}} {after[0]:.4f} \\ {after[1]:.4f} \end{{pmatrix}}}}_{{PE({place + by})}}"
+        )
+        st.markdown(
+            f"Over all {d // 2} pairs and all {n} positions the turned encoding and the encoding {by} further on differ by at most **{power(numbers.shift_error(n, d, by))}** (double precision). "
+            "Because R depends on k and not on pos, a head can look a fixed number of tokens back with one linear map. The fastest pair turns most, the slowest hardly at all: try the ends of the slider."
+        )
+    some = min(n, MOST_ON_CIRCLE)
+    tables(("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)), file=f"positions-shift-{by}-pair-{pair}")
+
+
+def formula_about(n: int, d: int) -> tuple[str, ...]:
+    return (f"Headlight · sinusoids of the paper, d_model {d}, positions 0 to {n - 1} · the formula itself, no model and no text",)
+
+
+# ---- the model on this sentence -------------------------------------------------------------------------------------------
+
+
+def chosen_stream(recording: Recording) -> str:
+    """The stream on screen; asked for where there are two."""
+    names = tuple(stream.name for stream in recording.streams)
+    return st.session_state.stream if st.session_state.stream in names else names[0]
+
+
+def a_stream(recording: Recording) -> str:
+    names, shown = [stream.name for stream in recording.streams], chosen_stream(recording)
+    if len(names) > 1:
+        st.session_state["stream choice"] = shown
+        st.segmented_control("Stream", names, key="stream choice", required=True, on_change=take_stream, help="The encoder reads the source, the decoder the translation: each adds positions of its own.")
+    return shown
+
+
+def take_stream() -> None:
+    st.session_state.stream = st.session_state["stream choice"]
+
+
+def a_head(plain: Recording, bare: Recording, stream: str) -> tuple[int, int]:
+    """The head, chosen; at first the one of layer 0 that positions move most."""
+    layers, heads = plain.model.n_layer, plain.model.n_head
+    layer, head = session.whole("layer", layers), session.whole("head", heads)
+    if layer is None or head is None:
+        layer, head = 0, session.derived(plain, ("most positional", stream), lambda: numbers.most_positional(plain, bare, stream))
+    st.session_state["head choice"] = (layer, head)
+    return st.selectbox(
+        "Head", [(one, other) for one in range(layers) for other in range(heads)], key="head choice", on_change=take_head,
+        format_func=lambda at: f"Layer {at[0]}, head {at[1]}", help="At first the head of layer 0 in which position × position varies most.",
+    )  # fmt: skip
+
+
+def take_head() -> None:
+    layer, head = st.session_state["head choice"]
+    st.session_state.layer, st.session_state.head = str(layer), str(head)
+
+
+def target_of(model: str, text: str) -> str | None:
+    """What the decoder of a translator reads in every pass that is compared: its translation of the text as it stands. None for other models."""
+    recording = session.record(model, text)
+    return recording.target if recording.model.kind == "encoder-decoder" else None
+
+
+def with_and_without(model: str, text: str, *edits: ShuffleTokens, target: str | None) -> tuple[Recording, Recording]:
+    """A text recorded with positions and without."""
+    return session.record(model, text, edits, target), session.record(model, text, (*edits, WithoutPositions()), target)
+
+
+def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]:
+    """What a figure must say when it stands alone."""
+    card = recording.model
+    return (
+        f"Headlight · model {card.name} ({card.n_parameters:,} parameters, weights {card.fingerprint}) · stream {stream}",
+        *more,
+        "Text: " + " ".join(recording.text.split()),
+        *(("Target: " + " ".join(recording.target.split()),) if stream == "decoder" and recording.target else ()),
+    )
+
+
+def sentence(model: str, text: str) -> None:
+    target = target_of(model, text)
+    plain, bare = with_and_without(model, text, target=target)
+    shown = a_stream(plain)
+    stream = plain.stream(shown)
+    if "pos.wrote" not in stream.sites:
+        st.info(f"{model} adds nothing for positions, so there is nothing to show.")
+        return
+    d = plain.model.d_model
+    added = numbers.added(stream)
+    left, right = st.columns(2, gap="large")
+    with left:
+        about = ("Length of the word’s vector and of the encoding", *caption_of(plain, shown))
+        plot(draw.lengths(added.word, added.encoding, added.both, stream.tokens, about), "lengths", about[0], f"positions-lengths-{model}")
+        shortest, longest = added.ends
+        st.markdown(
+            f"**What enters layer 0** is √d × embedding + encoding, here √{d} = {d**0.5:.2f}. The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; "
+            f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])}). "
+            f"Without the factor √d they would run from {added.word[shortest] / d**0.5:.2f} to {added.word[longest] / d**0.5:.2f}, against {added.encoding[0]:.2f} for the position."
+        )
+    with right:
+        layer, head = a_head(plain, bare, shown)
+        scores = numbers.by_offset(plain, bare, shown, layer, head)
+        lines = (f"Mean score by distance, layer {layer}, head {head}", *caption_of(plain, shown, "Text tokens only; without: edit WithoutPositions"))
+        if len(scores.offset):
+            plot(draw.by_offset(scores.offset, scores.pairs, scores.together, scores.alone, scores.places, lines), "offsets", lines[0], f"positions-scores-{model}-L{layer}H{head}")
+            told_scores(scores, layer, plain.model.d_head)
+        else:
+            st.info("There are no words here yet between which a distance could be measured.")
+    tables(
+        ("Lengths", about, lambda: numbers.added_columns(numbers.added(session.record(model, text, (), target).stream(shown)), session.record(model, text, (), target).stream(shown).tokens)),
+        ("Scores", lines, lambda: numbers.offset_columns(numbers.by_offset(*with_and_without(model, text, target=target), shown, layer, head))),
+        file=f"positions-sentence-{model}",
+    )
+
+
+def told_scores(scores: numbers.ByOffset, layer: int, d_head: int) -> None:
+    """The scores by distance in words."""
+    spread, bare_spread = scores.spread
+    best = f"{scores.best:+d}".replace("-", "−") if scores.best else "0"
+    split = (
+        " In layer 0 the query is W_Q(word + position), so a score falls into four parts; the dotted line is the part that is position × position, exact from the two passes."
+        if layer == 0
+        else " Above layer 0 words and positions are mixed, so that no part is position alone."
+    )
+    st.markdown(
+        f"**Scores q · k / √{d_head} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
+        f"**{best}**; without, by {bare_spread:.2f}: what is left comes from which words happen to stand there." + split + " Far distances have few pairs, so the ends wobble."
+    )
+
+
+# ---- another order --------------------------------------------------------------------------------------------------------
+
+
+def order(model: str, text: str) -> None:
+    target = target_of(model, text)
+    base = session.record(model, text, (), target)
+    if base.streams[0].special.all():
+        st.info("There are no words yet to put in another order.")
+        return
+    edits, other_text = another_order(model, text)
+    here, here_bare = with_and_without(model, text, target=target)
+    there, there_bare = with_and_without(model, other_text, *edits, target=target)
+    shown = a_stream(here)
+    pairs, read = numbers.matched(here.stream(shown), there.stream(shown), bool(edits)), there.streams[0].tokens
+    with_, without = (numbers.agreement(one.stream(shown), other.stream(shown), pairs) for one, other in ((here, there), (here_bare, there_bare)))
+    st.markdown(f"**This order:** {told_tokens(here.streams[0].tokens)}  \n**The other:** {told_tokens(read)}")
+    if read == here.streams[0].tokens:
+        st.info("The other order is the same as this one. Try another shuffle, or type other words.")
+    else:
+        results(here, shown, pairs, with_, without)
+    other_about = f"Other order: {' '.join(read)}"
+    about = caption_of(here, shown, other_about)
+    left, right = st.columns(2, gap="large")
+    with left:
+        title = ("Largest difference of the same word’s vectors", *about)
+        plot(draw.differences(with_.site, with_.to_draw(with_.site), without.to_draw(with_.site), title), "differences", title[0], f"positions-order-{model}")
+        st.caption("A point for each state on the way through the layers; a difference of exactly 0 has no place on a log scale.")
+    with right:
+        columns = numbers.word_columns(here.stream(shown), pairs, with_, without)
+        st.markdown("**Word by word**, the last layer’s vectors")
+        st.dataframe(columns, hide_index=True, height=min(420, 38 + 35 * max(1, len(pairs.here))), column_config=formats(columns), alt="How far each word’s last vectors agree in the two orders")
+        st.caption("Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and every layer’s rounding takes a little.")
+    head_maps(here, there, here_bare, there_bare, shown, pairs, about)
+    again = (model, text, other_text, edits, target, shown)
+    layer, head = st.session_state["head choice"]
+    bare = st.session_state.positions == "Without"
+    tables(
+        ("Words", ("The same words in two orders", *about), lambda: order_columns(*again)),
+        ("Sites", ("Largest difference by site", *about), lambda: site_columns(*again)),
+        ("Maps", (f"Layer {layer}, head {head}, {st.session_state.positions.lower()} positions", *about), lambda: map_columns(*again, layer, head, bare)),
+        file=f"positions-order-{model}",
+    )
+
+
+def another_order(model: str, text: str) -> tuple[tuple[ShuffleTokens, ...], str]:
+    """The other order, chosen: an edit that shuffles the tokens, or a text typed anew."""
+    left, right = st.columns([1, 2.4], vertical_alignment="bottom")
+    how = left.segmented_control("Other order", ORDERS, key="order", required=True, persist_state="session")
+    if how == "Shuffle":
+        with right:
+            seed = number("Shuffle", "shuffle", 0, SHUFFLES - 1, 1, help="A seed: each number is another order, always the same one. Special tokens stay where they are.")
+        return (ShuffleTokens(seed),), text
+    turned = numbers.turned_round(text)
+    right.text_input("The same words in another order", key="retyped", live="300ms", persist_state="session", placeholder=f"Empty: from last to first: {turned[:80]}")
+    return (), st.session_state.retyped if st.session_state.retyped.strip() else turned
+
+
+def told_tokens(tokens: Sequence[str]) -> str:
+    more = f" … and {len(tokens) - MOST_TOKENS_TOLD:,} more" if len(tokens) > MOST_TOKENS_TOLD else ""
+    return " · ".join(map(session.literal, tokens[:MOST_TOKENS_TOLD])) + more
+
+
+def results(here: Recording, shown: str, pairs: numbers.Matched, with_: numbers.Agreement, without: numbers.Agreement) -> None:
+    """Both numbers, large, and one sentence that says what they mean."""
+    if not len(pairs.here):
+        st.warning("The two texts have no token in common, so nothing can be compared.")
+        return
+    n, d = len(pairs.here), here.model.d_model
+    left, right = st.columns(2)
+    for column, name, found in ((left, "Without positions", without), (right, "With positions", with_)):
+        column.metric(f"{name}, vectors agree to", digits_told(found.common_digits), border=True)
+        column.markdown(f"largest difference **{power(found.difference)}** over {n} tokens × {d} numbers")
+    st.markdown(meaning(here, shown, pairs, without))
+
+
+def digits_told(value: float) -> str:
+    return "every digit" if isinf(value) else "no digit" if value < 1 else "1 digit" if value < 2 else f"{floor(value)} digits"
+
+
+def meaning(here: Recording, shown: str, pairs: numbers.Matched, without: numbers.Agreement) -> str:
+    """What the comparison without positions shows, in a sentence computed from it."""
+    lost = [here.stream(shown).tokens[place] for place in pairs.alone_here]
+    partners = f" No partner in the other order: {told_tokens(lost)}." if lost else ""
+    causal = not numbers.attention_of(here, shown).allowed.all()
+    across = shown == "decoder" and len(here.streams) > 1
+    if without.common_digits >= SAME_DIGITS:
+        if across:
+            return "The source is in another order, the target is kept. **Without positions the decoder cannot tell**: cross-attention is a sum over the source, whatever its order." + partners
+        return (
+            "**Without positions every word has the same vector in both orders**: the layers are permutation-equivariant. Reorder the input and the output is reordered with it, nothing else; "
+            "only the encoding tells which word stands where." + partners
+        )
+    if lost or pairs.alone_there:
+        return f"**The two orders do not hold the same tokens**, so more than the order differs, and vectors may differ even without positions.{partners} A capital letter makes another token."
+    if causal and not across:
+        return (
+            "**Even without positions the vectors differ.** The causal mask tells the order by itself: a token sees those before it and no others, so another order gives it other tokens to look at. "
+            "For an equivariant model choose an encoder."
+        )
+    return "Even without positions the vectors differ by more than rounding."
+
+
+def head_maps(here: Recording, there: Recording, here_bare: Recording, there_bare: Recording, shown: str, pairs: numbers.Matched, about: Sequence[str]) -> None:
+    """One head's weights in both orders, side by side."""
+    left, right = st.columns([1, 1], vertical_alignment="bottom")
+    with left:
+        layer, head = a_head(here, here_bare, shown)
+    positions = right.segmented_control("Positions", POSITIONS, key="positions", required=True, persist_state="session")
+    if not len(pairs.here):
+        return
+    one, other = (here_bare, there_bare) if positions == "Without" else (here, there)
+    one, other = numbers.attention_of(one, shown), numbers.attention_of(other, shown)
+    first, second, gap = numbers.maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
+    tokens, top = [here.stream(shown).tokens[place] for place in pairs.here], max(first.max(), second.max())
+    words = f"Layer {layer}, head {head}, {positions.lower()} positions"
+    for column, matrix, title in zip(st.columns(2, gap="large"), (first, second), ("This order", "The other order, matched by word")):
+        with column:
+            plot(draw.weights(matrix, tokens, float(top), (title, words, *about)), title, f"{title}: {words}", f"positions-map-L{layer}H{head}-{title.split(',')[0].replace(' ', '-').lower()}")
+    st.markdown(
+        f"Rows and columns of the second map are put in the first one’s order. The largest difference of a weight in this head: **{power(gap)}**; in any of the {one.pattern.shape[0] * one.pattern.shape[1]} heads: **{power(numbers.largest_gap(one, other, pairs))}**."
+    )
+
+
+def compared(model: str, text: str, other_text: str, edits: tuple[ShuffleTokens, ...], target: str | None, shown: str, bare: bool):
+    """Both orders recorded anew from names, and how their tokens match."""
+    one = with_and_without(model, text, target=target)[bare]
+    other = with_and_without(model, other_text, *edits, target=target)[bare]
+    return one, other, numbers.matched(one.stream(shown), other.stream(shown), bool(edits))
+
+
+def agreements(*again) -> tuple[numbers.Agreement, numbers.Agreement]:
+    """The comparison with positions and without."""
+    found = []
+    for bare in (False, True):
+        one, other, pairs = compared(*again, bare)
+        found.append(numbers.agreement(one.stream(again[-1]), other.stream(again[-1]), pairs))
+    return found[0], found[1]
+
+
+def order_columns(*again) -> dict[str, Sequence]:
+    one, _, pairs = compared(*again, False)
+    return numbers.order_columns(one.stream(again[-1]), pairs, *agreements(*again))
+
+
+def site_columns(*again) -> dict[str, Sequence]:
+    return numbers.site_columns(*agreements(*again))
+
+
+def map_columns(*again) -> dict[str, Sequence]:
+    *again, layer, head, bare = again
+    one, other, pairs = compared(*again, bare)
+    first, second, _ = numbers.maps(numbers.attention_of(one, again[-1]).pattern[layer, head], numbers.attention_of(other, again[-1]).pattern[layer, head], pairs)
+    return numbers.map_columns(first, second, [one.stream(again[-1]).tokens[place] for place in pairs.here])
+
+
+# ---- adding or concatenating ----------------------------------------------------------------------------------------------
+
+
+def overlap_of(model: str, text: str) -> numbers.Overlap:
+    recording = session.record(model, text)
+    card = recording.model
+    return session.derived(recording, ("overlap",), lambda: numbers.overlap(session.embeddings(model), numbers.table(card.n_positions, card.d_model)))
+
+
+def adding(model: str, text: str) -> None:
+    recording = session.record(model, text)
+    card, stream = recording.model, chosen_stream(recording)
+    if numbers.off_formula(recording.stream(stream)) > numbers.SAME:
+        st.info(f"{model} does not add sinusoids, and this comparison is made for them.")
+        return
+    found, room = overlap_of(model, text), numbers.room_needed(numbers.table(card.n_positions, card.d_model), HELD)
+    r = found.most(EMBEDDED)
+    share, chance = found.places[r], found.chance[r]
+    about = (
+        "The encoding within the embeddings’ directions",
+        f"Headlight · model {model} (weights {card.fingerprint}) · all {card.n_vocab:,} embeddings, each about their mean; encoding of all {card.n_positions} positions, about its mean · no text",
+    )
+    left, right = st.columns([1.1, 1], gap="large")
+    with left:
+        plot(draw.shares(found.words, found.places, found.chance, about), "shares", about[0], f"positions-overlap-{model}")
+    with right:
+        verdict = (
+            "less than chance: words and positions keep partly out of each other’s way, and a linear map can read one without much of the other"
+            if share < 0.95 * chance
+            else "more than chance: positions lie where the words are, and a linear map must tell them apart there" if share > 1.05 * chance
+            else "about what chance gives: words and positions share the space without regard to each other"
+        )
+        st.markdown(
+            f"**Measured in {model}.** {r} of {card.d_model} directions hold {EMBEDDED:.0%} of the embeddings’ variance. They hold **{share:.0%}** of what tells positions apart in the encoding; "
+            f"{r} directions at random would hold {chance:.0%}. That is {verdict}.  \n"
+            "**Adding** costs no width: x = e + p, and the query is W e + W p. One matrix reads both, so a position can be mistaken for a bit of meaning wherever the two overlap.  \n"
+            "**Concatenating** keeps them apart: x = [e ; p], and the query is W₁ e + W₂ p, each with a matrix of its own. The price is width.  \n"
+            "**Where the two subspaces are orthogonal, adding is as good as concatenating**: W can act on each as it likes, since no direction belongs to both. In many dimensions any two directions taken at random are nearly orthogonal.  \n"
+            f"**The price here.** {room} dimensions hold {HELD:.0%} of the variation over {card.n_positions} positions. Concatenating as many would make the stream {card.d_model} + {room} = {card.d_model + room} wide, "
+            f"and every matrix that reads it {room / card.d_model:.0%} larger; concatenating a whole table of {card.d_model}, twice as large."
+        )
+    st.caption("A learned table, such as BERT’s or GPT-2’s, may choose its own subspace; none of the models here has one, so it is not measured.")
+    tables(("Shares", about, lambda: numbers.overlap_columns(overlap_of(model, text))), file=f"positions-overlap-{model}")
+
+
+# ---- what all screens share -----------------------------------------------------------------------------------------------
+
+
+def plot(figure, key: str, alt: str, file: str) -> None:
+    options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"}}
+    st.plotly_chart(figure, key=key, config=options, alt=alt)
+
+
+def tables(*of: Table, file: str, key: str = "numbers") -> None:
+    """The numbers behind every picture of a screen, as a table and as CSV."""
+    with st.expander("Every number as a table"):
+        names = [name for name, _, _ in of]
+        chosen = st.segmented_control("Table", names, default=names[0], key=f"{key} of {names}", required=True, label_visibility="collapsed") if len(names) > 1 else names[0]
+        name, about, make = next(each for each in of if each[0] == chosen)
+        columns = make()
+        st.caption("  \n".join(map(session.literal, about)))
+        if len(columns) * len(next(iter(columns.values()))) <= MOST_CELLS:
+            st.dataframe(columns, hide_index=True, column_config=formats(columns), alt=about[0])
+        else:
+            st.info("This table is too large for the page; the CSV has all of it.")
+        st.download_button("Download CSV", lambda: numbers.to_csv(make(), about), f"headlight-{file}-{name.lower().replace(' ', '-')}.csv", "text/csv", on_click="ignore", key=f"{key} csv")
+
+
+def formats(columns: dict[str, Sequence]) -> dict:
+    """How a table writes its numbers: differences as powers of ten, digits short, the rest in four places."""
+    shown = {}
+    for name, values in columns.items():
+        if "difference" in name:
+            shown[name] = st.column_config.NumberColumn(format="%.2e")
+        elif "digits" in name:
+            shown[name] = st.column_config.NumberColumn(format="%.1f")
+        elif getattr(values, "dtype", None) is not None and values.dtype.kind == "f":
+            shown[name] = st.column_config.NumberColumn(format="%.4f")
+    return shown
+
+
+def power(value: float) -> str:
+    """A small number as a power of ten, others in three figures."""
+    if value == 0 or 0.01 <= value < 10_000:
+        return f"{value:.3g}"
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
+
+
+def size(value: float) -> str:
+    """A number in about four figures."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" if value >= 0.001 else power(value)
+
+
+for choice, options in (("ask", tuple(SCREENS)), ("order", ORDERS), ("positions", POSITIONS)):
+    session.one_of(choice, options)
+with st.spinner("Loading the model …"):
+    on_screen = session.recording()
+explore(on_screen.model.name, st.session_state.text)

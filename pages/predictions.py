@@ -1,0 +1,832 @@
+"""Predictions: what would the model say, here, at each layer, and next?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis import heads as naming
+from explorer.analysis import lens as reading
+from explorer.analysis import predictions as numbers
+from explorer.components import bars, looks, strip
+from explorer.components import lens as one_lens
+from models.edits import Edit, HideToken
+from models.prediction import Attribution, Lens, Part, Sampling
+from models.recording import Recording, Stream
+
+NOTHING = "none"  # hidden, said in the address: no word at all. Where the address says nothing, one word is
+TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
+TOP_KS = ("0", "1", "2", "3", "5", "10", "20", "50", "100", "200", "500")
+TOP_PS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "1")
+SEEDS = 100_000
+PACE = 0.6  # seconds between two tokens while a text writes itself
+TAIL = 5  # tokens that say after what something comes
+MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MOST_PARTS = 14  # bars of a logit that are shown at once
+Cause = tuple[str, str, tuple[Edit, ...], str | None]  # what a recording is asked for by: model, text, edits, target
+
+
+@st.fragment
+def explore(model: str, text: str) -> None:
+    """The page below the sentence bar, section by section. It takes names and not the recording, which Streamlit would keep for as long as
+    the visit lasts."""
+    recording = session.record(model, text)
+    if recording.model.kind == "encoder":
+        edits, place = filling_section(model, text)
+    elif recording.model.kind == "decoder":
+        edits, place = (), session.whole("token", len(recording.streams[0].tokens))
+        writing_section(model, text)
+    else:
+        edits, place = (), None
+        writes_elsewhere(recording)
+    inside(model, text, edits, place)
+    session.address()
+
+
+# ---- an encoder: what fills a gap -----------------------------------------------------------------------------------------
+
+
+def filling_section(model: str, text: str) -> tuple[tuple[Edit, ...], int | None]:
+    """What would stand at a place, hidden or not. Returns the edits that hide words, and the place looked at."""
+    stream = session.record(model, text).streams[0]
+    hidden, place = gaps(stream)
+    edits = tuple(HideToken(at) for at in hidden)
+    if place is None:
+        return edits, place
+    with st.spinner("Reading the text without the hidden words …"):
+        recording = session.record(model, text, edits)
+        of = numbers.distribution(session.logits(recording, stream.name, place))
+    st.subheader(
+        "What would stand here?", anchor=False,
+        help="A hidden word is replaced by [MASK]. The model then gives every word of its vocabulary a probability for this place, from the words on both sides.",
+    )  # fmt: skip
+    left, right = st.columns([1, 1.1], gap="large")
+    with left:
+        sentence(recording, stream, hidden, place)
+        st.markdown(what_stood_here(of, stream, hidden, place))
+        st.markdown(formula(of, recording, numbers.top(of, most=1)[0].id))
+    with right:
+        fillers(recording, stream, of, hidden, place)
+    return edits, place
+
+
+def gaps(stream: Stream) -> tuple[tuple[int, ...], int | None]:
+    """The places that are hidden, in order, and the one that is looked at; None in a text without tokens of its own."""
+    n, state = len(stream.tokens), st.session_state
+    first = numbers.word_to_hide(stream)
+    if first is None:
+        return (), None
+    chosen = session.whole("token", n)
+    place = chosen if chosen is not None and not stream.special[chosen] else None
+    if state.hidden == NOTHING:
+        return (), first if place is None else place
+    asked = tuple(sorted({at for at in session.numbers("hidden", n) if not stream.special[at]}))
+    hidden = asked or ((first if place is None else place),)
+    return hidden, hidden[0] if place is None else place
+
+
+def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], place: int) -> None:
+    """The sentence, each word of it to be hidden and shown."""
+
+    def one(at: int) -> strip.Token:
+        label, gone = stream.tokens[at], at in hidden
+        if stream.special[at]:
+            return strip.Token(label, tone="special")
+        spoken = f"{label}, token {at}, {'hidden' if gone else 'seen'}{', looked at' if at == place else ''}"
+        return strip.Token("[MASK]" if gone else label, label if gone else "", "hidden" if gone else "", spoken, open=True)
+
+    model, text = recording.model.name, recording.text
+    word = f"“{stream.tokens[place]}” (token {place})"
+    strip.show(
+        strip.payload(
+            [one(at) for at in range(len(stream.tokens))],
+            about="The sentence. Arrow keys move, Enter hides a word, and shows it again.",
+            says=f"Looked at: {word}, {'hidden from the model' if place in hidden else 'which the model sees'}.",
+            hint="Click a word to hide it, and again to show it. With several hidden, the first click on one looks at it.",
+            chosen=place, token=session.name_of(recording, "sentence", place),
+        ),
+        "sentence", on_choice=lambda: take_token(model, text), on_tick=nothing,
+    )  # fmt: skip
+    if len(hidden) > 1:
+        st.button(f"Show all {len(hidden)} hidden words", key="show all", on_click=show_all)
+    if place in hidden and numbers.is_piece(stream.tokens, place):
+        st.caption("This token is only a piece of a word. The other pieces tell what it was: hide them too for a harder question.")
+
+
+def what_stood_here(of: numbers.Distribution, stream: Stream, hidden: tuple[int, ...], place: int) -> str:
+    """The word that stands in the text, its rank, and how sure the model is."""
+    (own,) = numbers.top(of, [int(stream.ids[place])], most=0)
+    tells = "The model does not see it, and gives it" if place in hidden else "The model sees it, so this is no guess; it gives it"
+    return f"**{session.literal(stream.tokens[place])}** stands in the text. {tells} probability **{chance(own.own)}**, rank {own.rank + 1:,} of {len(of.order):,}.  \n{how_sure(of, 'words')}"
+
+
+def fillers(recording: Recording, stream: Stream, of: numbers.Distribution, hidden: tuple[int, ...], place: int) -> None:
+    """The likeliest words as bars, the word of the text among them, and all others as one bar."""
+    here = int(stream.ids[place])
+    words = numbers.top(of, [here])
+    others = numbers.rest(of, words)
+    rows = [
+        bars.Bar(
+            label, word.own, (f"{word.rank + 1:,}", chance(word.own)), str(word.id),
+            mark="in the text" if word.id == here else "", gap=word.rank >= numbers.MOST_ROWS,
+        )
+        for word, label in zip(words, labels_of(recording, words))
+    ]  # fmt: skip
+    if others.n:
+        rows.append(bars.Bar(f"all {others.n:,} other words", others.own, ("", chance(others.own)), tone="rest"))
+    word = str(st.session_state.word)
+    bars.show(
+        bars.payload(
+            rows, ("rank", "probability"), about=f"What fits token {place}, the likeliest first.", chosen=word, action="takes the word apart further down",
+            full=words[0].own, token=session.name_of(recording, "fillers", place, word),
+        ),
+        "fillers", on_choice=take_word,
+    )  # fmt: skip
+    st.caption(f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the scale; a torn bar is longer than its track. Choose a bar to see further down what spoke for its word.")
+    how = "hidden" if place in hidden else "seen"
+    edits = ", ".join(map(str, recording.edits)) or "none"
+    as_table(recording, of, (f"What {recording.model.name} says for token {place}, “{stream.tokens[place]}”, {how}", f"edits: {edits}"), f"token-{place}")
+
+
+def take_token(model: str, text: str) -> None:
+    """A click on a word: one that is hidden and looked at is shown again; any other is looked at, and hidden if it was not."""
+    state = st.session_state
+    hidden, place = gaps(session.record(model, text).streams[0])
+    at = int(state.sentence["at"])
+    if at == place and at in hidden:
+        now = set(hidden) - {at}
+    else:
+        now = {at} if not state.hidden else {*hidden, at}  # the word hidden to begin with was not the reader's choice
+    state.token, state.word = str(at), ""
+    state.hidden = ".".join(map(str, sorted(now))) or NOTHING
+
+
+def show_all() -> None:
+    st.session_state.hidden = NOTHING
+
+
+def take_word() -> None:
+    """A click on a bar: its word is what the section on the heads takes apart; a second click lets it go."""
+    chosen = st.session_state.fillers["row"]
+    st.session_state.word = "" if chosen == st.session_state.word else chosen
+
+
+def nothing() -> None:
+    pass
+
+
+# ---- a decoder: what comes next -------------------------------------------------------------------------------------------
+
+
+@st.fragment
+def writing_section(model: str, text: str) -> None:
+    """What comes next, and next after that. A step runs this alone."""
+    recording = session.record(model, text)
+    stream = recording.streams[0]
+    sampling, seed = settings()
+    st.subheader(
+        "What comes next?", anchor=False,
+        help="A decoder reads the text from left to right and gives every token of its vocabulary a probability to be the next one.",
+    )  # fmt: skip
+    try:
+        draft = session.draft(model, text)
+    except ValueError as why:
+        st.info(f"Nothing can be written here: {why}. Shorten the text to go on from it. What the model says after the last token that it reads stands below.")
+        of = numbers.distribution(session.logits(recording, stream.name, len(stream.tokens) - 1), sampling)
+        with st.columns([1, 1], gap="large")[0]:
+            choices(recording, of, stream.tokens, None, seed)
+        return
+    catch_up(draft, recording.model.n_vocab)
+    of = numbers.distribution(draft.writing.logits, sampling)
+    drawn = None if draft.ended or draft.full else numbers.draw(of, seed, len(draft.writing.ids))
+    if drawn is None:
+        st.session_state.playing = False
+    labels = labels_of(recording, draft.said)
+    so_far(recording, stream, draft, labels)
+    controls(model, text, draft)
+    left, right = st.columns([1, 1], gap="large")
+    with left:
+        choices(recording, of, (*stream.tokens, *labels), drawn, seed)
+        if draft.said:
+            written_table(draft, labels)
+    with right:
+        newest(recording, draft, (*stream.tokens, *labels))
+        kept(recording, draft)
+    if draft.said:
+        st.caption("The sections below look inside your own text. “Add to my text” makes what was written a part of it.")
+    if not st.session_state.playing:  # an address for every token that is written by itself would fill the browser's history
+        session.address()
+
+
+def settings() -> tuple[Sampling, int]:
+    """How the next token is drawn, from the address or the sliders, and the seed."""
+    temperature, top_k, top_p = (session.one_of(name, options) for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS)))
+    seed = session.whole("seed", SEEDS)
+    if seed is None:
+        st.session_state.seed = session.CHOICES["seed"]
+    return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
+
+
+def catch_up(draft: session.Draft, n_vocab: int) -> None:
+    """Read what was said until the draft is that, with a bar where it takes a while. Any choice ends it; it goes on from where it was."""
+    said = session.numbers("said", n_vocab)
+    todo = left = draft.towards(said)
+    bar = st.empty()
+    while left:
+        if todo > MANY:
+            bar.progress(1 - left / todo, f"Reading what was written, token by token: {left} left")
+        left = draft.towards(said)
+    bar.empty()
+    say(word.id for word in draft.said)
+
+
+def say(ids: Iterable[int]) -> None:
+    st.session_state.said = ".".join(map(str, ids))
+
+
+def so_far(recording: Recording, stream: Stream, draft: session.Draft, labels: Sequence[str]) -> None:
+    """The prompt, and after it in another tone what was written, with probability and rank."""
+    model, text, playing = recording.model.name, recording.text, bool(st.session_state.playing)
+    prompt = [strip.Token(label, tone="special" if special else "") for label, special in zip(stream.tokens, stream.special)]
+    written = [
+        strip.Token(label, f"{'< 0.01' if word.own < 0.005 else f'{word.own:.2f}'} · #{word.rank + 1:,}", "said", f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}")
+        for label, word in zip(labels, draft.said)
+    ]
+    strip.show(
+        strip.payload(
+            [*prompt, *written], about="The text: what you wrote, and after it what was written by the model.", says=where_it_stands(draft, labels),
+            token=session.name_of(recording, "draft", st.session_state.said, playing), every=PACE if playing else 0, at_end=True,
+        ),
+        "draft text", on_choice=nothing, on_tick=lambda: tick(model, text),
+    )  # fmt: skip
+    if stream.tokens[-1] == "␣":
+        st.caption("Your text ends with a space, and this space is a token of its own (␣). Words bring their own space with them, so take it away for the continuation you probably mean.")
+
+
+def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
+    """One sentence on what was written last, and whether there is more to come."""
+    if not labels:
+        return "Nothing is written yet. Press Step, or choose a word of the list."
+    last = draft.said[-1]
+    told = f"{len(labels)} written; under each its probability and rank. The last: “{labels[-1]}”, {chance(last.own)}, rank {last.rank + 1:,}."
+    if draft.ended:
+        return told + " Here the model says that the text has ended ([EOS]). Press Back to go another way."
+    if draft.full:
+        return told + f" The text now has {len(draft.writing.ids)} tokens, all that this model reads. Press Back to go another way."
+    return told
+
+
+def controls(model: str, text: str, draft: session.Draft) -> None:
+    """Step, play, back."""
+    over, fresh, playing = draft.ended or draft.full, not draft.said, bool(st.session_state.playing)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.button("Step", key="write one", icon=":material/skip_next:", disabled=over, on_click=step, args=(model, text), help="Write one token.")
+        name, icon = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
+        st.button(name, key="write on", icon=icon, disabled=over, on_click=play, help="Write token after token, until you stop it.")
+        st.button("Back", key="take back", icon=":material/undo:", disabled=fresh, on_click=back, args=(model, text), help="Take the last token back.")
+        st.button("Start over", key="write anew", icon=":material/restart_alt:", disabled=fresh, on_click=start_over, help="Take back all that was written.")
+        st.button("Add to my text", key="adopt", icon=":material/playlist_add:", disabled=fresh, on_click=adopt, args=(model, text), help="What was written becomes part of your text, so that every page shows it.")  # fmt: skip
+    if st.session_state.pop("adopted", False):
+        st.rerun()
+
+
+def step(model: str, text: str) -> None:
+    """Write the token that is drawn next."""
+    draft = session.draft(model, text)
+    if draft.towards(session.numbers("said", session.record(model, text).model.n_vocab)) or draft.ended or draft.full:
+        return  # the page is still reading what was said before
+    sampling, seed = settings()
+    drawn = numbers.draw(numbers.distribution(draft.writing.logits, sampling), seed, len(draft.writing.ids))
+    say([*(word.id for word in draft.said), drawn.id])
+
+
+def tick(model: str, text: str) -> None:
+    """The browser asks for the next token: only one that it does not have yet is written."""
+    if st.session_state.playing and int(st.session_state["draft text"]["tick"]) == len(session.draft(model, text).writing.ids):
+        step(model, text)
+
+
+def play() -> None:
+    st.session_state.playing = not st.session_state.playing
+
+
+def back(model: str, text: str) -> None:
+    st.session_state.playing = False
+    say([word.id for word in session.draft(model, text).said][:-1])
+
+
+def start_over() -> None:
+    st.session_state.playing = False
+    st.session_state.said = ""
+
+
+def adopt(model: str, text: str) -> None:
+    """Make what was written a part of the text. The page has to run as a whole then: `controls` sees to it."""
+    draft = session.draft(model, text)
+    whole, prompt = (session.spelled(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
+    session.take_text(text + whole[len(prompt) :] if whole.startswith(prompt) else whole)
+    st.session_state.playing, st.session_state.adopted = False, True
+
+
+def choose(model: str, text: str) -> None:
+    """Write the token of the bar that was clicked."""
+    draft = session.draft(model, text)
+    if not (draft.ended or draft.full):
+        say([*(word.id for word in draft.said), int(st.session_state.choices["row"])])
+
+
+def choices(recording: Recording, of: numbers.Distribution, tokens: Sequence[str], drawn: numbers.Draw | None, seed: int) -> None:
+    """The likeliest next tokens as bars: the model's own probability, and what is made of it. `drawn` None where nothing can be written."""
+    sliders(seed)
+    words = numbers.top(of, [drawn.id] if drawn else ())
+    others = numbers.rest(of, words)
+    model, text, sampling = recording.model.name, recording.text, of.sampling
+    st.markdown(f"After “{'… ' * (len(tokens) > TAIL)}**{session.literal(numbers.joined(tokens[-TAIL:]))}**” comes:")
+    rows = [
+        bars.Bar(
+            label, word.drawn, (chance(word.own), chance(word.drawn) if word.kept else "cut"), str(word.id) if drawn else "", behind=word.own,
+            tone="" if word.kept else "cut", mark="next" if drawn and word.id == drawn.id else "", gap=word.rank >= numbers.MOST_ROWS,
+        )
+        for word, label in zip(words, labels_of(recording, words))
+    ]  # fmt: skip
+    if others.n:
+        cut = "" if others.n_kept == others.n else ", all cut" if not others.n_kept else f", {others.n - others.n_kept:,} cut"
+        rows.append(bars.Bar(f"all {others.n:,} others{cut}", others.drawn, (chance(others.own), chance(others.drawn)), behind=others.own, tone="rest"))
+    bars.show(
+        bars.payload(
+            rows, ("model", "drawn from"), about="What may come next, the likeliest first: the model’s own probability, and the one that is drawn from.",
+            action="writes the token" if drawn else "", full=max(words[0].own, words[0].drawn), token=session.name_of(recording, "choices", len(tokens), st.session_state.said, sampling, seed),
+        ),
+        "choices", on_choice=lambda: choose(model, text),
+    )  # fmt: skip
+    n_kept, n = others.n_kept + sum(word.kept for word in words), len(of.order)
+    st.caption(
+        f"Kept: {n_kept:,} of {n:,} tokens. Sums: model {others.all_own:.4f}, drawn from {others.all_drawn:.4f}. "
+        "Pale: the model’s own probability. Solid: what is drawn from. Hatched: cut. A torn bar is longer than its track." + (" Choose a bar to write its token." if drawn else "")
+    )
+    if drawn:
+        st.markdown(how_drawn(recording, drawn, seed, len(tokens)))
+    st.markdown(formula(of, recording, drawn.id if drawn else words[0].id))
+    st.markdown(how_sure(of, what_counts(recording)))
+    about = (f"What {model} says after “{numbers.joined(tokens[-3 * TAIL:])}” ({len(tokens)} tokens)", f"temperature {sampling.temperature:g}, top-k {sampling.top_k or 'off'}, top-p {sampling.top_p:g}")
+    as_table(recording, of, about, f"after-{len(tokens)}-tokens")
+
+
+def written_table(draft: session.Draft, labels: Sequence[str]) -> None:
+    """What was written, token by token, as a table."""
+    with st.expander("What was written, as a table", key="written table", on_change="rerun") as box:
+        if box.open:
+            fine = {"probability": st.column_config.NumberColumn(format="%.6f")}
+            st.dataframe(numbers.said_columns(draft.said, labels), hide_index=True, column_config=fine, alt="The written tokens, their probabilities and ranks")
+
+
+def sliders(seed: int) -> None:
+    """Temperature, top-k, top-p and seed."""
+    st.session_state["seed field"] = seed
+    temperature, top_k, top_p, seeds = st.columns([1.2, 1, 1, 0.9], vertical_alignment="bottom")
+    temperature.select_slider(
+        "Temperature", TEMPERATURES, key="temperature", persist_state="session", format_func=lambda value: "0 (greedy)" if value == "0" else value,
+        help="Every score is divided by it. Under 1 the likely get likelier, over 1 the unlikely do. 0 takes the likeliest token, always.",
+    )  # fmt: skip
+    top_k.select_slider(
+        "Top-k", TOP_KS, key="top_k", persist_state="session", format_func=lambda value: "all" if value == "0" else value, help="Only the k likeliest tokens are kept."
+    )  # fmt: skip
+    top_p.select_slider(
+        "Top-p", TOP_PS, key="top_p", persist_state="session", format_func=lambda value: "all" if value == "1" else value,
+        help="The likeliest tokens are kept until together they reach p; the others are cut.",
+    )  # fmt: skip
+    seeds.number_input("Seed", 0, SEEDS - 1, key="seed field", on_change=take_seed, help="Where the random numbers start. The same seed and text always give the same words.")
+
+
+def take_seed() -> None:
+    st.session_state.seed = str(st.session_state["seed field"])
+
+
+def how_drawn(recording: Recording, drawn: numbers.Draw, seed: int, place: int) -> str:
+    """What Step will write, and why."""
+    word = session.literal(labels_of(recording, [drawn])[0])
+    if drawn.number is None:
+        return f"**Step writes “{word}”**, the likeliest token: at temperature 0 nothing is left to chance."
+    return (
+        f"**Step writes “{word}”.** The random number of seed {seed} for token {place} is {drawn.number:.4f}. "
+        f"With all kept tokens end to end on a line from 0 to 1, the likeliest first, it falls on “{word}”, which reaches from {drawn.start:.4f} to {drawn.end:.4f}."
+    )
+
+
+def newest(recording: Recording, draft: session.Draft, tokens: Sequence[str]) -> None:
+    """What the newest token looked at, in every head."""
+    rows = draft.writing.rows["attn"]
+    layer, head = session.whole("layer", rows.shape[0]), session.whole("head", rows.shape[1])
+    chosen = looks.MEAN if layer is None or head is None else f"{layer}.{head}"
+    st.subheader(
+        "What did the newest token look at?", anchor=False,
+        help="The last row of every head’s attention matrix: how the newest token’s vector is made from the tokens before it. The scores for the next token are read from that vector.",
+    )  # fmt: skip
+    tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
+    token = session.name_of(recording, "newest", st.session_state.said, chosen)
+    looks.show(looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token), "newest", on_choice=take_head)
+    with st.expander("As a table", key="newest table", on_change="rerun") as box:
+        if box.open:
+            st.dataframe(numbers.look_columns(rows, tokens), hide_index=True, height=320, alt="What the newest token looks at, one column for each head")
+
+
+def take_head() -> None:
+    st.session_state.layer, _, st.session_state.head = st.session_state.newest["row"].partition(".")
+
+
+def kept(recording: Recording, draft: session.Draft) -> None:
+    """The keys and values that are stored, and what that saves."""
+    model, n, steps = recording.model, len(draft.writing.ids), len(draft.said)
+    size = draft.writing.stored.nbytes
+    st.subheader(
+        "What is kept from step to step?", anchor=False,
+        help="A token’s keys and values never change, because no token sees a later one. So they are computed once and kept: the KV cache.",
+    )  # fmt: skip
+    st.progress(n / model.n_positions, f"{n} of {model.n_positions} tokens, {size / 1024:,.1f} KiB")
+    st.markdown(
+        f"Every layer keeps 2 × {model.n_head} heads × {n} tokens × {model.d_head} numbers, the keys and the values. "
+        f"In {model.n_layer} layers and 4 bytes a number that is **{size:,} bytes**."
+    )
+    if not steps:
+        st.markdown(f"The model read your {n} tokens at once. With their keys and values kept, the next step reads **1** token; without, it would read all **{n + 1}** again.")
+    else:
+        again = sum(range(draft.n_prompt + 1, n + 1))
+        since = f" All {steps} steps read {steps} tokens instead of {again:,}." if steps > 1 else ""
+        st.markdown(f"The last step read **1** token; without the cache it would have read all **{n}** again.{since}")
+
+
+# ---- both -------------------------------------------------------------------------------------------------------------------
+
+
+def formula(of: numbers.Distribution, recording: Recording, id: int) -> str:
+    """How a word's probability is made, with this text's numbers."""
+    if of.sampling.temperature == 0:
+        return "**How the numbers are made.** Temperature 0 stands for the limit of softmax(z / T) as T goes to 0: all probability falls to the likeliest token, whatever top-k and top-p say."
+    steps, word = numbers.steps(of, id), session.literal(session.labels(recording.model.name, [id])[0])
+    plain = recording.model.kind == "encoder"
+    things = what_counts(recording)
+    over = "z" if plain else "z/T"
+    divided = "" if plain or of.sampling.temperature == 1 else f"; divided by the temperature T = {of.sampling.temperature:g} it is {steps.divided:.4f}"
+    told = (
+        f"**How the numbers are made.** The model gives each of {len(of.order):,} {things} a score z (a logit), and a softmax makes probabilities of them: p = e^({over}) / Σ e^({over}).  \n"
+        f"For **{word}** z = {steps.score:.4f}{divided}. e^{steps.divided:.4f} = {power(steps.divided)}, the sum over all {things} is {power(steps.log_total)}, so p = **{chance(steps.tempered)}**."
+    ).replace("e^(z) / Σ e^(z)", "e^z / Σ e^z")
+    if steps.n_kept < len(of.order):
+        told += f" The {steps.n_kept:,} that are kept hold {chance(steps.held)} together, so it is drawn with {chance(steps.tempered)} / {chance(steps.held)} = **{chance(steps.drawn)}**."
+    return told
+
+
+def how_sure(of: numbers.Distribution, things: str) -> str:
+    nats = numbers.entropy(of.own)
+    return f"Entropy of the model’s own probabilities: {nats:.2f} nats = {numbers.bits(nats):.2f} bits, as unsure as among {numbers.as_many(nats):,.1f} equally likely {things}."
+
+
+def what_counts(recording: Recording) -> str:
+    """What the entries of the vocabulary are called: a gap is filled by words, a text is written in tokens."""
+    return "words" if recording.model.kind == "encoder" else "tokens"
+
+
+def as_table(recording: Recording, of: numbers.Distribution, about: tuple[str, ...], file: str) -> None:
+    """The whole distribution as a table, made when it is opened, and as a file."""
+    model = recording.model
+
+    def table() -> dict[str, Sequence]:
+        return numbers.columns(of, session.labels(model.name, range(model.n_vocab)))
+
+    described = (f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})", *about, f"Text: {recording.text}")
+    with st.expander(f"All {len(of.order):,} {what_counts(recording)} as a table", key="distribution table", on_change="rerun") as box:
+        if box.open:
+            fine = {name: st.column_config.NumberColumn(format="%.6f") for name in ("probability", "drawn from")}
+            st.dataframe(table(), hide_index=True, height=400, column_config=fine, alt=about[0])
+    st.download_button("Download all as CSV", lambda: numbers.to_csv(table(), described), f"headlight-{model.name}-{file}.csv", "text/csv", on_click="ignore")
+
+
+def labels_of(recording: Recording, words: Iterable) -> list[str]:
+    """What the words are called that have these ids."""
+    return session.labels(recording.model.name, [word.id for word in words])
+
+
+def chance(p: float) -> str:
+    """A probability in four decimals, a small one in two figures and a power of ten."""
+    if p >= 0.001 or p == 0:
+        return f"{p:.4f}"
+    digits, _, exponent = f"{p:.1e}".partition("e")
+    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
+
+
+def power(exponent: float) -> str:
+    """e to that, in four figures, large and small ones as a power of ten."""
+    digits, n = numbers.power_of_e(exponent)
+    if -2 <= n < 5:
+        return f"{digits * 10**n:,.4g}" if n < 3 else f"{digits * 10**n:,.0f}"
+    return f"{digits:.2f} × 10" + str(n).translate(SUPERSCRIPT)
+
+
+# ---- inside the model: the logit lens, and one logit taken apart ---------------------------------------------------------------
+
+
+def inside(model: str, text: str, edits: tuple[Edit, ...], place: int | None) -> None:
+    """What happens on the way to the answer. `place` is the token looked at where the address names none."""
+    target = st.session_state.target if st.session_state.target.strip() else None
+    cause = model, text, edits, target if session.record(model, text).model.kind == "encoder-decoder" else None
+    with st.spinner("Reading the words off every site …"):
+        recording = session.record(*cause)
+        stream = reading.read_stream(recording)
+        found = session.lens(recording, stream.name)
+    token = session.whole("token", len(stream.tokens))
+    if token is None:
+        token = reading.asked_token(recording) if place is None else place
+    lens_section(cause, recording, found, token)
+    attribution_section(cause, recording, found, token)
+
+
+def writes_elsewhere(recording: Recording) -> None:
+    """For a model whose words are shown being written on another page: where, and what is left for this one."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("This model writes its translation, word by word, on another page. Here is what happens inside its decoder on the way to each word.", width="content")
+        way_to("../pages/translation.py", "Open the Translation page", recording)
+
+
+def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
+    """What every site would say at every token, the held cell's words, and its token's way through the sites."""
+    stream, model = reading.read_stream(recording), recording.model
+    right = reading.truth(recording, session.record(cause[0], cause[1], (), cause[3]))
+    if st.session_state.site not in found.sites:
+        st.session_state.site = ""
+    site = found.sites.index(st.session_state.site or found.sites[-1])
+    take = partial(take_cell, found.sites, tuple(edit.token for edit in cause[2]))
+    st.subheader(
+        "What would it say at each layer?", anchor=False,
+        help="The logit lens (nostalgebraist, 2020): the model’s own readout, applied to every state on the way as if it were the last one.",
+    )  # fmt: skip
+    question = (
+        "“**Which word comes next?**” is what each column answers; the word that really came next stands under its token."
+        if reading.asks_next(recording)
+        else "“**Which word stands here?**” is what each column answers: easy where the word is in sight, a question where it is hidden."
+    )
+    st.markdown(f"A token enters on top and comes out at the bottom as the model’s answer. A cell holds the likeliest word at that point. {question}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        measure = st.segmented_control(
+            "Colour of the cells", tuple(reading.MEASURES), key="lens", required=True, persist_state="session", label_visibility="collapsed", width="content"
+        )
+        st.caption(f"Colour: {reading.MEASURES[measure]}", width="stretch")
+    what = ("lens picture", measure)
+    data = session.derived(recording, what, lambda: lens_picture(recording, found, right, measure, session.name_of(recording, *what)), weigh=len)
+    one_lens.show_grid(data, "lens table", lambda: take("lens table"))
+    way = reading.column(found, token)
+    ids = reading.named(way, right)
+    labels = dict(zip(ids.tolist(), session.labels(model.name, ids)))
+    words, states = st.columns([5, 7], gap="large")
+    with words:
+        top_words(recording, way[site], labels, int(right[token]), found.sites[site])
+    with states:
+        data = one_lens.way(
+            way, site, labels=labels, sites=[reading.site_name(one) for one in found.sites], spoken=[reading.site_words(one) for one in found.sites],
+            where=stream.tokens[token], n_tokens=len(stream.tokens), token=session.name_of(recording, "way", site, token),
+        )  # fmt: skip
+        one_lens.show_way(data, "lens way", lambda: take("lens way"))
+    st.markdown(lens_formula(recording, way[site], labels, found.sites[site]))
+    lens_files(cause, recording, found)
+
+
+def lens_picture(recording: Recording, found: Lens, right, measure: str, name: str) -> bytes:
+    ids = reading.vocabulary(found, right, one_lens.TOP_SHOWN)
+    return one_lens.grid(
+        found.top_ids, found.top_logprobs, found.final_id, found.rank, found.logprob, found.kl, right=right, ids=ids,
+        labels=session.labels(recording.model.name, ids), sites=[reading.site_name(site) for site in found.sites],
+        spoken=[reading.site_words(site) for site in found.sites], tokens=reading.read_stream(recording).tokens, asks_next=reading.asks_next(recording),
+        measure=measure, n_vocab=recording.model.n_vocab, token=name,
+    )  # fmt: skip
+
+
+def top_words(recording: Recording, cell: reading.Cell, labels: dict[int, str], right: int, site: str) -> None:
+    """The likeliest words of the held cell, and all others together."""
+    where = session.literal(reading.read_stream(recording).tokens[cell.token])
+    st.markdown(f"**{reading.site_words(site)}, at {where} (token {cell.token})**")
+    marks = {cell.final_id: "the answer"}
+    marks[right] = "✓ the answer" if right == cell.final_id else "✓ right"
+    rows = [bars.Bar(labels[int(id)], p, (chance(p),), mark=marks.get(int(id), "")) for id, p in zip(cell.ids, cell.probabilities)]
+    rows.append(bars.Bar(f"all {recording.model.n_vocab - len(cell.ids):,} other words", cell.others, (chance(cell.others),), tone="rest"))
+    name = session.name_of(recording, "top words", cell.site, cell.token)
+    bars.show(bars.payload(rows, ("probability",), about="The likeliest words of this cell.", token=name, full=1.0), "top words", on_choice=nothing)
+    st.caption("A full bar is 1; together they make 1.")
+
+
+def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str], site: str) -> str:
+    """How a cell comes about, with the numbers of the one that is held."""
+    if site in ("embed", "embed+pos"):
+        read = "The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
+    elif site.endswith(".sum"):
+        read = "Here LayerNorm is switched off, and the sum is read as it is."
+    else:
+        read = "So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding rows are read raw."
+    return (
+        f"**How a cell is made.** Logits = state · embeddingᵀ + bias, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
+        f"last site, used early. Only the last row is what the model says. This model is post-LN: every sub-layer’s sum goes through a LayerNorm. {read}  \n"
+        f"Here **{session.literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
+        f"p the final probability and q the one here: **{cell.kl:.3f} nats**."
+    )
+
+
+def lens_files(cause: Cause, recording: Recording, found: Lens) -> None:
+    """The table behind the picture, made when it is opened, and its file."""
+    with st.expander("Every number of the lens as a table", key="lens numbers", on_change="rerun") as box:
+        if box.open:
+            ids = reading.vocabulary(found, found.final_id, 1)
+            labels = dict(zip(ids.tolist(), session.labels(cause[0], ids)))
+            fine = dict.fromkeys(("its probability", "its probability here", "KL (nats)"), st.column_config.NumberColumn(format="%.5f"))
+            tokens = reading.read_stream(recording).tokens
+            st.dataframe(reading.table(found, tokens, labels), hide_index=True, height=420, column_config=fine, alt="The logit lens, a row for each token of each site")
+        st.download_button("Download the lens as CSV", lambda: lens_csv(cause), f"headlight-{cause[0]}-lens.csv", "text/csv", on_click="ignore")
+
+
+def lens_csv(cause: Cause) -> str:
+    recording = session.record(*cause)
+    stream = reading.read_stream(recording)
+    found = session.lens(recording, stream.name)
+    ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
+    return reading.to_csv(found, stream.tokens, dict(zip(ids.tolist(), session.labels(cause[0], ids))), about_file(recording, "logit lens"))
+
+
+def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None:
+    """A choice in the table or in a token's way. What is hidden stays hidden: to look at a word is not to hide it."""
+    state = st.session_state
+    site, _, token = (state[key].get("cell") or "").partition(".")
+    if not token:
+        return
+    state.site, state.token = sites[int(site)], token
+    if not state.hidden and hidden:
+        state.hidden = ".".join(map(str, hidden))
+
+
+def attribution_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
+    """One word's logit at one token, taken apart into what each part of the model wrote."""
+    model, stream = recording.model, reading.read_stream(recording)
+    st.subheader(
+        "What made it say that?", anchor=False,
+        help="Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is one too, of what each head, each FFN and the embedding put in.",
+    )  # fmt: skip
+    left, right, _ = st.columns(3)
+    with left:
+        word = word_field("word", "The word", recording, found, token)
+    with right:
+        against = word_field("against", "Compared with", recording, found, token)
+    word = int(found.final_id[token]) if word is None else word
+    one, other = map(session.literal, session.labels(model.name, [word, word if against is None else against]))
+    if against == word:
+        st.info("A word compared with itself leaves nothing to explain. Choose another one to compare with, or nothing.")
+        return
+    taken = session.attribution(recording, stream.name, token, word, against)
+    total = reading.total(taken)
+    st.markdown(
+        f"At **{session.literal(stream.tokens[token])}** (token {token}; the table above chooses it) the logit of **{one}**{'' if against is None else f' less that of **{other}**'} "
+        f"is **{signed(taken.logit, 5)}**. The {len(taken.parts)} parts add up to {signed(total, 5)}; the two differ by {chance(abs(total - taken.logit))}. "
+        + ("A bar to the right pushed the word up, one to the left down." if against is None
+           else f"So {one} is e^{signed(taken.logit, 3).lstrip('+')} = {reading.odds(taken.logit):,.3g} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}.")
+    )  # fmt: skip
+    name = token, word, against
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Adding up, in the order of the network**")
+        groups = [(group.name, group.value) for group in reading.groups(taken)]
+        one_lens.show_sum(one_lens.sum_up(groups, total, session.name_of(recording, "sum", *name)), "sum of parts")
+    with right:
+        st.markdown("**Every part, the strongest first.** Choose a head to see what it is.")
+        parts_list(recording, taken)
+    heads = {reading.part_key(part): part for part in taken.parts if part.kind == "head"}
+    if part := heads.get(st.session_state.part):
+        named_head(recording, part, token)
+    st.markdown(
+        f"**How a logit is taken apart.** A logit is state · embedding of the word + bias, and the state is the sum of what was written on the way, sent through {reading.n_norms(recording)} LayerNorms. "
+        "A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held at the value it had on this token: dividing by a fixed number is linear, so every "
+        "part can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one part, “biases”. A bar says what a part put in directly, not what would "
+        "happen without it: then every σ and every later layer would be another."
+    )
+    parts_files(cause, taken)
+
+
+def word_field(name: str, label: str, recording: Recording, found: Lens, token: int) -> int | None:
+    """A field that offers the model's likeliest words and takes any other. The id chosen, None where it is left as it is."""
+    model, ids = recording.model, [int(id) for id in found.top_ids[-1, token]]
+    words = session.labels(model.name, ids)
+    options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)}
+    chosen = session.whole(name, model.n_vocab)
+    if chosen is not None:
+        options.setdefault(f"#{chosen}", f"{session.labels(model.name, [chosen])[0]} (word {chosen})")
+    st.session_state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
+    st.selectbox(
+        label, list(options), key=f"{name} field", format_func=lambda value: options.get(value, value), accept_new_options=True, on_change=take_typed,
+        args=(name, model.name, tuple(options)), help="One of the model’s ten likeliest words here; or type any other.",
+    )  # fmt: skip
+    typed, n, id = st.session_state.get(f"{name} typed", ("", 0, None))
+    if typed and id == chosen:
+        first = session.literal(session.labels(model.name, [id])[0]) if n else ""
+        st.caption(f"“{session.literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken." if n > 1 else f"Read as the token **{first}**." if n else "There is no token in what was typed.")
+    return chosen
+
+
+def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
+    """What was chosen in the field; of a text that was typed, its first token."""
+    state = st.session_state
+    value = state[f"{name} field"] or ""
+    state[f"{name} typed"] = "", 0, None
+    if value in options:
+        state[name] = value[1:]
+        return
+    first = session.first_token(model, value)
+    id, n = first or (None, 0)
+    state[name] = "" if id is None else str(id)
+    state[f"{name} typed"] = value, n, id
+
+
+def parts_list(recording: Recording, taken: Attribution) -> None:
+    """The parts as bars, the strongest first; those that are left out are one bar."""
+    parts, chosen = reading.largest(taken), st.session_state.part
+    every = len(parts) <= MOST_PARTS or st.toggle(f"All {len(parts)} parts", key="every part")
+    shown = [part for at, part in enumerate(parts) if every or at < MOST_PARTS or chosen and reading.part_key(part) == chosen]
+    rows = [bars.Bar(reading.part_name(part), part.value, (signed(part.value),), key=reading.part_key(part)) for part in shown]
+    if rest := [part for part in parts if part not in shown]:
+        value = sum(part.value for part in rest)
+        rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value),), tone="rest"))
+    name = session.name_of(recording, "parts", taken.token, taken.id, taken.against, every, chosen)
+    data = bars.payload(rows, ("contribution",), about="Parts of the logit, the strongest first.", token=name, chosen=chosen, action="names the head", signed=True)
+    bars.show(data, "parts", on_choice=take_part)
+
+
+def named_head(recording: Recording, part: Part, token: int) -> None:
+    """The head whose bar was chosen: what it is called on this text, and the way to its picture."""
+    attention = next(one for one in recording.attention if one.name == part.attention)
+    words = f"**Layer {part.layer}, head {part.head}**" + (" of the cross-attention" if part.attention == "cross" else "")
+    if attention.query == attention.key:
+        heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
+        head = heads[part.layer * recording.model.n_head + part.head]
+        words += f" is called **{head.name}** on this text. {naming.MEANING[head.name]}"
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"{words.rstrip('.')}. Here it put in {signed(part.value)}.", width="content")
+        if part.attention == "cross":
+            way_to("../pages/translation.py", "Open it on the Translation page", recording, cross=f"{part.layer}.{part.head}")
+        else:
+            which = {} if attention is recording.attention[0] else {"attention": attention.name}
+            way_to("../pages/attention.py", "Open it on the Attention page", recording, layer=part.layer, head=part.head, token=token, **which)
+
+
+def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
+    """A link to another page with these choices. A text too long for an address goes along in the session, and so do they."""
+    if session.fits_address(recording.text):
+        asked = {"model": recording.model.name, "text": recording.text, **({"target": st.session_state.target} if st.session_state.target else {}), **choices}
+        st.page_link(page, label=label, icon=":material/arrow_forward:", query_params={name: str(value) for name, value in asked.items()})
+        return
+    for name, value in choices.items():
+        st.session_state[name] = str(value)
+    st.page_link(page, label=label, icon=":material/arrow_forward:")
+
+
+def take_part() -> None:
+    """A click on a head's bar names it; a second click lets it go."""
+    chosen = st.session_state.parts.get("row") or ""
+    st.session_state.part = "" if chosen == st.session_state.part else chosen
+
+
+def parts_files(cause: Cause, taken: Attribution) -> None:
+    """The table behind the bars, made when it is opened, and its file."""
+    which = taken.token, taken.id, taken.against
+    with st.expander(f"All {len(taken.parts)} parts as a table", key="parts numbers", on_change="rerun") as box:
+        if box.open:
+            fine = {"contribution": st.column_config.NumberColumn(format="%.6f")}
+            st.dataframe(reading.parts_table(taken), hide_index=True, column_config=fine, alt="What each part put into the logit, the strongest first")
+        st.download_button("Download the parts as CSV", lambda: parts_csv(cause, *which), f"headlight-{cause[0]}-logit-parts.csv", "text/csv", on_click="ignore")
+
+
+def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
+    recording = session.record(*cause)
+    stream = reading.read_stream(recording)
+    taken = session.attribution(recording, stream.name, token, id, against)
+    words = session.labels(cause[0], [id, id if against is None else against])
+    title = f"logit of “{words[0]}”" + ("" if against is None else f" less that of “{words[1]}”") + f" at token {token}, “{stream.tokens[token]}”"
+    return reading.parts_to_csv(taken, about_file(recording, title))
+
+
+def about_file(recording: Recording, what: str) -> tuple[str, ...]:
+    """What a file must say when it stands alone."""
+    model = recording.model
+    target = (f"Decoder reads: {recording.target}",) if len(recording.streams) > 1 else ()
+    return (
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {what} · edits: {', '.join(map(str, recording.edits)) or 'none'}",
+        f"Text: {recording.text}",
+        *target,
+    )
+
+
+def signed(value: float, decimals: int = 3) -> str:
+    return f"{value:+.{decimals}f}".replace("-", "−")
+
+
+with st.spinner("Loading the model …"):
+    shown = session.recording(session.model_for("encoder", "decoder", "encoder-decoder"))
+session.one_of("lens", tuple(reading.MEASURES))
+st.session_state.playing = False
+explore(shown.model.name, st.session_state.text)

@@ -1,0 +1,473 @@
+"""Residual stream: what did each sub-layer write, and how far did it turn the vector?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis import residual as numbers
+from explorer.components import residual as pictures
+from models.recording import Recording, Stream, to_npz
+
+FLOWS = ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")
+FLOW_LABELS = {"Writes": "What was written", "LayerNorm": "LayerNorm", "Heads": "Heads", "Gradient": "Gradient", "RNN": "Beside an RNN"}
+LOOK = 0.7  # seconds between two looks at an experiment that runs
+TWO, THREE = (st.column_config.NumberColumn(format=f"%.{digits}f") for digits in (2, 3))
+
+
+@st.fragment
+def explore(model: str, text: str, target: str | None) -> None:
+    """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
+    recording = session.record(model, text, target=target)
+    st.subheader(
+        "What did each sub-layer write, and how far did it turn the vector?", anchor=False,
+        help="Every token has one vector. Attention and FFN each add something to it; LayerNorm then sets its length. The vector is passed on and only ever added to: the residual stream.",
+    )  # fmt: skip
+    stream, flow = controls(recording)
+    {"Writes": writes, "LayerNorm": layer_norm, "Heads": heads, "Gradient": gradient, "RNN": recurrence}[flow](recording, stream)
+    session.address()
+
+
+def controls(recording: Recording) -> tuple[Stream, str]:
+    """Which stream, and what of it."""
+    names = tuple(stream.name for stream in recording.streams)
+    left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
+    flow = left.segmented_control("Look at", FLOWS, key="flow", format_func=FLOW_LABELS.get, required=True, persist_state="session")
+    name = names[0]
+    if right:
+        st.session_state["stream shown"] = session.one_of("stream", names)
+        name = right.segmented_control("Stream", names, key="stream shown", required=True, on_change=take_stream)
+    return recording.stream(name), flow
+
+
+def chosen(recording: Recording, stream: Stream) -> int:
+    """The token that is followed: the one chosen, or else the one that was turned furthest."""
+    asked = session.whole("token", len(stream.tokens))
+    return session.derived(recording, ("most turned", stream.name), lambda: numbers.most_turned(stream)) if asked is None else asked
+
+
+def chart(recording: Recording, stream: Stream, grid: numbers.Grid, what: str, log: bool, note) -> int:
+    """The map, the followed token's line and a note beside them, the table and the files; the token followed."""
+    token = chosen(recording, stream)
+    measure = grid.measure
+    title = f"{measure.name}: {what}"
+    caption = caption_of(recording, stream, f"{measure.name}: {measure.meaning}" + (", on a logarithmic scale" if log else ""))
+    which = f"-{stream.name}" if len(recording.streams) > 1 else ""
+    file = f"headlight-{recording.model.name}{which}-{measure.name.lower().replace(' ', '-')}"
+    picture = session.name_of(recording, stream.name, what, measure.name, log)
+    data = session.derived(
+        recording, ("residual chart", picture),
+        lambda: pictures.chart(grid, stream.tokens, stream.special, log=log, title=title, caption=caption, file=file, token=picture), weigh=len,
+    )  # fmt: skip
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        pictures.show(data, "map", take_token)
+    with right:
+        bars = measure in numbers.HEADS
+        pictures.show(
+            pictures.followed(grid, stream.tokens, token, bars=bars, log=log, title=title, caption=caption, file=file, token=f"{picture} followed", picture=picture), "way", ignore
+        )
+        note(token)
+    model, text, wanted = recording.model.name, recording.text, target_of(recording)
+    with st.container(horizontal=True, gap="small"):
+        st.download_button("Map as CSV", lambda: numbers.to_csv(numbers.table(grid, stream.tokens), (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore")
+        st.download_button(
+            "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text, target=wanted)), f"headlight-{model}.npz", "application/octet-stream", on_click="ignore",
+            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
+        )  # fmt: skip
+    with st.expander("Every number of the map as a table"):
+        columns = numbers.table(grid, stream.tokens)
+        st.dataframe(columns, hide_index=True, height=min(480, 40 + 35 * len(stream.tokens)), column_config=dict.fromkeys(list(columns)[1:], THREE), alt=title)
+    return token
+
+
+def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ...]:
+    """What a figure must say when it stands alone."""
+    model = recording.model
+    which = f" · {stream.name} stream" if len(recording.streams) > 1 else ""
+    return (
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){which} · edits: none",
+        what,
+        "Text: " + " ".join(recording.text.split()),
+        *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
+    )
+
+
+# ---- what was written ---------------------------------------------------------------------------------------------
+
+
+def writes(recording: Recording, stream: Stream) -> None:
+    names = tuple(measure.name for measure in numbers.WRITES)
+    measure, log = pick("write", names, numbers.WRITES)
+    grid = session.derived(recording, ("writes", stream.name, measure), lambda: numbers.writes(stream, measure), _weigh)
+    token = chart(recording, stream, grid, "every token, sub-layer by sub-layer" if measure != "Norm" else "every token, site by site", log, lambda at: written_note(recording, stream, at))
+    st.subheader(f"The whole way of “{session.literal(stream.tokens[token])}” (token {token})", anchor=False)
+    followed = numbers.followed(stream, token)
+    st.dataframe(followed, hide_index=True, column_config=dict.fromkeys(list(followed)[1:], TWO))
+    turned = numbers.rotations(stream, token)
+    caption = caption_of(recording, stream, f"token {token}, {stream.tokens[token]}")
+    file = f"headlight-{recording.model.name}-{stream.name}-token{token}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button("This way as CSV", lambda: numbers.to_csv(followed, caption), f"{file}.csv", "text/csv", on_click="ignore")
+    st.markdown("**The rotations of each layer**, in degrees: from the layer’s beginning to after attention’s add & norm, from there to after the FFN’s, and both in one.")
+    st.dataframe(turned, hide_index=True, column_config=dict.fromkeys(list(turned)[1:], TWO))
+    st.caption("Two turns in unlike directions make less than their sum: “whole layer” is the angle from beginning to end.")
+
+
+def written_note(recording: Recording, stream: Stream, token: int) -> None:
+    """The formula with this token's numbers, at the sub-layer that turned it furthest."""
+    way = numbers.followed(stream, token)
+    at = numbers.furthest(way)
+    value = {name: column[at] for name, column in way.items()}
+    st.markdown(
+        f"**Add, then norm.** x + f(x) is the sum; LayerNorm of it goes on.  \n"
+        f"**{session.literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f(x)| = {value['|wrote|']:.2f} was written, "
+        f"a share of {value['|wrote|']:.2f} / ({value['|wrote|']:.2f} + {value['|before|']:.2f}) = **{value['share']:.2f}**, at a cosine of **{signed(value['cosine'])}** to x.  \n"
+        f"|x + f(x)|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f(x)| = {value['|sum|']:.2f}. Adding turned it {value['turned by adding °']:.1f}°, LayerNorm then {value['turned by norm °']:.1f}°; "
+        f"from x to after the norm it is **{value['turned in all °']:.1f}°**."
+    )
+    error, n, largest = session.derived(recording, ("conservation", stream.name), lambda: numbers.conservation(stream))
+    st.markdown(
+        f"**Nothing is lost: before + wrote = after.** Over all {n:,} additions of this recording the largest error of any component is **{numbers.power(error, 2)}**, "
+        f"the rounding of 32-bit numbers where components reach {numbers.power(largest)}."
+    )
+
+
+def signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+# ---- LayerNorm ----------------------------------------------------------------------------------------------------
+
+
+def layer_norm(recording: Recording, stream: Stream) -> None:
+    names = tuple(measure.name for measure in numbers.NORMS)
+    measure, log = pick("norm", names, numbers.NORMS)
+    grid = session.derived(recording, ("norms", stream.name, measure), lambda: numbers.norm_grid(stream, measure), _weigh)
+    norms = session.norms(recording, stream.name)
+
+    def note(token: int) -> None:
+        error = session.derived(recording, ("norm error", stream.name), lambda: numbers.norm_error(stream, norms))
+        st.markdown(
+            "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ + β, μ and σ² over its own components, gain γ and bias β learned. "
+            f"So σ is 1 before gain and bias, and what they make of it after.  \nRecomputed from every recorded sum with the model’s γ and β: the largest difference to what was recorded is **{numbers.power(error, 2)}**."
+        )
+
+    token = chart(recording, stream, grid, "every token, LayerNorm by LayerNorm", log, note)
+    places = {each.name: each.site for each in numbers.with_norm(stream)}
+    st.subheader("One LayerNorm, step by step", anchor=False)
+    site = place(places)
+    name = next(name for name, each in places.items() if each == site)
+    steps = numbers.stages(stream, norms, site, token)
+    st.markdown(f"**{session.literal(stream.tokens[token])}** (token {token}) in the LayerNorm after {name}:")
+    st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
+    beside_batch_norm(recording, stream, token, site, name, norms)
+
+
+def place(places: dict[str, str]) -> str:
+    """The sub-layer chosen by the reader, the first where none is."""
+    sites = tuple(places.values())
+    names = dict(zip(places.values(), places))
+    session.one_of("block", sites)
+    return st.selectbox("Sub-layer", sites, key="block", format_func=lambda site: names[site][0].upper() + names[site][1:], persist_state="session", width=320)
+
+
+def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: str, name: str, norms) -> None:
+    """The same sums over features and over tokens, when one token's vector is multiplied."""
+    from explorer.figures.residual import bars
+
+    st.subheader("Why not BatchNorm?", anchor=False)
+    times = factor()
+    found = numbers.change(stream, site, token, times, norms[site][2])
+    label = stream.tokens[token]
+    worst = numbers.worst_other(found.batch, token)
+    st.markdown(
+        f"The same recorded sums, before {name}’s norm, normalised over features (LayerNorm: each token by itself) and over tokens (BatchNorm: each feature, this text as the batch). "
+        f"Then the vector of **{session.literal(label)}** (token {token}) is multiplied by {times:g}, and both are done again. How far does each token’s normalised vector move?"
+    )
+    if worst is None:
+        st.info("There is one token only. Over tokens it has no spread, so BatchNorm makes every feature 0, whatever the token says; LayerNorm does not need the others.")
+    else:
+        other, moved = worst
+        least = numbers.worst_other(found.layer, token)
+        st.markdown(
+            f"The other {len(stream.tokens) - 1} tokens: LayerNorm moves them by **{numbers.power(least[1])}**; BatchNorm moves “{session.literal(stream.tokens[other])}” (token {other}) by "
+            f"**{moved:.3f}**, though it did not change. The changed token itself moves by {numbers.power(found.layer[token])} under LayerNorm, which forgets a vector’s length, and by {numbers.power(found.batch[token])} under BatchNorm."
+        )
+    about = (
+        f"Moves when token {token} is multiplied by {times:g}",
+        f"|y′ − y| of the normalised vectors, {name}; gain and bias left out",
+        *caption_of(recording, stream, f"changed: token {token}, {label}")[::2],
+    )
+    st.plotly_chart(bars((("LayerNorm", found.layer), ("BatchNorm", found.batch)), about, stream.tokens, "moved by"), key="batch norm", config=options("norms"), alt=about[0])
+    columns = {"token": numbers.numbered(stream.tokens), "LayerNorm": found.layer, "BatchNorm": found.batch}
+    with_table(columns, about, f"headlight-{recording.model.name}-layernorm-batchnorm")
+
+
+def factor() -> float:
+    """By what the vector is multiplied, as the address says or the slider."""
+    try:
+        value = float(str(st.session_state.times))
+    except ValueError:
+        value = 3.0
+    st.session_state.times = value if value in (0, 0.5, 1, 2, 3, 5, 10) else 3.0
+    st.session_state.times = f"{st.session_state.times:g}"
+    return float(
+        st.select_slider("Multiply the followed token’s vector by", ("0", "0.5", "1", "2", "3", "5", "10"), key="times", persist_state="session", width=420, help="Computed from the recorded vectors; the model does not run again.")
+    )
+
+
+# ---- heads --------------------------------------------------------------------------------------------------------
+
+
+def heads(recording: Recording, stream: Stream) -> None:
+    names = tuple(measure.name for measure in numbers.HEADS)
+    measure, log = pick("writer", names, numbers.HEADS)
+    outputs = session.outputs(recording)
+    grid = session.derived(recording, ("head writes", stream.name, measure), lambda: numbers.head_grid(recording, stream, measure, outputs), _weigh)
+
+    def note(token: int) -> None:
+        error = session.derived(recording, ("heads error", stream.name), lambda: numbers.heads_error(recording, stream, outputs))
+        st.markdown(
+            f"**A head’s own write.** Head h makes z = Σ weight · v, {recording.model.d_head} numbers, and its slice of W_O, {recording.model.d_head} × {recording.model.d_model}, turns them into a vector "
+            "of the stream: that vector’s length is drawn. Attention’s write is the sum of all heads’ and W_O’s bias.  \n"
+            f"Summed for every token and layer of this recording, the largest difference to what attention wrote is **{numbers.power(error, 2)}**.  \n"
+            "Heads can write against each other, so the lengths together are more than the length of the sum."
+        )
+
+    chart(recording, stream, grid, "every token, head by head", log, note)
+
+
+# ---- gradients ----------------------------------------------------------------------------------------------------
+
+
+def gradient(recording: Recording, stream: Stream) -> None:
+    from explorer.figures.residual import lines
+
+    st.session_state["followed"] = chosen(recording, stream)
+    labels = numbers.numbered(stream.tokens)
+    token = st.selectbox("Token", range(len(labels)), format_func=labels.__getitem__, key="followed", on_change=take_selected, width=320)
+    with st.spinner("Going back through the layers …"):
+        found = session.highway(recording, stream.name, token)
+    word = session.labels(recording.model.name, [found.id])[0]
+    reads = recording.stream(found.output).tokens[found.token]
+    st.subheader("The way back from the output", anchor=False)
+    where = f"token {found.token}, {reads}, of the {found.output}" if len(recording.streams) > 1 else f"token {found.token}, {reads}"
+    st.markdown(
+        f"**The output** is one number: the logit of **{session.literal(word)}**, the model’s top word at {session.literal(where)} ({found.logit[0]:.2f}). "
+        "Its gradient by the state at a site says how much that number would change for a small change there; what is drawn is its length, over the vectors of all tokens together. "
+        "The same word’s logit is taken four times: as the model is, with every residual connection taken away (what was written replaces the vector), and both without LayerNorm. The weights stay what they were learned for, which was with both."
+    )
+    total = numbers.over_tokens(found.norm)
+    sites = ["input", *(f"{numbers.SHORT[site.rpartition('.')[2]]} {site.partition('.')[0]}" for site in found.sites[1:])]
+    about = (
+        "Gradient by the state after a sub-layer",
+        f"output: logit of {word} at {where}; length over all tokens",
+        *caption_of(recording, stream, "")[::2],
+    )
+    left, right = st.columns([1.25, 1], gap="large")
+    with left:
+        st.plotly_chart(lines(list(zip(found.ways, total)), about, sites, "", "length of the gradient", log=True, named=True), key="highway", config=options("gradient"), alt=about[0])
+    with right:
+        highway_note(found, total, sites)
+    columns = {"state after": sites} | {f"{way}, all tokens": row for way, row in zip(found.ways, total)} | {f"{way}, token {token}": row[:, token] for way, row in zip(found.ways, found.norm)}
+    with_table(columns, about, f"headlight-{recording.model.name}-{stream.name}-gradient-token{token}")
+    one_jacobian(recording, stream, token)
+
+
+def highway_note(found, total, sites: list[str]) -> None:
+    """What the four lines say, in numbers."""
+    rows = "\n".join(f"| {way} | {numbers.power(row[0])} | {numbers.power(row[-1])} | {numbers.ratio(row[0], row[-1])} |" for way, row in zip(found.ways, total))
+    st.markdown(f"| | at the input | at the last state | input / last |\n|---|--:|--:|--:|\n{rows}")
+    st.markdown(
+        "**Why a highway.** Without residuals the way back is a product of the layers’ Jacobians, ∂f₁ · ∂f₂ · …, and products shrink or grow fast. With x + f(x) each factor is I + ∂f: "
+        "the I carries the gradient through whatever ∂f does. LayerNorm divides by σ, so it multiplies the gradient by 1/σ on its way back: without residuals σ is small, and that can hide the shrinking or overdo it. "
+        "So look at the pairs with and without LayerNorm."
+    )
+    grown = [way for way, row in zip(found.ways, total) if way.startswith("residual on") and row[0] > 10 * row[-1]]
+    if grown:
+        st.markdown(
+            f"**On this text** the gradient grows more than tenfold on its way back with “{'” and “'.join(grown)}”: I keeps a gradient from vanishing, not from growing. "
+            "Where ∂f is large, so is a product of (I + ∂f), and these weights were learned with LayerNorm to hold them."
+        )
+    gone = [way for way, row in zip(found.ways, total) if not row[0] > 0]
+    if gone:
+        st.caption(f"Exactly 0 and not drawn on a logarithmic scale: {', '.join(gone)} at the input. Nothing of the output depends on it there.")
+
+
+def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
+    from explorer.figures.residual import spectrum
+
+    st.subheader("One sub-layer: I + ∂f", anchor=False)
+    places = {each.name: each.site for each in numbers.sublayers(stream) if each.layer >= 0}
+    site = place(places)
+    name = next(name for name, each in places.items() if each == site)
+    with st.spinner("Differentiating …"):
+        found = session.jacobian(recording, stream.name, token, site)
+    d = recording.model.d_model
+    st.markdown(
+        f"At **{session.literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. "
+        f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n"
+        f"A singular value is how much a direction is stretched. ∂f alone runs from {found.wrote[0]:.2f} down to {numbers.power(found.wrote[-1], 2)}; "
+        f"{numbers.below(found.wrote, 0.1)} of {d} directions lose nine tenths or more. I + ∂f runs from {found.total[0]:.2f} to {numbers.power(found.total[-1], 2)}; there it is {numbers.below(found.total, 0.1)}."
+    )
+    about = (
+        "Singular values of ∂f and I + ∂f",
+        f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",
+        *caption_of(recording, stream, "")[::2],
+    )
+    series = (("∂f, what is written", found.wrote), ("I + ∂f, the sum", found.total), ("after LayerNorm", found.after))
+    st.plotly_chart(spectrum(series, about), key="jacobian", config=options("jacobian"), alt=about[0])
+    columns = {"rank": range(1, d + 1)} | dict(series)
+    with_table(columns, about, f"headlight-{recording.model.name}-{stream.name}-jacobian-{site}-token{token}")
+
+
+# ---- beside an RNN ------------------------------------------------------------------------------------------------
+
+
+def recurrence(recording: Recording, stream: Stream) -> None:
+    st.subheader("How far back does a gradient reach in an RNN?", anchor=False)
+    longest = session.longest_lag(len(stream.tokens))
+    if longest < 1:
+        st.info(f"This text has {len(stream.tokens)} tokens; distance needs at least 3. Type a longer sentence above.")
+        return
+    lag = session.whole("lag", longest + 1) or min(8, longest)
+    st.session_state.lag = str(lag)
+    st.markdown(
+        "In an RNN a token reaches the output through every state between: its gradient is a product with one factor a step. Attention reaches any token in one step. "
+        "Here three small networks of the same width learn the same task, and after every few steps of training the gradient is measured **on your text**."
+    )
+    if longest > 1:
+        st.select_slider(
+            "Learn to say the token so many back", [str(each) for each in range(1, longest + 1)], key="lag", persist_state="session", width=420,
+            help="A network that is to say the token k back needs gradient over k tokens.",
+        )  # fmt: skip
+    lag = int(st.session_state.lag)
+    running = session.decay(recording, stream.name, lag).running
+    st.fragment(watch, run_every=LOOK if running else None)(recording.model.name, recording.text, target_of(recording), stream.name, lag, running)
+    with st.expander("The set-up, in full"):
+        st.markdown(
+            "- **Networks**: an RNN (tanh), an LSTM, and a Transformer (one decoder layer of the paper: 4 heads, FFN twice as wide, add & norm, sinusoidal positions, causal mask). Each has one layer of width 32 between an embedding and a linear readout.\n"
+            "- **Start**: every matrix Xavier-uniform, every bias 0 (the LSTM’s forget gate too), embeddings N(0, 1), LayerNorm’s gains 1; the same seed for each.\n"
+            "- **Task**: at each place say the symbol k places back, on lists of random symbols as long as your text (at most 48). 16 symbols; chance is 1/16, a loss of ln 16 = 2.77 nats.\n"
+            "- **Training**: Adam at 0.003, 300 steps of 32 lists, no clipping of gradients, no schedule; all three see the same lists in the same order.\n"
+            "- **Measured**: your text’s tokens, distinct ones numbered as they appear modulo 16, are fed in. For each output t, the gradient of its largest logit by the embedding of the token d before; its length, averaged over all outputs that have one.\n"
+            "- **Not tuned**: nothing was chosen to favour one. Other starts (orthogonal recurrent matrices, forget bias 1), clipping or longer training help an RNN."
+        )
+
+
+def watch(model: str, text: str, target: str | None, name: str, lag: int, was_running: bool) -> None:
+    """The experiment as far as it has come; it runs again and again while it goes on."""
+    from explorer.figures.residual import lines
+
+    recording = session.record(model, text, target=target)
+    stream = recording.stream(name)
+    experiment = session.decay(recording, name, lag)
+    running, found = experiment.running, experiment.latest
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if running:
+            st.button("Stop", key="stop experiment", on_click=experiment.stop)
+        elif not experiment.finished:
+            st.button("Start training" if found is None else "Go on", key="start experiment", on_click=experiment.go_on)
+        else:
+            st.markdown(":material/check: Trained to the end.")
+    if running != was_running:
+        st.rerun(scope="app")
+    if found is None:
+        st.caption("About ten seconds for a sentence on two cores." if not running else "Making the three networks …")
+        return
+    st.progress(found.step / found.steps, text=f"Step {found.step} of {found.steps}{'' if running or experiment.finished else ', stopped'}")
+    networks = ("RNN", "LSTM", "Transformer")
+    choices = f"task: say the token {lag} back; {found.length} tokens; width 32; seed 7"
+    caption = caption_of(recording, stream, "")
+    about = ("Gradient by distance", choices, "length of d(largest logit)/d(embedding), mean over outputs", caption[2])
+    left, right = st.columns(2, gap="large")
+    now, both = list(zip(networks, found.gradient)), (found.first, found.gradient)
+    with left:
+        figure = lines(list(zip(networks, found.first)), ("Before any training", *about[1:]), range(found.length), "distance in tokens", "length of the gradient", log=True, over=both)
+        st.plotly_chart(figure, key="decay before", config=options("decay-before"), alt="Gradient by distance before training")
+    with right:
+        figure = lines(now, (f"After {found.step} steps", *about[1:]), range(found.length), "distance in tokens", "length of the gradient", log=True, over=both)
+        st.plotly_chart(figure, key="decay now", config=options("decay"), alt=f"Gradient by distance after {found.step} steps")
+    rows = "\n".join(
+        f"| {network} | {size:,} | {times(found.first[at])} | {times(found.gradient[at])} | {found.loss[at][-1]:.2f} | {found.accuracy[at]:.0%} |"
+        for at, (network, size) in enumerate(zip(networks, found.parameters))
+    )
+    st.markdown(f"| | parameters | a step back, before | a step back, now | loss in nats | said right |\n|---|--:|--:|--:|--:|--:|\n{rows}")
+    st.caption(
+        f"“A step back”: by what the gradient is multiplied with each token of distance, a straight line through the logarithms. Loss and share said right are on 128 fresh random lists; chance is 2.77 nats and 6 %. "
+        f"A network that has learned the task needs the token {lag} back (its distance is {lag}), so a peak there is what learning looks like."
+    )
+    with st.expander("Loss as it fell"):
+        st.plotly_chart(lines(list(zip(networks, found.loss)), ("Loss on fresh lists", *about[1:2]), found.looks, "step", "nats", log=False), key="loss", config=options("loss"), alt="Loss by step")
+    columns = {"distance": range(found.length)} | {f"{n} before": row for n, row in zip(networks, found.first)} | {f"{n} now": row for n, row in now}
+    with_table(columns, about, f"headlight-gradient-by-distance-lag{lag}")
+
+
+def times(values) -> str:
+    factor = numbers.per_step(values)
+    return "–" if factor is None else f"× {factor:.2f}"
+
+
+# ---- shared -------------------------------------------------------------------------------------------------------
+
+
+def pick(key: str, names: tuple[str, ...], measures: tuple[numbers.Measure, ...]) -> tuple[str, bool]:
+    """Which number is drawn, and whether on a logarithmic scale, where that has a meaning."""
+    session.one_of(key, names)
+    meaning = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
+    name = st.segmented_control("What the colour is", names, key=key, required=True, persist_state="session", help=meaning)
+    if not next(measure for measure in measures if measure.name == name).spread:
+        return name, False
+    st.session_state["logarithmic"] = session.one_of("spread", numbers.TONES) == "Log"
+    return name, st.toggle("Logarithmic scale", key="logarithmic", on_change=take_scale, help="Tells small values apart where one token, often a special one, is far larger than all others.")
+
+
+def with_table(columns: dict, about: tuple[str, ...], file: str) -> None:
+    """The numbers behind a figure as a table and as a file."""
+    with st.expander("Every number of this figure"):
+        st.dataframe(columns, hide_index=True, height=320, column_config=dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4g")))
+        st.download_button("As CSV", lambda: numbers.to_csv(columns, about), f"{file}.csv", "text/csv", on_click="ignore", key=f"csv {file}")
+
+
+def options(file: str) -> dict:
+    return {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"}}
+
+
+def _weigh(grid: numbers.Grid) -> int:
+    return grid.values.nbytes + 10_000
+
+
+def target_of(recording: Recording) -> str | None:
+    """What the decoder was given to read, None for what the model says itself or for a model of one text."""
+    return st.session_state.target if recording.target and st.session_state.target.strip() else None
+
+
+def take_token() -> None:
+    asked = st.session_state["map"].get("token")
+    st.session_state.token = "" if asked is None else str(int(asked))
+
+
+def take_scale() -> None:
+    st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
+
+
+def take_selected() -> None:
+    st.session_state.token = str(st.session_state["followed"])
+
+
+def ignore() -> None:
+    """The line is only looked at."""
+
+
+def take_stream() -> None:
+    st.session_state.stream = st.session_state["stream shown"]
+    st.session_state.token = ""
+
+
+session.one_of("flow", FLOWS)
+with st.spinner("Loading the model …"):
+    two_texts = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
+    shown = session.recording(target=wanted)
+explore(shown.model.name, st.session_state.text, wanted)

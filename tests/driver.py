@@ -1,0 +1,105 @@
+"""Driving a real browser against a real server: what every journey needs. The fixtures `server`, `browser` and `visitor` are in conftest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MARKS = [pytest.mark.browser, pytest.mark.slow]
+if CHROMIUM is None and not os.environ.get("CI"):
+    MARKS.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
+
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+
+def serving() -> Iterator[str]:
+    """The app on a free port, up and healthy: its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
+                if answer.read() == b"ok":
+                    break
+        except OSError:
+            time.sleep(0.25)
+    else:
+        process.kill()
+        pytest.fail("the app did not answer within 30 s")
+    yield address
+    process.terminate()
+    process.wait(10)
+
+
+def browsing() -> Iterator[object]:
+    """The system's chromium."""
+    assert CHROMIUM, "the browser tests need chromium: apt-get install chromium"
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+
+
+def is_looking(message) -> bool:
+    """True where Streamlit looked for its own addresses below a page's path, found none, and went on to the right place."""
+    return "404" in message.text and "/_stcore/" in message.location.get("url", "")
+
+
+class Visitor:
+    """One browser page, and what went wrong on it."""
+
+    def __init__(self, browser, server: str, **options) -> None:
+        options = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.server, self.errors, self.requests = server, [], []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" and not is_looking(message) else None)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, query: str = "") -> Visitor:
+        self.page.goto(f"{self.server}/{query}")
+        return self.drawn()
+
+    def drawn(self) -> Visitor:
+        """Wait until grid and head are painted and the server is at rest."""
+        self.page.wait_for_selector("canvas[data-painted]")
+        self.page.wait_for_selector(".head[data-token]")
+        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        return self
+
+    def until(self, script: str, argument: object = None) -> None:
+        self.page.wait_for_function(script, arg=argument)
+
+    def paste(self, text: str) -> Visitor:
+        before = self.picture()
+        area = self.page.locator("textarea").first
+        area.fill(text)
+        area.press("Control+Enter")
+        self.page.wait_for_function("before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }", arg=before)
+        return self.drawn()
+
+    def picture(self) -> str:
+        return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
+
+    def title(self) -> str:
+        return self.page.locator("h3").last.inner_text()
+
+    def tokens(self) -> list[str]:
+        return self.page.locator(".token").all_inner_texts()

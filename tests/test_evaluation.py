@@ -1,0 +1,107 @@
+"""The measures on the cards measure what they say."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+
+from models import algorithms, alignments, evaluate, next_word, own, shipped
+from models.own import Handle
+from models.recording import Recording
+
+
+def test_a_perfect_translation_has_full_marks_and_any_reference_counts() -> None:
+    said = ["Le chat noir dort sur la chaise.", "Il pleut encore dans la rue ce soir."]
+    answers = [["Le chat dort.", said[0]], [said[1]]]
+    bleu, single, chrf = evaluate.bleu_and_chrf(said, answers)
+    assert (bleu, chrf) == (100, 100) and single < 80
+    worse = evaluate.bleu_and_chrf(["Le chien.", "Oui."], answers)
+    assert worse[0] < 5 and worse[2] < 40
+
+
+def test_the_hand_made_pairs_are_words_of_their_sentences() -> None:
+    n = 0
+    for english, french, words in alignments.PAIRS:
+        for pair in words.split():
+            source, target = pair.split("=")
+            assert source in english and target in french
+            n += 1
+    assert n >= 40
+
+
+def test_alignment_looks_in_the_row_that_says_the_word(small_translator: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model whose cross-attention is planted: the row before each French word looks at its English one."""
+    monkeypatch.setattr(alignments, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),))
+
+    def planted(shift: int):
+        def record(handle: Handle, text: str, target: str) -> Recording:
+            plain = own.record(handle, text, target=target)
+            cross = plain.attention[2]
+            pattern = np.zeros_like(cross.pattern)
+            for row in range(pattern.shape[2]):
+                pattern[:, :, row, min(max(row + shift, 0), pattern.shape[3] - 1)] = 1
+            changed = type(cross)(**{**vars(cross), "pattern": pattern})
+            return Recording(plain.model, plain.text, (), plain.streams, (*plain.attention[:2], changed), target=plain.target)
+
+        return record
+
+    for shift, share in ((0, 1.0), (-1, 0.0)):
+        monkeypatch.setattr(alignments, "record", planted(shift))
+        found = alignments.aligned(small_translator)
+        at_word = [one.mean.all() for one in found]
+        assert np.mean(at_word[1:]) == share, "row k says word k + 1"
+
+
+def test_repetition_scores_find_planted_heads() -> None:
+    n = 6
+
+    class Planted:
+        def __call__(self, ids: torch.Tensor, tape) -> None:
+            pattern = torch.zeros(len(ids), 2, 2 * n + 1, 2 * n + 1)
+            for query in range(1, 2 * n + 1):
+                pattern[:, 0, query, query - 1] = 1
+                pattern[:, 1, query, max(0, query - n + 1)] = 1
+            tape("0.attn.pattern", pattern)
+
+    class Words:
+        special = frozenset()
+
+        def __len__(self) -> int:
+            return 50
+
+        bos = 0
+
+    found = next_word.repetition_scores(Planted(), Words(), n, 3)
+    assert found["previous"] == (1.0, 0, 0) and found["induction"] == (1.0, 0, 1)
+
+
+def test_cross_alignment_of_the_small_models_is_taken_row_by_row(small_translator: Handle) -> None:
+    rng, words = Random(0), range(5, 200)
+    lists = [rng.sample(words, 5) for _ in range(4)]
+    score, layer, head = algorithms.Reverse().alignment(small_translator.model, small_translator.tokenizer, lists)
+    patterns = []
+    for each in lists:
+        seen = {}
+        tokenizer = small_translator.tokenizer
+        memory = small_translator.model.encode(torch.tensor([[*each, tokenizer.eos]]))
+        small_translator.model.decode(torch.tensor([[tokenizer.bos, *each[::-1]]]), memory, tape=lambda name, x: seen.__setitem__(name, x))
+        patterns.append([seen[f"{layer}.cross.pattern"][0, head, row, 4 - row].item() for row in range(5)])
+    assert score == pytest.approx(np.mean(patterns), abs=1e-6)
+
+
+def test_every_card_has_what_people_should_know() -> None:
+    for name in shipped.names():
+        card = shipped.card(name)
+        assert card["name"] == name and card["kind"] in own.KINDS
+        for key in ("summary", "headline", "data", "recipe", "limits", "scores", "measured", "n_parameters"):
+            assert card[key], (name, key)
+        assert json.dumps(card, allow_nan=False)
+
+
+def test_real_text_is_not_measured_without_corpora() -> None:
+    with pytest.raises(ValueError, match="say with --data where the corpora lie"):
+        evaluate.evaluate("translator", None)

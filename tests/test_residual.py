@@ -1,0 +1,387 @@
+"""The residual stream: what was written and how far it turned, LayerNorm, heads, gradients; the laws, the page, and one journey."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import driver
+import numpy as np
+import pytest
+import torch
+from conftest import HOSTILE
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import residual as numbers
+from explorer.components import residual as pictures
+from explorer.components import wire
+from explorer.figures import residual as figures
+from models import gradients, library, parameters
+from models.edits import WithoutNorm, WithoutResidual, ZeroHead
+from models.own import Handle, record
+
+TEXT = "the cat sat on the mat"
+LONGER = "The cat sat on the mat" + ", and then it looked at the dog that had slept beside the old door" * 3
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
+def handle(request) -> Handle:
+    return request.getfixturevalue(request.param)
+
+
+def streams(handle: Handle, *edits, text: str = TEXT):
+    recording = record(handle, text, edits, "le chat" if handle.card.kind == "encoder-decoder" else None)
+    return [(recording, stream) for stream in recording.streams]
+
+
+# ---- numbers ------------------------------------------------------------------------------------------------------
+
+
+def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: Handle) -> None:
+    for _, stream in streams(handle):
+        error, n, largest = numbers.conservation(stream)
+        assert error < 1e-5 and n == len(stream.writes()) * len(stream.tokens) and largest == np.abs(stream.resid).max()
+    for _, stream in streams(handle, WithoutResidual()):
+        assert numbers.conservation(stream)[0] > 0.1
+
+
+def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: Handle) -> None:
+    for _, stream in streams(handle):
+        for token in range(len(stream.tokens)):
+            way = {name: np.array(column) for name, column in numbers.followed(stream, token).items() if name != "sub-layer"}
+            x, w, total = way["|before|"], way["|wrote|"], way["|sum|"]
+            np.testing.assert_allclose(total**2, x**2 + w**2 + 2 * x * w * way["cosine"], rtol=1e-5)
+            np.testing.assert_allclose(np.cos(np.radians(way["turned by adding °"])), (x + w * way["cosine"]) / total, atol=1e-5)
+            np.testing.assert_allclose(way["share"], w / (w + x))
+            low, high = abs(way["turned by adding °"] - way["turned by norm °"]), way["turned by adding °"] + way["turned by norm °"]
+            assert (low - 1e-6 <= way["turned in all °"]).all() and (way["turned in all °"] <= high + 1e-6).all(), "angles obey the triangle inequality"
+
+
+def test_the_grids_hold_what_one_token_s_way_says(handle: Handle) -> None:
+    for _, stream in streams(handle):
+        column = {"Turned": "turned in all °", "Share": "share", "Cosine": "cosine", "Written": "|wrote|"}
+        for measure, name in column.items():
+            grid = numbers.writes(stream, measure)
+            for token in range(len(stream.tokens)):
+                np.testing.assert_allclose(grid.values[token], numbers.followed(stream, token)[name])
+        norm = numbers.writes(stream, "Norm")
+        assert len(norm.columns) == len(stream.sites) == len({column.name for column in norm.columns})
+        turned = numbers.rotations(stream, 1)
+        grid = numbers.writes(stream, "Turned")
+        assert turned["attention °"] == pytest.approx([v for v, c in zip(grid.values[1], grid.columns) if c.label == "attn"])
+        assert ("cross-attention °" in turned) == any(".cross." in site for site in stream.sites)
+
+
+def test_known_angles() -> None:
+    x, y = np.array([3.0, 0.0]), np.array([0.0, 0.5])
+    assert numbers.degrees(x, y) == pytest.approx(90) and numbers.degrees(x, -x) == pytest.approx(180) and numbers.degrees(x, x) == 0
+    tiny = np.array([1.0, 1e-9])
+    assert numbers.degrees(np.array([1.0, 0.0]), tiny) == pytest.approx(np.degrees(1e-9), rel=1e-6), "small angles are not lost"
+    assert np.isnan(numbers.cosine(x, np.zeros(2))) and np.isnan(numbers.degrees(x, np.zeros(2)))
+
+
+def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -> None:
+    for _, stream in streams(handle):
+        norms = parameters.norms(handle, stream.name)
+        assert set(norms) == {each.site for each in numbers.sublayers(stream) if each.layer >= 0}
+        assert numbers.norm_error(stream, norms) < 1e-5
+        swapped = {site: (bias, gain, eps) for site, (gain, bias, eps) in norms.items()}
+        assert numbers.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
+        steps = numbers.stages(stream, norms, "0.attn", 1)
+        assert steps["mean μ"][1] == pytest.approx(0, abs=1e-6) and steps["spread σ"][2] == pytest.approx(1, abs=1e-3)
+        assert steps["mean μ"][-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=1e-5)
+        assert steps["spread σ"][-1] == pytest.approx(numbers.norm_grid(stream, "Sigma after").values[1, 0], abs=1e-5)
+    for _, stream in streams(handle, WithoutNorm()):
+        assert numbers.with_norm(stream) == ()
+
+
+def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
+    outputs = parameters.outputs(handle)
+    for edits in ((), (ZeroHead(1, 2, "decoder self" if handle.card.kind == "encoder-decoder" else "self"),)):
+        for recording, stream in streams(handle, *edits):
+            assert numbers.heads_error(recording, stream, outputs) < 1e-5
+            assert numbers.heads_error(recording, stream, {name: (w, b + 1) for name, (w, b) in outputs.items()}) > 0.9
+            grid = numbers.head_grid(recording, stream, "Length", outputs)
+            silent = [column.name for column, values in zip(grid.columns, grid.values.T) if not values.any()]
+            writes_here = any(edit.attention in [a.name for a in recording.attention if a.query == stream.name] for edit in edits)
+            assert len(silent) == (1 if writes_here else 0)
+
+
+def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
+    recording, stream = streams(small_handle)[0]
+    grid = numbers.head_grid(recording, stream, "Length", parameters.outputs(small_handle))
+    attention = recording.attention[0]
+    z = attention.pattern[1, 3, 2] @ attention.v[1, 3]
+    d = recording.model.d_head
+    by_hand = small_handle.model.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy() @ z
+    at = [column.name for column in grid.columns].index("layer 1, head 3")
+    assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=1e-5)
+    shares = numbers.head_grid(recording, stream, "Share of heads", parameters.outputs(small_handle)).values
+    np.testing.assert_allclose(shares.reshape(len(stream.tokens), 3, 4).sum(-1), 1)
+
+
+def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle) -> None:
+    _, stream = streams(small_handle)[0]
+    changed = numbers.change(stream, "1.ffn", 2, 3.0, 1e-5)
+    others = np.arange(len(stream.tokens)) != 2
+    assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
+    assert changed.layer[2] < 1e-3, "LayerNorm forgets the length"
+    same = numbers.change(stream, "1.ffn", 2, 1.0, 1e-5)
+    assert not same.layer.any() and not same.batch.any()
+    x = torch.tensor(stream.at("1.ffn.sum")).double()
+    batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
+    np.testing.assert_allclose(numbers.normalised(x.numpy().T, 1e-5).T, batch, atol=1e-9)
+    assert numbers.worst_other(np.array([1.0]), 0) is None and numbers.worst_other(np.array([1.0, 5.0, 2.0]), 1) == (2, 2.0)
+
+
+# ---- gradients ----------------------------------------------------------------------------------------------------
+
+
+def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
+    recording, stream = streams(handle)[-1]
+    token = 1
+    found = gradients.highway(handle, recording, stream.name, token)
+    on = found.norm[0]
+    readout = handle.model.embedding.token.weight[found.id].detach()
+    assert on[-1, token] == pytest.approx(readout.norm().item(), rel=1e-5) and not np.delete(on[-1], token).any(), "the last state is read by the tied embedding"
+    assert found.logit[0] == pytest.approx(library.logits(handle, recording, stream.name, token)[found.id], abs=1e-4)
+    # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
+    site = found.sites[-1]
+    total = torch.tensor(stream.at(f"{site}.sum")[token]).double().requires_grad_()
+    gain, bias, eps = parameters.norms(handle, stream.name)[site]
+    (torch.nn.functional.layer_norm(total, total.shape, torch.tensor(gain).double(), torch.tensor(bias).double(), eps) @ readout.double()).backward()
+    state = torch.tensor(stream.at(numbers.sublayers(stream)[-1].before)[token]).requires_grad_()
+    layer = (getattr(handle.model, stream.name) if handle.card.kind == "encoder-decoder" else handle.model.layers)[-1]
+    (state + layer.feed_forward(state)).backward(total.grad.float())
+    assert on[-2, token] == pytest.approx(state.grad.norm().item(), rel=1e-3)
+    assert all(parameter.grad is None for parameter in layer.attention.parameters()), "the shared model collects no gradients"
+    for parameter in handle.model.parameters():
+        parameter.grad = None
+
+
+def test_a_causal_stream_has_no_gradient_from_later_tokens(small_decoder: Handle) -> None:
+    recording, stream = streams(small_decoder)[0]
+    norm = gradients.highway(small_decoder, recording, stream.name, 2).norm
+    assert not norm[..., 3:].any() and norm[0, 0, :3].all()
+
+
+def test_no_gradients_are_left_on_the_shared_model(handle: Handle) -> None:
+    for recording, stream in streams(handle):
+        gradients.highway(handle, recording, stream.name, 0)
+        gradients.jacobian(handle, recording, stream.name, 0, "0.attn")
+    assert all(parameter.grad is None for parameter in handle.model.parameters())
+
+
+def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: Handle) -> None:
+    for recording, stream in streams(handle):
+        for each in numbers.sublayers(stream):
+            if each.layer == 1:
+                found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
+                assert found.error < 1e-5
+                assert np.isclose(found.wrote, found.wrote[0]).sum() < len(found.wrote) and (np.diff(found.total) <= 0).all()
+    with pytest.raises(ValueError, match="no sub-layer"):
+        gradients.jacobian(handle, recording, stream.name, 1, "9.attn")
+
+
+def test_a_jacobian_against_small_steps(small_handle: Handle) -> None:
+    recording, stream = streams(small_handle)[0]
+    layer, x = small_handle.model.layers[1], torch.tensor(stream.at("0.ffn.normed"))
+    found = gradients.jacobian(small_handle, recording, stream.name, 2, "1.attn")
+    columns = []
+    with torch.no_grad():
+        for axis in range(x.shape[1]):
+            ends = []
+            for step in (-1e-2, 1e-2):
+                moved = x.clone()
+                moved[2, axis] += step
+                ends.append(layer.attention(moved[None], moved[None])[0, 2])
+            columns.append((ends[1] - ends[0]) / 2e-2)
+    np.testing.assert_allclose(np.linalg.svd(torch.stack(columns, 1).numpy(), compute_uv=False)[:8], found.wrote[:8], rtol=2e-2, atol=1e-3)
+
+
+def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
+    ids = [5, 9, 5, 7, 11, 3, 2, 8]
+    first, *_, last = gradients.decay(ids, 2, steps=20)
+    again = list(gradients.decay(ids, 2, steps=20))[-1]
+    np.testing.assert_array_equal(last.gradient, again.gradient)
+    assert first.step == 0 and last.step == 20 and list(last.looks) == [0, 10, 20]
+    np.testing.assert_array_equal(first.gradient, last.first)
+    assert last.gradient.shape == (3, 8) and last.loss.shape == (3, 3) and (last.loss[:, -1] < last.loss[:, 0]).all()
+    assert first.loss[:, 0] == pytest.approx(np.log(16), abs=1.2)
+    rnn = last.first[0]
+    assert rnn[1] < rnn[0] and numbers.per_step(rnn) < 1, "a fresh RNN's gradient falls with distance"
+    with pytest.raises(ValueError, match="3 tokens"):
+        next(gradients.decay([1, 2, 3], 2))
+    assert gradients.longest_lag(2) == 0 and gradients.longest_lag(3) == 1
+
+
+def test_distance_is_counted_from_the_output_back() -> None:
+    net = gradients.Small("RNN", torch.Generator().manual_seed(1))
+    text = gradients.symbols([4, 6, 4, 9, 1])
+    found = gradients._by_distance(net, text)
+    by_hand = [[] for _ in text]
+    for output in range(len(text)):
+        x = net.embedding(text).detach().requires_grad_()
+        net(x[None])[0, output].max().backward()
+        for token in range(output + 1):
+            by_hand[output - token].append(x.grad[token].norm().item())
+        assert not x.grad[output + 1 :].any()
+    np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=1e-4)
+
+
+def test_equal_tokens_are_equal_symbols() -> None:
+    assert gradients.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
+    assert gradients.symbols(range(40))[16:].max() <= 15
+
+
+# ---- pictures and files -------------------------------------------------------------------------------------------
+
+
+def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> None:
+    _, stream = streams(small_handle)[0]
+    grid = numbers.writes(stream, "Turned")
+    data = pictures.chart(grid, stream.tokens, stream.special, log=False, title="t", caption=("c",), file="f", token="x")
+    header, blocks = wire.decode(data)
+    np.testing.assert_allclose(blocks["values"].reshape(grid.values.shape), grid.values, rtol=1e-6)
+    assert header["low"] == 0 and header["high"] == pytest.approx(grid.values.max()) and "chosen" not in header
+    header, blocks = wire.decode(pictures.followed(grid, stream.tokens, 2, bars=False, log=False, title="t", caption=(), file="f", token="x", picture="p"))
+    np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=1e-6)
+    np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=1e-6)
+    cosine = numbers.writes(stream, "Cosine")
+    assert pictures.scale(cosine, False) == (-1, 1)
+
+
+def test_a_file_reads_back_and_says_what_it_is(small_handle: Handle) -> None:
+    _, stream = streams(small_handle)[0]
+    grid = numbers.writes(stream, "Share")
+    lines = numbers.to_csv(numbers.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>")).splitlines()
+    assert lines[:2] == ["# model m", "# Text: <b>"]
+    rows = list(csv.reader(io.StringIO("\n".join(lines[2:]))))
+    assert rows[0][1:] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
+    np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], grid.values)
+    assert numbers.to_csv({"a": [float("nan"), 1.5]}, ()).splitlines() == ["a", '""', "1.5"]
+
+
+def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
+    figure = figures.lines([("a <b>", np.array([1.0, 0.0, 0.01]))], ("<i>title</i> " + "long " * 20, "text <b>"), ["<x>", "y", "y"], "x", "y", log=True, named=True)
+    assert np.isnan(figure.data[0].y[1]) and figure.data[0].name == "a &lt;b&gt;"
+    assert list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"] and "<i>" not in figure.layout.title.text
+    bars = figures.bars([("LayerNorm", np.zeros(2)), ("BatchNorm", np.ones(2))], ("t",), ("same", "same"), "y")
+    assert list(bars.data[0].x) == [0, 1], "equal tokens stay apart"
+
+
+def test_large_and_small_numbers_as_powers_of_ten() -> None:
+    assert numbers.power(2.4e-5, 2) == "2.4 × 10⁻⁵" and numbers.power(0) == "0" and numbers.power(-3.0) == "−3" and numbers.power(34_400.0) == "34,400"
+
+
+# ---- the page -----------------------------------------------------------------------------------------------------
+
+
+def opened(**asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page(str(ROOT / "pages" / "residual.py")).run()
+
+
+def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """What the map ("chart") or the line ("followed") was sent."""
+    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == "headlight.residual"]
+    return next(each for each in decoded if each[0]["kind"] == kind)
+
+
+def clean(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error
+    return app
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_drawn(text: str) -> None:
+    app = clean(opened(text=text, write="Norm"))
+    header, blocks = sent(app, "chart")
+    stream = library.record(library.load("encoder"), text).streams[0]
+    assert tuple(header["tokens"]) == stream.tokens
+    np.testing.assert_allclose(blocks["values"].reshape(len(stream.tokens), -1), np.linalg.norm(stream.resid, axis=-1).T, rtol=1e-4)
+    assert len(next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.residual")) < 120_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
+@pytest.mark.parametrize("asked", [{"model": "encoder", "text": ""}, {"model": "decoder", "text": "<b>a</b> $x$"}, {"model": "translator", "stream": "decoder", "text": "The cat sleeps."}, {"model": "translator", "text": "Hi"}])
+def test_every_view_opens_for_every_model(flow: str, asked: dict[str, str]) -> None:
+    app = clean(opened(flow=flow, **asked))
+    assert app.session_state["flow"] == flow
+    if flow == "Gradient":
+        assert len(app.get("plotly_chart")) == 2
+
+
+@pytest.mark.slow
+def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
+    app = clean(opened(flow="LayerNorm", norm="Mean before", block="2.ffn", times="5", token="4"))
+    assert sent(app, "followed")[0]["chosen"] == 4 and sent(app, "chart")[0]["measure"]["name"] == "Mean before"
+    said = " ".join(each.value for each in app.markdown)
+    stream = library.record(library.load("encoder"), app.session_state["text"]).streams[0]
+    norms = library.norms(library.load("encoder"), "encoder")
+    moved = numbers.worst_other(numbers.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4)
+    assert f"**{moved[1]:.3f}**" in said and "multiplied by 5" in said
+    app = clean(opened(flow="<b>", norm="?", block="99.x", times="nan", token="9999", lag="-3", stream="no"))
+    assert sent(app, "chart")[0]["measure"]["name"] == "Turned"
+    clean(opened(flow="LayerNorm", block="99.x", times="nan"))
+    clean(opened(flow="RNN", lag="9" * 30))
+
+
+@pytest.mark.slow
+def test_following_a_token_sends_none_of_the_map_again() -> None:
+    app = clean(opened(token="2"))
+    before = next(e.proto.bytes for e in app.get("bidi_component") if wire.decode(e.proto.bytes)[0]["kind"] == "chart")
+    app.session_state["token"] = "5"
+    clean(app.run())
+    assert before == next(e.proto.bytes for e in app.get("bidi_component") if wire.decode(e.proto.bytes)[0]["kind"] == "chart")
+    assert sent(app, "followed")[0]["chosen"] == 5
+
+
+# ---- a journey ----------------------------------------------------------------------------------------------------
+
+
+def browser_test(test):
+    for mark in driver.MARKS:
+        test = mark(test)
+    return test
+
+
+@browser_test
+def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/residual?{urlencode({'text': LONGER})}")
+    page.wait_for_selector(".residual[data-followed]")
+    # Streamlit first looks for its own addresses below a page's path and finds none there.
+    visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
+    recording = library.record(library.load("encoder"), LONGER)
+    turned = numbers.writes(recording.streams[0], "Turned").values
+    page.locator(".row").nth(3).click()
+    page.wait_for_url("**token=3**")
+    page.get_by_role("heading", name="The whole way of “sat” (token 3)").wait_for()
+    row = page.locator(".row").nth(3)
+    row.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    said = page.locator(".residual .value").first.inner_text()
+    assert f"{turned[4, 1]:.1f}°" in said and "(token 4)" in said, said
+    page.keyboard.press("Enter")
+    page.wait_for_url("**token=4**")
+    page.get_by_role("radio", name="Norm", exact=True).click()
+    page.wait_for_url("**write=Norm**")
+    visitor.until("() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.row[aria-pressed=true]')?.textContent === 'on')")
+    page.get_by_role("radio", name="Beside an RNN").click()
+    page.get_by_role("button", name="Start training").click()
+    page.locator("[data-testid=stProgress]").first.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Stop").first.click()
+    page.get_by_role("button", name="Go on").wait_for(timeout=60_000)
+    assert "stopped" in page.locator("[data-testid=stProgress]").inner_text()
+    assert page.locator("td").filter(has_text="%").count() == 3, "how much each network says right"
+    assert parse_qs(urlparse(page.url).query)["flow"] == ["RNN"]
