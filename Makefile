@@ -16,6 +16,7 @@ fast: .venv/test
 
 bench: .venv/test
 	.venv/bin/python -m benchmarks.forward
+	.venv/bin/python -m benchmarks.generation
 	.venv/bin/python -m benchmarks.browser
 
 .venv/app: requirements.txt constraints.txt

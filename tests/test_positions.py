@@ -381,6 +381,10 @@ def test_another_text_forgets_the_order_typed_for_the_last() -> None:
 # ---- a journey ------------------------------------------------------------------------------------------------------------
 
 
+def at_rest(visitor: Visitor) -> None:
+    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+
+
 def browser(test):
     for mark in MARKS:
         test = mark(test)
@@ -390,25 +394,29 @@ def browser(test):
 @browser
 def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/positions?{urlencode({'text': 'Ram pushed Hari'})}")
+    page.goto(f"{visitor.server}/positions?{urlencode({'text': 'Ram pushed Hari'})}", wait_until="commit")
     page.locator(".js-plotly-plot .hm, .js-plotly-plot .heatmaplayer image").first.wait_for(state="attached")
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
-    page.get_by_role("slider", name="Pair of dimensions").focus()
-    page.keyboard.press("ArrowRight")
+    at_rest(visitor)
+    page.get_by_role("slider", name="Pair of dimensions").press("ArrowRight")
     page.wait_for_url("**pair=22**")
     page.get_by_text("Pair i = 22").wait_for()
-    page.get_by_role("radio", name="Order", exact=True).or_(page.get_by_role("button", name="Order", exact=True)).first.click()
-    page.get_by_role("radio", name="Retype").or_(page.get_by_role("button", name="Retype")).first.click()
-    page.get_by_text("permutation-equivariant").wait_for()
+    at_rest(visitor)
+    page.get_by_role("radio", name="Order", exact=True).click()
+    page.wait_for_url("**ask=Order**")
+    at_rest(visitor)
+    page.get_by_role("radio", name="Retype").click()
     page.wait_for_url("**order=Retype**")
+    page.get_by_text("permutation-equivariant").wait_for()
+    at_rest(visitor)
     field = page.get_by_label("The same words in another order")
     field.fill("Hari Ram pushed <b>")
     page.wait_for_url("**retyped=Hari**")
     page.get_by_text("do not hold the same tokens").wait_for()
     assert page.locator(".js-plotly-plot b").count() == 0
     again = page.url
-    page.goto(again)
+    page.goto(again, wait_until="commit")
     page.get_by_text("do not hold the same tokens").wait_for()
     visitor.until("() => document.querySelector('input[aria-label=\"The same words in another order\"]')?.value === 'Hari Ram pushed <b>'")
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]

@@ -21,6 +21,8 @@ EVERY_EDIT = [
     (edits.WithoutPositions(),),
     (edits.WithoutNorm(1),),
     (edits.WithoutResidual(2),),
+    (edits.ShuffleTokens(3),),
+    (edits.ShuffleTokens(3), edits.WithoutPositions()),
 ]
 
 

@@ -72,7 +72,8 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
     assert header["says"] == [*decoder.tokens[1:], "[EOS]"][:n]
     np.testing.assert_allclose(blocks["logprob"], own, atol=2e-4)
     np.testing.assert_allclose(blocks["logit"] - blocks["log_sum"], blocks["logprob"], atol=1e-4)
-    np.testing.assert_array_equal(blocks["rank"], (expected > own[:, None]).sum(1))
+    # Two words as likely to the last digit may stand in either order.
+    assert ((expected > own[:, None] + 1e-4).sum(1) <= blocks["rank"]).all() and (blocks["rank"] <= (expected > own[:, None] - 1e-4).sum(1)).all()
     top = blocks["top_logprobs"].reshape(n, -1)
     np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=2e-4)
     pattern = numbers.cross(recording).pattern
@@ -168,7 +169,8 @@ def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> Non
     total = float(blocks["logprob"].sum(dtype=np.float64))
     told = next(each.value for each in app.markdown if each.value.startswith("**Yours:**"))
     assert f"log p = {total:.3f}".replace("-", "−")[:-1] in told and "The model’s own" in told
-    assert f"perplexity {np.exp(-total / len(header['says'])):,.2f}"[:-3] in told
+    shown = float(re.search(r"perplexity ([0-9.,]+[0-9])", told)[1].replace(",", ""))
+    assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=1e-3, abs=0.01)
 
 
 @slow
