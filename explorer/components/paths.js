@@ -183,7 +183,7 @@ function walk(kept, same) {
     sized(kept);
   }
   kept.deaf?.();
-  kept.deaf = listen((event) => follow(kept, event.detail.embedding));
+  kept.deaf = listen((now) => follow(kept, now.embedding));
   follow(kept, bus.now.embedding);
 }
 
@@ -685,7 +685,7 @@ function around(kept, same) {
 function hear(kept) {
   const last = kept.header.titles.length - 1;
   kept.deaf?.();
-  kept.deaf = listen((event) => markStage(kept, event.detail.stage));
+  kept.deaf = listen((now) => markStage(kept, now.stage));
   markStage(kept, Math.min(bus.now.stage ?? last, last));
 }
 

@@ -47,7 +47,7 @@ function attend(kept) {
   }
   kept.deaf?.();
   const hear = (detail) => detail.residual?.picture === header.token && kept.mark(detail.residual.token);
-  kept.deaf = listen((event) => hear(event.detail));
+  kept.deaf = listen(hear);
   hear(bus.now);
 }
 

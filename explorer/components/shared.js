@@ -87,9 +87,11 @@ function dress(parentElement) {
 
 // The head that is open, for all views in this window: { layer, head }.
 // The listener of a component that is gone would keep its data for good; `stop` ends it.
+// A handler hears what is true now and not what was when the news set out: one listener may answer with other news before the next has its turn.
 function listen(handler) {
-  window.addEventListener("headlight", handler);
-  return () => window.removeEventListener("headlight", handler);
+  const heard = () => handler(bus.now);
+  window.addEventListener("headlight", heard);
+  return () => window.removeEventListener("headlight", heard);
 }
 
 const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
@@ -97,7 +99,7 @@ const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
 const bus = {
   tell(detail) {
     window.headlight = { ...window.headlight, ...detail };
-    window.dispatchEvent(new CustomEvent("headlight", { detail: window.headlight }));
+    window.dispatchEvent(new Event("headlight"));
   },
   get now() {
     return window.headlight || {};

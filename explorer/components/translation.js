@@ -676,7 +676,7 @@ function tree(kept, before, same) {
   const { header } = kept;
   if (!same) grown(kept);
   kept.deaf?.();
-  kept.deaf = listen((event) => mark(kept, event.detail.translation));
+  kept.deaf = listen((now) => mark(kept, now.translation));
   if (bus.now.translation !== undefined) mark(kept, bus.now.translation);
 }
 
