@@ -1,55 +1,199 @@
 """Edits: frozen descriptions of what a forward pass is asked to do differently.
 
 An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes back inside the Recording,
-so a caption can always state it and a shared model is never changed.
+so a caption can always state it and a shared model is never changed. `str(edit)` says it in words.
+
+`layer` None stands for every layer; in a model of two stacks a layer's number means that layer of both. `attention` is a name as the
+Recording has it ("self", "encoder self", "decoder self", "cross"). `sublayer` is "attn", "cross" or "ffn".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import get_type_hints
+from urllib.parse import quote, unquote
 
 import numpy as np
+
+# What may stand in the place of a model's own positions, see OtherPositions.
+POSITIONS = ("sinusoids", "random", "rotary", "distance")
+NORM_PLACES = ("pre", "post")
+SUBLAYERS = {"attn": "self-attention", "cross": "cross-attention", "ffn": "feed-forward"}
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What every edit is: plain numbers, comparable, and named by its class."""
+    """What every edit is: plain numbers and words, comparable, and named by its class."""
+
+
+def _where(layer: int | None) -> str:
+    return "in every layer" if layer is None else f"in layer {layer}"
+
+
+def _head(edit: ZeroHead | MeanHead | UniformHead | PatchHead) -> str:
+    return f"head {edit.head} of layer {edit.layer}" + ("" if edit.attention == "self" else f" ({edit.attention}-attention)")
 
 
 @dataclass(frozen=True)
 class ZeroHead(Edit):
-    """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays). `attention` as the Recording names it."""
+    """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
 
     layer: int
     head: int
     attention: str = "self"
 
+    def __str__(self) -> str:
+        return f"{_head(self)} writes nothing"
+
+
+@dataclass(frozen=True)
+class MeanHead(Edit):
+    """The head's output z is, at every token, its mean over all tokens of this text: what the head says of the place is gone."""
+
+    layer: int
+    head: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_head(self)} writes its mean over the tokens"
+
+
+@dataclass(frozen=True)
+class UniformHead(Edit):
+    """The head's pattern is even: every row gives the same weight to every key it may attend to."""
+
+    layer: int
+    head: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_head(self)} looks everywhere alike"
+
 
 @dataclass(frozen=True)
 class WithoutScale(Edit):
-    """Scores are q . k, not divided by sqrt(d_head). `layer` None: in every layer."""
+    """Scores are q . k, not divided by sqrt(d_head)."""
 
     layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"scores without the scale {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
+class ScaledBy(Edit):
+    """Scores are q . k / `divisor` in the place of sqrt(d_head); `divisor` is above 0."""
+
+    divisor: float
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"scores divided by {self.divisor:g} {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
+class WithoutMask(Edit):
+    """A decoder's self-attention may look at later tokens as well, in every layer."""
+
+    def __str__(self) -> str:
+        return "no causal mask"
+
+
+@dataclass(frozen=True)
+class WithMask(Edit):
+    """An encoder's self-attention may look at no later token, in every layer: a causal mask it was not trained with."""
+
+    def __str__(self) -> str:
+        return "a causal mask"
 
 
 @dataclass(frozen=True)
 class WithoutPositions(Edit):
     """Nothing is added to the embeddings."""
 
+    def __str__(self) -> str:
+        return "no positions"
+
+
+@dataclass(frozen=True)
+class ShufflePositions(Edit):
+    """Every token is given another token's position, in an order drawn by `seed` (0 or more); the tokens stay where they are."""
+
+    seed: int
+
+    def __str__(self) -> str:
+        return f"positions shuffled (seed {self.seed})"
+
+
+@dataclass(frozen=True)
+class ShiftPositions(Edit):
+    """Every token is given the position `by` places further on (0 or more)."""
+
+    by: int
+
+    def __str__(self) -> str:
+        return f"positions shifted by {self.by}"
+
+
+@dataclass(frozen=True)
+class OtherPositions(Edit):
+    """Another kind of positions than the model learned with, one of POSITIONS.
+
+    "sinusoids": those of the paper, of the mean length of the model's own. "random": fixed random vectors of that same mean length.
+    "rotary": nothing is added; q and k of self-attention are turned by angles that grow with the position (RoPE, Su et al. 2021).
+    "distance": nothing is added; scores of self-attention fall with the distance, by a slope per head (ALiBi, Press et al. 2022).
+    """
+
+    to: str
+
+    def __str__(self) -> str:
+        return {"sinusoids": "sinusoidal positions", "random": "random positions", "rotary": "rotary positions", "distance": "a penalty on distance in the place of positions"}.get(self.to, self.to)
+
 
 @dataclass(frozen=True)
 class WithoutResidual(Edit):
-    """A sub-layer's output replaces the stream instead of being added to it. `layer` None: in every layer."""
+    """A sub-layer's output replaces the stream instead of being added to it. `sublayer` None: every sub-layer."""
 
     layer: int | None = None
+    sublayer: str | None = None
+
+    def __str__(self) -> str:
+        return f"no residual {'' if self.sublayer is None else f'around {SUBLAYERS.get(self.sublayer, self.sublayer)} '}{_where(self.layer)}"
 
 
 @dataclass(frozen=True)
 class WithoutNorm(Edit):
-    """LayerNorm is left out. `layer` None: in every layer."""
+    """LayerNorm is left out. `layer` None: in every layer, and a last one after the stack as well."""
 
     layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"no LayerNorm {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
+class MoveNorm(Edit):
+    """LayerNorm stands elsewhere, with the gain and bias it has: "pre", before each sub-layer, or "post", after each sum.
+
+    Moved to "pre" in every layer, a model that has no last LayerNorm gets one without gain and bias; moved to "post", a last one is left out.
+    """
+
+    to: str
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"LayerNorm {'before the sub-layers' if self.to == 'pre' else 'after the sums'} {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
+class WithoutFeedForward(Edit):
+    """The feed-forward network writes nothing."""
+
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"no feed-forward {_where(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -57,6 +201,41 @@ class HideToken(Edit):
     """The token at place `token` (special tokens counted in) is replaced by [MASK]. For models that fill masked words."""
 
     token: int
+
+    def __str__(self) -> str:
+        return f"token {self.token} masked"
+
+
+@dataclass(frozen=True)
+class PatchHead(Edit):
+    """The head's output z is, place by place, the one it has when the model reads `text` instead, under all other edits.
+
+    Places that the other text has not keep their own.
+    """
+
+    text: str
+    layer: int
+    head: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_head(self)} as in “{' '.join(self.text.split())}”"
+
+
+@dataclass(frozen=True)
+class PatchSite(Edit):
+    """The vectors at a site are, place by place, those that stand there when the model reads `text` instead, under all other edits.
+
+    `token`: at that place alone. `stream` names the stream, as the Recording does; None for the first. Places that the other text has not keep their own.
+    """
+
+    text: str
+    site: str
+    token: int | None = None
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.site}{'' if self.token is None else f' of token {self.token}'} as in “{' '.join(self.text.split())}”"
 
 
 @dataclass(frozen=True)
@@ -77,15 +256,31 @@ class ShuffleTokens(Edit):
         places[moving] = np.roll(moving, 1) if np.array_equal(drawn, moving) else drawn
         return places
 
+    def __str__(self) -> str:
+        return f"tokens shuffled (seed {self.seed})"
+
 
 KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind for kind in (ZeroHead, WithoutScale, WithoutPositions, WithoutResidual, WithoutNorm, HideToken, ShuffleTokens)
-}
+    kind.__name__: kind
+    for kind in (
+        ZeroHead, MeanHead, UniformHead, PatchHead, PatchSite, WithoutScale, ScaledBy, WithoutMask, WithMask,
+        WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions,
+        WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward, HideToken, ShuffleTokens,
+    )
+}  # fmt: skip
 
 
-def applies(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None) -> bool:
-    """True if `edits` holds one of this kind for this layer (or for all layers)."""
-    return any(isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer) for edit in edits)
+def applies(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None, sublayer: str | None = None) -> bool:
+    """True if `edits` holds one of this kind for this layer (or for all layers), and for this sub-layer where edits of the kind name one."""
+    return any(
+        isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer) and getattr(edit, "sublayer", None) in (None, sublayer)
+        for edit in edits
+    )
+
+
+def last(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None) -> Edit | None:
+    """The last edit of this kind that is meant for this layer (or for all), None where there is none."""
+    return next((edit for edit in reversed(edits) if isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer)), None)
 
 
 def to_json(edit: Edit) -> dict:
@@ -93,10 +288,41 @@ def to_json(edit: Edit) -> dict:
     return {"kind": type(edit).__name__, **asdict(edit)}
 
 
-def from_json(fields: dict) -> Edit:
+def from_json(written: dict) -> Edit:
     """The edit that `to_json` described. Raises ValueError for a kind that does not exist."""
-    rest = dict(fields)
+    rest = dict(written)
     name = rest.pop("kind", None)
     if name not in KINDS:
         raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
     return KINDS[name](**rest)
+
+
+def to_line(edits: tuple[Edit, ...]) -> str:
+    """Edits in one line for an address: "ZeroHead:2:5:self,WithoutScale:"; an empty field is None, signs in words are escaped."""
+    return ",".join(":".join([type(edit).__name__, *("" if value is None else quote(str(value), safe="") for value in asdict(edit).values())]) for edit in edits)
+
+
+def from_line(line: str) -> tuple[Edit, ...]:
+    """The edits that `to_line` wrote. Raises ValueError, saying what is wrong, for a line that is none."""
+    return tuple(map(_from_word, line.split(","))) if line else ()
+
+
+def _from_word(word: str) -> Edit:
+    name, *values = word.split(":")
+    if name not in KINDS:
+        raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
+    kind = KINDS[name]
+    named = fields(kind)
+    if len(values) > len(named):
+        raise ValueError(f"{name} has {len(named)} fields, not {len(values)}")
+    hints = get_type_hints(kind)
+    try:
+        return kind(**{field.name: _value(value, str(hints[field.name])) for field, value in zip(named, values)})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read from {word!r}") from error
+
+
+def _value(written: str, hint: str) -> int | float | str | None:
+    if not written and "None" in hint:
+        return None
+    return int(written) if "int" in hint else float(written) if "float" in hint else unquote(written)

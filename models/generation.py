@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.edits import Edit
+from models.edits import Edit, MeanHead, WithoutMask
 from models.prediction import Beam, Sampling, probabilities
 from models.tokenizer import Tokenizer
-from models.transformer import Decoder, EncoderDecoder, Model, Stored
+from models.transformer import Decoder, EncoderDecoder, Model, Put, Stored
 
 ALPHA = 0.6  # of the length penalty, section 6.1
 LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
@@ -87,9 +87,12 @@ def longest_answer(n_source: int, n_positions: int) -> int:
 @torch.inference_mode()
 def greedy(model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()) -> list[int]:
     """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model)."""
-    stored, said, token = Stored(), [], tokenizer.bos
+    # What such an edit does to a token depends on those after it or on its place: nothing that was stored would stay true.
+    stored = None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
+    said, token = [], tokenizer.bos
     for _ in range(longest_answer(memory.shape[1], model.config.n_positions)):
-        token = int(model.logits(model.decode(torch.tensor([[token]]), memory, edits=edits, stored=stored)[0, -1]).argmax())
+        ids = [token] if stored is not None else [tokenizer.bos, *said]
+        token = int(model.logits(model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]).argmax())
         if token == tokenizer.eos:
             break
         said.append(token)

@@ -81,10 +81,10 @@ def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit
     def tape(name: str) -> object:
         def keep(site: str, tensor: Tensor) -> None:
             place, _, what = site.rpartition(".")
-            if site in ("embed", "embed+pos"):
+            if site in ("embed", "embed+pos", "embed.normed"):
                 kept[name].clear()
                 kept[name][site] = tensor
-            elif what in ("sum", "normed"):  # the later of the two stays
+            elif what in ("sum", "normed") and place != "final":  # the later of the two stays
                 kept[name][place] = tensor
 
         return keep
@@ -106,7 +106,8 @@ def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit
 class Jacobian:
     """Derivatives of one sub-layer at one token by that token's own vector x, everything else held: d x d matrices by their singular values.
 
-    wrote (d): of f, what the sub-layer writes; total (d): of x + f(x); after (d): of LayerNorm(x + f(x)); all from the largest down.
+    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d): of x + f(x); after (d): of what stands
+    after the LayerNorm that follows, for pre-LN and where there is none the same as total; all from the largest down.
     error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart.
     """
 
@@ -128,8 +129,10 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     model = handle.model
     layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[int(number)]
     x = torch.tensor(of.at(before[site]))
-    f = _sublayer(layer, place, x, token, recording)
-    norm = {"attn": layer.attention_out, "cross": getattr(layer, "cross_out", None), "ffn": layer.feed_forward_out}[place].norm
+    out = {"attn": layer.attention_out, "cross": getattr(layer, "cross_out", None), "ffn": layer.feed_forward_out}[place]
+    read = out.norm if out.norm_at(()) == "pre" else nn.Identity()
+    norm = out.norm if out.norm_at(()) == "post" else nn.Identity()
+    f = _sublayer(layer, place, x, token, recording, read)
     wrote, total, after = (
         torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach() for function in (f, lambda v: v + f(v), lambda v: norm(v + f(v)))
     )
@@ -137,16 +140,16 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     return Jacobian(site, token, *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)), error)
 
 
-def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Recording) -> object:
-    """What a sub-layer writes at one token as a function of that token's vector (d_model)."""
+def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module) -> object:
+    """What a sub-layer writes at one token as a function of that token's vector (d_model). `read`: the LayerNorm it reads through, if any."""
     if place == "ffn":
-        return layer.feed_forward
+        return lambda v: layer.feed_forward(read(v))
     if place == "cross":
         memory = torch.tensor(recording.streams[0].resid[-1])[None]
-        return lambda v: layer.cross(v[None, None], memory)[0, 0]
+        return lambda v: layer.cross(read(v)[None, None], memory)[0, 0]
     own = next(each for each in recording.attention if each.name == layer.attention.label)
     allowed = torch.tensor(own.allowed[token : token + 1])
-    return lambda v: layer.attention(v[None, None], torch.cat((x[:token], v[None], x[token + 1 :]))[None], allowed)[0, 0]
+    return lambda v: layer.attention(read(v)[None, None], read(torch.cat((x[:token], v[None], x[token + 1 :])))[None], allowed)[0, 0]
 
 
 # ---- through the tokens -------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from models.generation import Writing
     from models.gradients import Decay, Highway, Jacobian
     from models.own import Handle
+    from models.patching import Sweep
 
 
 def names() -> tuple[str, ...]:
@@ -133,6 +134,20 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     from models import gradients
 
     return gradients.jacobian(handle, recording, stream, token, site)
+
+
+def sweep_heads(handle: Handle, text: str, donor: str, attention: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+    """Every head of an attention in turn taken from the run of another text, and what that does to logit(id) - logit(against) at a token."""
+    from models import patching
+
+    return patching.heads(handle, text, donor, attention, token, id, against, edits)
+
+
+def sweep_sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+    """Every state of a stream at every token in turn taken from the run of another text, and what that does to the same difference."""
+    from models import patching
+
+    return patching.sites(handle, text, donor, stream, token, id, against, edits)
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:

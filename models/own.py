@@ -17,13 +17,14 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import generation, shipped
-from models.edits import Edit, HideToken, ShuffleTokens
-from models.recording import Attention, Card, Recording, Stream
+from models.checks import check, check_length
+from models.edits import Edit, HideToken, PatchHead, PatchSite, ShuffleTokens, WithMask, WithoutMask, applies
+from models.recording import Attention, Card, NotFinite, Recording
+from models.tape import Kept, Seen
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model, Put
 
 KINDS: dict[str, type[Model]] = {"encoder": Encoder, "decoder": Decoder, "encoder-decoder": EncoderDecoder}
-TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v")
 
 
 @dataclass(frozen=True)
@@ -77,50 +78,117 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     """One forward pass over the text, recorded. A text over the model's length is cut at its end; `dropped` says by how much.
 
     For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing), as a text or as bare token ids;
-    None stands for what the model itself says, the likeliest token each time. Raises ValueError for an edit that names a layer, head or token the model or text
-    does not have, and for a target where the model has no second text.
+    None stands for what the model itself says, the likeliest token each time. Raises ValueError for an edit that the model or text cannot
+    follow, and for a target where the model has no second text; NotFinite where an edit makes numbers overflow.
     """
-    _check(edits, handle)
+    check(edits, handle.card, handle.model.config, tuple(handle.model.attentions()), handle.tokenizer.mask is not None)
     text = clean(text)
+    puts = _puts(handle, edits)
     if isinstance(handle.model, EncoderDecoder):
-        return _record_two(handle, text, edits, target)
+        return _record_two(handle, text, edits, puts, target)
     if target is not None:
         raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
     causal = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
     tokens = _hide(_shuffle(tokens, edits), edits, handle)
-    tape = Seen(handle.card.n_layer)
-    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=edits)
     n = len(tokens.ids)
+    check_length(edits, n, handle.card)
     name = "decoder" if causal else "encoder"
-    allowed = np.tril(np.ones((n, n), dtype=bool)) if causal else np.ones((n, n), dtype=bool)
-    attention = Attention(name="self", query=name, key=name, allowed=allowed, **tape.heads["attn"])
+    tape = Seen(handle.card.n_layer)
+    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
+    _finite(tape)
+    attention = Attention(name="self", query=name, key=name, allowed=_allowed(n, causal, edits), **tape.heads["attn"])
     return Recording(handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped)
 
 
-def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> Recording:
+def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], puts: dict[str, tuple[Put, ...]], target: str | tuple[int, ...] | None) -> Recording:
     source, dropped = frame(handle, text)
     source = _shuffle(source, edits)
+    check_length(edits, len(source.ids), handle.card)
+    reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
     memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
-    memory = handle.model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=edits)
-    if not isinstance(target, str):
-        said = list(target) if target is not None else generation.greedy(handle.model, handle.tokenizer, memory, edits)
-        target = handle.tokenizer.text(said)
-        tokens, target_dropped = frame_target(handle, target)
-        if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
-            tokens, target_dropped = spelled(handle.tokenizer, said), 0
-    else:
-        target = clean(target)
-        tokens, target_dropped = frame_target(handle, target)
-    handle.model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=edits)
+    memory = handle.model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
+    _finite(memory_tape, "encoder ")
+    tokens, target, target_dropped = _target(handle, memory, writing, target)
+    check_length(edits, len(tokens.ids), handle.card)
+    handle.model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
+    _finite(tape, "decoder ")
     n, m = len(source.ids), len(tokens.ids)
     attention = (
-        Attention(name="encoder self", query="encoder", key="encoder", allowed=np.ones((n, n), dtype=bool), **memory_tape.heads["attn"]),
-        Attention(name="decoder self", query="decoder", key="decoder", allowed=np.tril(np.ones((m, m), dtype=bool)), **tape.heads["attn"]),
+        Attention(name="encoder self", query="encoder", key="encoder", allowed=_allowed(n, False, edits), **memory_tape.heads["attn"]),
+        Attention(name="decoder self", query="decoder", key="decoder", allowed=_allowed(m, True, edits), **tape.heads["attn"]),
         Attention(name="cross", query="decoder", key="encoder", allowed=np.ones((m, n), dtype=bool), **tape.heads["cross"]),
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
     return Recording(handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped)
+
+
+def _target(handle: Handle, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> tuple[Tokens, str, int]:
+    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    if isinstance(target, str):
+        tokens, dropped = frame_target(handle, clean(target))
+        return tokens, clean(target), dropped
+    said = list(target) if target is not None else generation.greedy(handle.model, handle.tokenizer, memory, edits)
+    text = handle.tokenizer.text(said)
+    tokens, dropped = frame_target(handle, text)
+    if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
+        return spelled(handle.tokenizer, said), text, 0
+    return tokens, text, dropped
+
+
+def _allowed(n: int, causal: bool, edits: tuple[Edit, ...]) -> np.ndarray:
+    """Which of n tokens may look at which, (query, key)."""
+    masked = not applies(edits, WithoutMask) if causal else applies(edits, WithMask)
+    return np.tril(np.ones((n, n), dtype=bool)) if masked else np.ones((n, n), dtype=bool)
+
+
+def _finite(tape: Seen, stream: str = "") -> None:
+    """Raises NotFinite where the pass ended in numbers that are none."""
+    if not next(reversed(tape.sites.values())).isfinite().all() or not all(np.isfinite(each["pattern"]).all() for each in tape.heads.values()):
+        raise NotFinite(f"{stream}{tape.first_bad()}")
+
+
+@torch.inference_mode()
+def kept(handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[str] | None = None) -> dict[str, dict[str, Tensor]]:
+    """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs "0.attn.z" (head, token, d_head).
+
+    Patches among the edits are left out. `wanted`: the names to keep, None for all.
+    """
+    edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+    tokens, _ = frame(handle, clean(text))
+    tokens = _hide(_shuffle(tokens, edits), edits, handle)
+    check_length(edits, len(tokens.ids), handle.card)
+    ids = torch.tensor([tokens.ids])
+    first, second = Kept(wanted), Kept(wanted)
+    if not isinstance(handle.model, EncoderDecoder):
+        handle.model(ids, tape=first, edits=edits)
+        return {handle.card.kind: first.held}
+    memory = handle.model.encode(ids, tape=first, edits=edits)
+    said = [handle.tokenizer.bos, *generation.greedy(handle.model, handle.tokenizer, memory, edits)]
+    handle.model.decode(torch.tensor([said]), memory, tape=second, edits=edits)
+    return {"encoder": first.held, "decoder": second.held}
+
+
+def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]:
+    """What patches put in, by stream."""
+    found: dict[str, list[Put]] = {"encoder": [], "decoder": []}
+    for edit in edits:
+        if isinstance(edit, PatchHead):
+            stream, name = place_of(handle, edit.attention, edit.layer)
+            found[stream].append(Put(name, kept(handle, edit.text, edits, {name})[stream][name][edit.head], head=edit.head))
+        elif isinstance(edit, PatchSite):
+            held = kept(handle, edit.text, edits)
+            stream = edit.stream or next(iter(held))
+            if stream not in held or edit.site not in held[stream] or edit.site.endswith(".z"):
+                raise ValueError(f"{edit}: {handle.card.name} has no such site")
+            found[stream].append(Put(edit.site, held[stream][edit.site], token=edit.token))
+    return {stream: tuple(puts) for stream, puts in found.items()}
+
+
+def place_of(handle: Handle, attention: str, layer: int) -> tuple[str, str]:
+    """The stream that an attention's heads write into, and the name that their outputs have on the tape."""
+    stream = "decoder" if attention == "cross" else attention.removesuffix(" self") if " " in attention else handle.card.kind
+    return stream, f"{layer}.{'cross' if attention == 'cross' else 'attn'}.z"
 
 
 def clean(text: str) -> str:
@@ -144,7 +212,7 @@ def frame_target(handle: Handle, text: str) -> tuple[Tokens, int]:
 def embeddings(handle: Handle) -> np.ndarray:
     """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
     embedding = handle.model.embedding
-    return (embedding.token.weight * embedding.scale).numpy()
+    return embedding.words(embedding.token.weight).numpy()
 
 
 @torch.inference_mode()
@@ -157,42 +225,6 @@ def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
     """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
     n = len(said)
     return Tokens((tokenizer.bos, *said), (BOS, *map(tokenizer.label, said)), ((-1, -1),) * (n + 1), (True, *(token in tokenizer.special for token in said)))
-
-
-class Seen:
-    """The tape that keeps what passes by: the stream's sites in order, and the tensors of the heads.
-
-    A tensor of the heads is copied at once into the one array of all layers, so that the pass itself can use its memory again; a list
-    to be stacked afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
-    """
-
-    def __init__(self, n_layer: int) -> None:
-        self.n_layer = n_layer
-        self.sites: dict[str, Tensor] = {}
-        self.heads: dict[str, dict[str, np.ndarray]] = {}
-
-    def __call__(self, name: str, tensor: Tensor) -> None:
-        sublayer, _, what = name.rpartition(".")
-        if what not in TENSORS_OF_A_HEAD:
-            self.sites[name] = tensor if tensor.dim() == 2 else tensor[0]
-            return
-        layer, _, attention = sublayer.partition(".")
-        kept = self.heads.setdefault(attention, {})
-        if what not in kept:
-            kept[what] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
-        torch.from_numpy(kept[what][int(layer)]).copy_(tensor[0])
-
-    def stream(self, name: str, tokens: Tokens) -> Stream:
-        """What passed by as a Stream; resid (site, token, d_model)."""
-        return Stream(
-            name=name,
-            tokens=tokens.labels,
-            ids=np.array(tokens.ids),
-            special=np.array(tokens.special),
-            spans=np.array(tokens.spans).reshape(-1, 2),
-            sites=tuple(self.sites),
-            resid=torch.stack(list(self.sites.values())).numpy(),
-        )
 
 
 def _shuffle(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
@@ -213,19 +245,3 @@ def _hide(tokens: Tokens, edits: tuple[Edit, ...], handle: Handle) -> Tokens:
                 raise ValueError(f"{edit} names no token of the text; they are 1 to {len(ids) - 2}")
             ids[edit.token], labels[edit.token] = handle.tokenizer.mask, MASK
     return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)
-
-
-def _check(edits: tuple[Edit, ...], handle: Handle) -> None:
-    card = handle.card
-    for edit in edits:
-        for field, size in (("layer", card.n_layer), ("head", card.n_head)):
-            value = getattr(edit, field, None)
-            if value is not None and not 0 <= value < size:
-                raise ValueError(f"{edit} names {field} {value}; {card.name} has {field}s 0 to {size - 1}")
-        attention = getattr(edit, "attention", None)
-        if attention is not None and attention not in (labels := handle.model.attentions()):
-            raise ValueError(f"{edit} names attention {attention!r}; {card.name} has {', '.join(labels)}")
-        if isinstance(edit, ShuffleTokens) and edit.seed < 0:
-            raise ValueError(f"{edit} has a negative seed; seeds count from 0")
-        if isinstance(edit, HideToken) and handle.tokenizer.mask is None:
-            raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")

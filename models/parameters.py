@@ -12,11 +12,14 @@ Norm = tuple[np.ndarray, np.ndarray, float]
 
 
 def norms(handle: Handle, stream: str) -> dict[str, Norm]:
-    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps. Raises ValueError for no such stream."""
-    return {
-        module.name: (_numbers(module.norm.weight), _numbers(module.norm.bias), float(module.norm.eps))
-        for layer in _layers(handle, stream) for module in layer.modules() if isinstance(module, AddAndNorm)
-    }  # fmt: skip
+    """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain (d_model), bias (d_model) and eps.
+
+    Raises ValueError for no such stream.
+    """
+    layers = _layers(handle, stream)
+    last = getattr(handle.model, "memory_norm" if stream == "encoder" and isinstance(handle.model, EncoderDecoder) else "last_norm")
+    found = {"embed": handle.model.embedding.norm} | {each.name: each.norm for layer in layers for each in layer.modules() if isinstance(each, AddAndNorm)} | {"final": last.norm}
+    return {name: (_numbers(norm.weight), _numbers(norm.bias), float(norm.eps)) for name, norm in found.items() if norm is not None}
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:

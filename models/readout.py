@@ -8,41 +8,50 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import WithoutNorm, WithoutResidual, ZeroHead, applies
-from models.own import Handle
+from models.edits import MeanHead, PatchHead, ZeroHead
+from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
 from models.recording import Attention, Recording, Stream
-from models.transformer import EncoderDecoder, Layer
+from models.transformer import AddAndNorm, EncoderDecoder, Layer
 
 
 def states(stream: Stream) -> tuple[str, ...]:
     """The sites that a readout fits: every state, after its LayerNorm where it has one."""
     return tuple(
         site for at, site in enumerate(stream.sites)
-        if not site.endswith(".wrote") and not (site.endswith(".sum") and stream.sites[at + 1 : at + 2] == (site[:-3] + "normed",))
+        if not site.endswith((".wrote", ".read")) and not (site.endswith(".sum") and stream.sites[at + 1 : at + 2] in ((site[:-3] + "normed",), ("final.normed",)))
     )  # fmt: skip
 
 
 @torch.inference_mode()
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens on every state of a stream: the readout (tied embedding and bias) applied as if the state were the last one."""
+    """The logit lens on every state of a stream: the readout applied as if the state were the last one, a pre-LN model's after its last LayerNorm.
+
+    Raises ValueError for a model without a readout.
+    """
     of = recording.stream(stream)
     sites = states(of)
-    final = handle.model.logits(torch.tensor(of.at(sites[-1])))  # (token, id)
+    final = handle.model.logits(_last(handle, of, sites[-1]))  # (token, id)
     final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
     p = (final - final_total.float()[:, None]).exp()
     ids, logprobs, rank, own, kl = [], [], [], [], []
     for site in sites:
         # Large and in float32; what is summed over the vocabulary is summed in float64.
-        here = handle.model.logits(torch.tensor(of.at(site)))
+        here = handle.model.logits(_last(handle, of, site))
         total = here.logsumexp(-1).double()
-        best, mine = here.topk(top, dim=-1), here.gather(-1, final_id[:, None])
+        best, mine = here.topk(min(top, here.shape[-1]), dim=-1), here.gather(-1, final_id[:, None])
         ids.append(best.indices)
         logprobs.append(best.values.double() - total[:, None])
         rank.append((here > mine).sum(-1))
         own.append(mine[:, 0].double() - total)
         kl.append(((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0))
     return Lens(stream, sites, *(torch.stack(each).numpy() for each in (ids, logprobs)), final_id.numpy(), *(torch.stack(each).numpy() for each in (rank, own, kl)))
+
+
+def _last(handle: Handle, stream: Stream, site: str) -> Tensor:
+    """A site's vectors (token, d_model) as they would stand at the stack's end."""
+    x = torch.tensor(stream.at(site))
+    return handle.model.last_norm.normed(x) if "final.normed" in stream.sites and site != "final.normed" else x
 
 
 @torch.inference_mode()
@@ -63,25 +72,30 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
 def attribute(handle: Handle, recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
     """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held); with `against`, the difference of two logits.
 
-    Raises ValueError for a token or word that is not there.
+    Raises ValueError for a token or word that is not there, and for a model whose readout is no sum (BERT's bends once more) or that has none.
     """
-    of = recording.stream(stream)
+    of, model, edits = recording.stream(stream), handle.model, recording.edits
     if not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
     if not all(0 <= word < handle.card.n_vocab for word in (id, *([] if against is None else [against]))):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    if model.config.readout != "tied":
+        raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
     held: dict[tuple[str, int, int, str], Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
     if "pos.wrote" in of.sites:
         held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
-    for layer, place, wrote, norm in _sublayers(handle, recording, of, token):
-        if applies(recording.edits, WithoutResidual, layer):
+    if "embed.normed" in of.sites:
+        held = _through(model.embedding.norm, held)
+    for wrote, out in _sublayers(handle, recording, of, token):
+        if not out.adds(edits):
             held.clear()
         for key, vector in wrote.items():
             held[key] = held.get(key, 0) + vector
-        if not applies(recording.edits, WithoutNorm, layer):
-            held = _through(norm, held)
-    embedding = handle.model.embedding.token.weight.double()
-    bias = handle.model.readout_bias.double()
+        if out.norm_at(edits) == "post":
+            held = _through(out.norm, held)
+    if "final.normed" in of.sites:
+        held = _through(model.last_norm.norm or nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps), held)
+    embedding, bias = model.embedding.token.weight.double(), model.readout_bias.double()
     direction, offset = embedding[id], bias[id]
     if against is not None:
         direction, offset = direction - embedding[against], offset - bias[against]
@@ -96,8 +110,8 @@ def _vector(stream: Stream, site: str, token: int) -> Tensor:
     return torch.tensor(stream.at(site)[token]).double()
 
 
-def _sublayers(handle: Handle, recording: Recording, stream: Stream, token: int) -> Iterator[tuple[int, str, dict, nn.LayerNorm]]:
-    """In order: (layer, place, what was written by whom, the LayerNorm after it)."""
+def _sublayers(handle: Handle, recording: Recording, stream: Stream, token: int) -> Iterator[tuple[dict, AddAndNorm]]:
+    """In order: what was written by whom, and how it joins the stream."""
     model = handle.model
     stack: nn.ModuleList = (getattr(model, stream.name)) if isinstance(model, EncoderDecoder) else model.layers
     by_label = {attention.name: attention for attention in recording.attention}
@@ -105,17 +119,36 @@ def _sublayers(handle: Handle, recording: Recording, stream: Stream, token: int)
     for at, layer in enumerate(stack):
         for place, module, out in (("attn", layer.attention, layer.attention_out), ("cross", getattr(layer, "cross", None), getattr(layer, "cross_out", None))):
             if module is not None:
-                yield at, place, _heads(by_label[module.label], at, token, module.w_o, _vector(stream, f"{at}.{place}.wrote", token), recording), out.norm
-        yield at, "ffn", {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)}, layer.feed_forward_out.norm
+                yield _heads(handle, by_label[module.label], at, token, module.w_o, _vector(stream, f"{at}.{place}.wrote", token), recording), out
+        yield {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)}, layer.feed_forward_out
 
 
-def _heads(attention: Attention, layer: int, token: int, w_o: nn.Linear, wrote: Tensor, recording: Recording) -> dict:
-    """What each head wrote: its pattern's row times its values, through its slice of W_O. What is left of `wrote` is W_O's bias."""
-    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()  # (head, d_head)
+def _heads(handle: Handle, attention: Attention, layer: int, token: int, w_o: nn.Linear, wrote: Tensor, recording: Recording) -> dict:
+    """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's bias."""
+    z = outputs_of_heads(handle, recording, attention, layer, token)
     slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
     gone = {edit.head for edit in recording.edits if isinstance(edit, ZeroHead) and (edit.attention, edit.layer) == (attention.name, layer)}
     parts = {("head", layer, head, attention.name): z[head] @ slices[head] for head in range(len(z)) if head not in gone}
     return {**parts, ("bias", -1, -1, ""): wrote - sum(parts.values(), torch.zeros_like(wrote))}
+
+
+def outputs_of_heads(handle: Handle, recording: Recording, attention: Attention, layer: int, token: int) -> Tensor:
+    """z of every head at one query, (head, d_head): its pattern's row times its values, or what an edit put in its place."""
+    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
+    for kind in (MeanHead, ZeroHead, PatchHead):  # the order in which the model follows them
+        for edit in recording.edits:
+            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (attention.name, layer):
+                continue
+            if kind is MeanHead:
+                z[edit.head] = torch.tensor(attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]).double()
+            elif kind is ZeroHead:
+                z[edit.head] = 0
+            else:
+                stream, name = place_of(handle, attention.name, layer)
+                donor = kept(handle, edit.text, recording.edits, {name})[stream][name][edit.head]
+                if token < len(donor):
+                    z[edit.head] = donor[token].double()
+    return z
 
 
 def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tensor]:

@@ -25,6 +25,14 @@ FORMAT = "headlight recording 1"
 ROW_SUM_TOLERANCE = 1e-4
 
 
+class NotFinite(ValueError):
+    """A pass whose numbers overflowed; `site` is the first place where they did."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__(f"the numbers are no longer finite: the first that are not stand at {site}")
+        self.site = site
+
+
 @dataclass(frozen=True)
 class Card:
     """Which model made a recording, and how its weights were treated."""

@@ -1,0 +1,68 @@
+"""Whether a model can do what edits ask: each that it cannot is a ValueError that says what would fit."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from models.edits import (
+    NORM_PLACES, POSITIONS, SUBLAYERS, Edit, HideToken, MoveNorm, OtherPositions, ScaledBy, ShiftPositions, ShufflePositions, ShuffleTokens,
+    WithMask, WithoutMask, WithoutNorm, WithoutResidual,
+)  # fmt: skip
+from models.recording import Card
+from models.transformer import Config
+
+
+def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple[str, ...], can_hide: bool) -> None:
+    """Raises ValueError for the first edit that names a layer, head, attention or part which the model does not have, or a value out of range.
+
+    attentions: the model's attentions by label; can_hide: whether it fills masked words.
+    """
+    for edit in edits:
+        for wrong in (_places(edit, card, attentions), _values(edit), _parts(edit, card, config, can_hide)):
+            if wrong:
+                raise ValueError(wrong)
+
+
+def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
+    """Raises ValueError where positions are shifted past the last one the model has, for a text of n tokens."""
+    for edit in edits:
+        if isinstance(edit, ShiftPositions) and n + edit.by > card.n_positions:
+            raise ValueError(f"{edit}: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}")
+
+
+def _places(edit: Edit, card: Card, attentions: tuple[str, ...]) -> str:
+    for field, size in (("layer", card.n_layer), ("head", card.n_head)):
+        value = getattr(edit, field, None)
+        if value is not None and not 0 <= value < size:
+            return f"{edit} names {field} {value}; {card.name} has {field}s 0 to {size - 1}"
+    attention = getattr(edit, "attention", None)
+    if attention is not None and attention not in attentions:
+        return f"{edit} names attention {attention!r}; {card.name} has {', '.join(attentions)}"
+    return ""
+
+
+def _values(edit: Edit) -> str:
+    if isinstance(edit, (ShuffleTokens, ShufflePositions)) and edit.seed < 0:
+        return f"{edit} has a negative seed; seeds count from 0"
+    if isinstance(edit, ShiftPositions) and edit.by < 0:
+        return f"{edit}: positions can only be shifted onwards, by 0 or more"
+    if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
+        return f"{edit}: the divisor must be a number above 0"
+    for kind, field, options in ((OtherPositions, "to", POSITIONS), (MoveNorm, "to", NORM_PLACES), (WithoutResidual, "sublayer", (*SUBLAYERS, None))):
+        if isinstance(edit, kind) and getattr(edit, field) not in options:
+            return f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are {', '.join(filter(None, options))}"
+    return ""
+
+
+def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
+    if isinstance(edit, HideToken) and not can_hide:
+        return f"{card.name} fills no masked words, so no token can be hidden from it"
+    if isinstance(edit, WithoutMask) and card.kind == "encoder":
+        return f"{card.name} is an encoder and has no causal mask to take away"
+    if isinstance(edit, WithMask) and card.kind == "decoder":
+        return f"{card.name} is a decoder and has its causal mask already"
+    if isinstance(edit, WithoutResidual) and edit.sublayer == "cross" and card.kind != "encoder-decoder":
+        return f"{card.name} has no cross-attention"
+    if isinstance(edit, (WithoutNorm, MoveNorm)) and config.norm is None:
+        return f"{card.name} was trained without LayerNorm and has none to change"
+    return ""

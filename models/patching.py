@@ -1,0 +1,105 @@
+"""Activation patching: parts of one run put into another, one after the other, and what each does to a word's logit.
+
+Meng et al. 2022 (causal tracing) and Wang et al. 2022 (path patching): where the run of another text, the donor, is put in and the answer
+turns to the donor's, there the model keeps what tells the two texts apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.edits import Edit, PatchHead, PatchSite
+from models.own import Handle, kept, place_of, record
+from models.readout import states
+from models.transformer import EncoderDecoder, Put
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word minus that of the other word."""
+
+    place: tuple[int | str, int]
+    value: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as they are; `places` to come, and their effects."""
+
+    clean: float
+    donor: float
+    places: int
+    effects: Iterator[Effect]
+
+
+@torch.inference_mode()
+def heads(handle: Handle, text: str, donor: str, attention: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+    """Every head of an attention in turn, its output z taken from the donor's run at all places.
+
+    The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's decoder goes on reading what it said
+    unpatched. Raises ValueError as `record` does, and for a token or word that is not there.
+    """
+    run = _Run(handle, text, donor, edits, token, id, against)
+    card = handle.card
+
+    def effects() -> Iterator[Effect]:
+        for layer in range(card.n_layer):
+            stream, name = place_of(handle, attention, layer)
+            for head in range(card.n_head):
+                yield Effect((layer, head), run.value(stream, Put(name, run.held[stream][name][head], head=head)))
+
+    return Sweep(run.clean, run.donor, card.n_layer * card.n_head, effects())
+
+
+@torch.inference_mode()
+def sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+    """Every state of a stream at every token that both texts have, in turn taken from the donor's run. As `heads` in all else."""
+    run = _Run(handle, text, donor, edits, token, id, against)
+    of = next(each for each in run.recording.streams if each.name == stream)
+    names = [name for name in states(of) if name in run.held[stream]]
+    n = min(len(of.tokens), *(len(run.held[stream][name]) for name in names))
+
+    def effects() -> Iterator[Effect]:
+        for name in names:
+            for place in range(n):
+                yield Effect((name, place), run.value(stream, Put(name, run.held[stream][name], token=place)))
+
+    return Sweep(run.clean, run.donor, len(names) * n, effects())
+
+
+class _Run:
+    """The two texts' runs, and the first one run anew with something put in."""
+
+    def __init__(self, handle: Handle, text: str, donor: str, edits: tuple[Edit, ...], token: int, id: int, against: int) -> None:
+        self.handle, self.edits = handle, tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+        self.words = torch.tensor([id, against])
+        self.recording = record(handle, text, self.edits)
+        n = len(self.recording.streams[-1].tokens)
+        if not 0 <= token < n:
+            raise ValueError(f"the text has tokens 0 to {n - 1}, not {token}")
+        if not all(0 <= word < handle.card.n_vocab for word in (id, against)):
+            raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+        self.token = token
+        self.held = kept(handle, donor, self.edits)
+        self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
+        last = self.held[self.recording.streams[-1].name]
+        self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
+        self.donor = self.difference(list(each for name, each in last.items() if not name.endswith(".z"))[-1])
+
+    def difference(self, last: Tensor) -> float:
+        """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer tokens, at the last."""
+        one, other = self.handle.model.logits(last[min(self.token, len(last) - 1)])[self.words].tolist()
+        return one - other
+
+    @torch.inference_mode()
+    def value(self, stream: str, put: Put) -> float:
+        """The difference of the logits with something put into a stream."""
+        model, edits = self.handle.model, (*self.edits, put)
+        if not isinstance(model, EncoderDecoder):
+            return self.difference(model(self.ids[0], edits=edits)[0])
+        memory = model.encode(self.ids[0], edits=edits if stream == "encoder" else self.edits)
+        return self.difference(model.decode(self.ids[1], memory, edits=edits if stream == "decoder" else self.edits)[0])
