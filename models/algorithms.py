@@ -7,6 +7,7 @@ grammar models learn on sentences of `models/grammar.py`, a fifth of whose combi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 
 import torch
@@ -209,4 +210,16 @@ def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer
     return {name: round(sum(each) / len(each), 4) for name, each in right.items()}
 
 
-RECIPES = {"induction": Induction, "copy": Copy, "reverse": Reverse, "grammar": Grammar, "grammar-masked": GrammarMasked}
+# What a small model can be trained without, and what that is in its Config.
+PARTS = {"positions": {"positions": None}, "scale": {"scaled_scores": False}, "residual": {"residual": False}, "norm": {"norm": None}}
+
+
+def without(recipe: type[Algorithm], part: str) -> type[Algorithm]:
+    """The same recipe for a model that never has one of the PARTS."""
+    return type(f"{recipe.__name__}Without{part.capitalize()}", (recipe,), {"config": replace(recipe.config, **PARTS[part]), "shown": (), "__doc__": f"{recipe.__doc__} Without {part}."})
+
+
+WHOLE = {"induction": Induction, "copy": Copy, "reverse": Reverse, "grammar": Grammar, "grammar-masked": GrammarMasked}
+# A model trained without a part, by name: the task and the part.
+LACKING = {f"{task}-no-{part}": (task, part) for task in ("induction", "reverse") for part in PARTS}
+RECIPES = WHOLE | {name: without(WHOLE[task], part) for name, (task, part) in LACKING.items()}
