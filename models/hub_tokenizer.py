@@ -1,0 +1,154 @@
+"""The tokenizer of a Hugging Face model, answering as `models/tokenizer.py` does: tokens as a person reads them, and where they stand in the text.
+
+A fast tokenizer (its rules are in `tokenizer.json`) says where in the text each token stands. A slow one, in Python code, does not:
+its spans are -1. Three spellings of a word's pieces are read: WordPiece ("##ing"), byte-level BPE ("Ġthe") and SentencePiece ("▁the").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from threading import Lock
+
+import tokenizers
+
+from models.tokenizer import CONTINUES, SPACE, Tokens, readable
+
+SENTENCEPIECE_SPACE = "\u2581"
+NOWHERE = (-1, -1)
+
+
+class HubTokenizer:
+    """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens, None where the model has none."""
+
+    def __init__(self, own: object) -> None:
+        self.own = own
+        self.mask: int | None = own.mask_token_id
+        self.eos: int | None = own.eos_token_id
+        self.special = frozenset(own.all_special_ids)
+        self._unknown: int | None = own.unk_token_id
+        # A copy of the rules that nothing else sets: transformers writes on its own at every call, which two threads cannot do at once.
+        backend = getattr(own, "backend_tokenizer", None)
+        self._rules = None if backend is None else tokenizers.Tokenizer.from_str(backend.to_str())
+        self._slow = Lock()
+        if self._rules is not None:
+            self._rules.no_truncation()
+            self._rules.no_padding()
+            self._rules.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
+        self._alone = lru_cache(maxsize=None)(self._decode)
+        self._bytes_in_letters, self._sentencepiece = (self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def tokens(self, text: str, limit: int) -> tuple[Tokens, int]:
+        """The text as the model reads it, special tokens and all, at most `limit` tokens, and how many of the text's own were left out at its end.
+
+        A text of no tokens becomes one special token, since a model reads at least one. Raises ValueError where the model has none for that.
+        """
+        ids, special, spans = self._fast(text) if self._rules is not None else self._in_python(text)
+        own = [at for at, mark in enumerate(special) if not mark]
+        dropped = max(0, len(ids) - limit)
+        gone = set(own[len(own) - dropped :]) if dropped else set()
+        keep = [at for at in range(len(ids)) if at not in gone]
+        ids, special, spans = ([each[at] for at in keep] for each in (ids, special, spans))
+        if not ids:
+            ids, special, spans = [self._some_special()], [True], [NOWHERE]
+        spans = [NOWHERE if mark else _trim(text, *span) for mark, span in zip(special, spans)]
+        return Tokens(tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)), dropped
+
+    def said(self, ids: Sequence[int]) -> Tokens:
+        """Tokens that no text was split into, such as a model's own answer: each labelled by itself, none with a place in a text."""
+        return Tokens(tuple(ids), tuple(map(self.label, ids)), (NOWHERE,) * len(ids), tuple(token in self.special for token in ids))
+
+    def target_ids(self, text: str) -> list[int]:
+        """A second text as the model's own answers end up: ids with the special tokens that the model was trained to say."""
+        with self._slow:
+            return list(self.own(text_target=text).input_ids) if self._rules is None else self._rules.encode(text).ids
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text that token ids spell, special tokens left out."""
+        ids = [int(token) for token in ids if token not in self.special]
+        if self._rules is not None:
+            return self._rules.decode(ids, skip_special_tokens=False).strip()
+        with self._slow:
+            return self.own.decode(ids, skip_special_tokens=False).strip()
+
+    def label(self, token: int) -> str:
+        """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on inside a word, a part of a character is its bytes."""
+        piece = self._piece(token)
+        if piece is None:  # a model may have room for a few tokens that no text has
+            return f"unused {token}"
+        if token in self.special or token == self._unknown:
+            return readable(piece)
+        if self._bytes_in_letters:
+            raw = self._alone(token)
+            if "\ufffd" in raw:
+                return " ".join(f"‹{byte:02X}›" for byte in _bytes(piece))
+            goes_on = not piece.startswith(SPACE) and raw[:1].isalnum()
+        elif piece.startswith("<0x") and piece.endswith(">"):
+            return f"‹{piece[3:-1]}›"
+        else:
+            raw = piece.removeprefix("##").replace(SENTENCEPIECE_SPACE, " ").removesuffix("</w>").removesuffix("@@")
+            goes_on = piece.startswith("##") or (self._sentencepiece and not raw.startswith(" ") and raw[:1].isalnum())
+        word = readable(raw.strip() or raw)
+        return CONTINUES + word if goes_on else word
+
+    def _fast(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+        encoding = self._rules.encode(text)
+        return encoding.ids, [bool(mark) for mark in encoding.special_tokens_mask], encoding.offsets
+
+    def _in_python(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+        with self._slow:
+            ids = self.own(text, split_special_tokens=True).input_ids
+            special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
+        return ids, [bool(mark) for mark in special], [NOWHERE] * len(ids)
+
+    def _some_special(self) -> int:
+        for token in (self.own.bos_token_id, self.own.eos_token_id, self.own.cls_token_id, self.own.pad_token_id, self.own.unk_token_id):
+            if token is not None:
+                return token
+        raise ValueError("this model reads nothing from an empty text; write a word")
+
+    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]], special: list[bool]) -> list[str]:
+        labels = []
+        for at, (token, (start, end)) in enumerate(zip(ids, spans)):
+            if special[at] or token == self._unknown or start < 0 or start == end:
+                labels.append(self.label(token))
+                continue
+            label = readable(text[start:end])
+            if (pieces := [other for other in range(len(ids)) if not special[other] and spans[other] == (start, end)]) != [at]:
+                labels.append(f"{label} {pieces.index(at) + 1}/{len(pieces)}")  # one character, several tokens
+            else:
+                goes_on = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
+                labels.append(CONTINUES + label if goes_on else label)
+        return labels
+
+    def _piece(self, token: int) -> str | None:
+        if self._rules is not None:
+            return self._rules.id_to_token(token)
+        return self.own.convert_ids_to_tokens(token) if token < len(self) else None
+
+    def _piece_id(self, piece: str) -> int | None:
+        return self._rules.token_to_id(piece) if self._rules is not None else self.own.get_vocab().get(piece)
+
+    def _decode(self, token: int) -> str:
+        if self._rules is not None:
+            return self._rules.decode([token], skip_special_tokens=False)
+        with self._slow:
+            return self.own.decode([token])
+
+
+def _bytes(piece: str) -> list[int]:
+    """The bytes that a byte-level BPE's letters stand for (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    rest = [byte for byte in range(256) if byte not in plain]
+    return [ord(letter) if ord(letter) in plain else rest[ord(letter) - 256] for letter in piece]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the white space around what it shows; one that shows nothing else stays."""
+    piece = text[start:end]
+    if not piece.strip():
+        return start, end
+    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))

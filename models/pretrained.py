@@ -1,0 +1,235 @@
+"""Pretrained weights of the BERT and GPT-2 families, running in our own classes.
+
+A family is a plain configuration of `models/transformer.py` and a table of where each of our tensors is called what in its files; no
+forward pass knows of any of them. So every switch, every cell's anatomy and every readout works on them as on our own models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+import torch
+from safetensors.torch import load as load_safetensors
+from torch import Tensor
+
+from models.own import Handle, handle_of
+from models.tokenizer import Tokenizer, WordPiece
+from models.transformer import Config, Decoder, Encoder, Model
+
+ACTIVATION = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family's files become one of our models.
+
+    prefix: what stands before the names where the file holds a readout too. config: from its config.json and its tensors (prefix gone).
+    tensors: (our name, tensor) for everything that the model has.
+    """
+
+    model: type[Model]
+    prefix: str
+    config: Callable[[dict, Tensors], Config]
+    tensors: Callable[[Config, Tensors], Iterator[tuple[str, Tensor]]]
+
+
+def load(folder: Path, name: str) -> Handle:
+    """The model in a folder of Hugging Face files, in fp32, in our own classes.
+
+    Raises ValueError, saying what is missing, for a family or a variant that our classes do not cover, and for a broken folder.
+    """
+    described = json.loads((folder / "config.json").read_text("utf-8"))
+    family = described.get("model_type")
+    if family not in FAMILIES:
+        raise ValueError(f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}")
+    stored, tensors = _files(folder)
+    model = build(described, tensors)
+    tokenizer, ends = _tokenizer(folder)
+    kinds = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()})
+    return handle_of(model, tokenizer, name, stored, f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes", ends)
+
+
+def build(described: dict, tensors: Tensors) -> Model:
+    """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a tensor is missing or left over."""
+    family = FAMILIES[described["model_type"]]
+    bare = {key.removeprefix(family.prefix): tensor for key, tensor in tensors.items()}
+    config = family.config(described, bare)
+    model = family.model(config).eval()
+    try:
+        found = {key: tensor.float().contiguous() for key, tensor in family.tensors(config, bare)}
+    except KeyError as missing:
+        raise ValueError(f"the weights lack {missing.args[0]}") from missing
+    model.load_state_dict(found)
+    return model
+
+
+def _files(folder: Path) -> tuple[str, Tensors]:
+    """The weights in a folder, and the first half of the hash of their files."""
+    index = folder / "model.safetensors.index.json"
+    names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values())) if index.exists() else ["model.safetensors"]
+    hashed, tensors = hashlib.sha256(), {}
+    for name in names:
+        content = (folder / name).read_bytes()
+        hashed.update(content)
+        tensors |= load_safetensors(content)
+    return hashed.hexdigest()[:12], tensors
+
+
+# ---- BERT, RoBERTa, DistilBERT ---------------------------------------------------------------------------------------
+
+
+def _activation(name: str) -> str:
+    if name not in ACTIVATION:
+        raise ValueError(f"the activation {name!r} is not among {', '.join(ACTIVATION)}")
+    return ACTIVATION[name]
+
+
+def bert_config(described: dict, tensors: Tensors) -> Config:
+    """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its words through a transform."""
+    if described.get("position_embedding_type", "absolute") != "absolute" or described.get("is_decoder"):
+        raise ValueError("only encoders with absolute positions run in Headlight’s own classes")
+    return Config(
+        n_vocab=described["vocab_size"], d_model=described["hidden_size"], n_layer=described["num_hidden_layers"], n_head=described["num_attention_heads"],
+        d_ff=described["intermediate_size"], n_positions=described["max_position_embeddings"] - skipped(described), positions="learned",
+        activation=_activation(described.get("hidden_act", "gelu")), eps=described.get("layer_norm_eps", 1e-12), scaled_embedding=False, embedding_norm=True,
+        segment=described.get("type_vocab_size", 0) > 0, readout="transform" if any(key in tensors for key in READOUTS) else None,
+    )  # fmt: skip
+
+
+def skipped(described: dict) -> int:
+    """How many rows of its position table a model never uses: RoBERTa counts positions from the number of its padding token on."""
+    return described["pad_token_id"] + 1 if described["model_type"] == "roberta" else 0
+
+
+# Where the three families keep the readout's transform, its LayerNorm and its bias.
+READOUTS = {
+    "cls.predictions.transform.dense.weight": ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
+    "lm_head.dense.weight": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
+    "vocab_transform.weight": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+}
+BERT_LAYER = {
+    "attention.w_q": "attention.self.query", "attention.w_k": "attention.self.key", "attention.w_v": "attention.self.value", "attention.w_o": "attention.output.dense",
+    "attention_out.norm": "attention.output.LayerNorm", "feed_forward.w_1": "intermediate.dense", "feed_forward.w_2": "output.dense", "feed_forward_out.norm": "output.LayerNorm",
+}  # fmt: skip
+DISTILBERT_LAYER = {
+    "attention.w_q": "attention.q_lin", "attention.w_k": "attention.k_lin", "attention.w_v": "attention.v_lin", "attention.w_o": "attention.out_lin",
+    "attention_out.norm": "sa_layer_norm", "feed_forward.w_1": "ffn.lin1", "feed_forward.w_2": "ffn.lin2", "feed_forward_out.norm": "output_layer_norm",
+}  # fmt: skip
+
+
+def _pair(ours: str, theirs: str, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    for part in ("weight", "bias"):
+        yield f"{ours}.{part}", tensors[f"{theirs}.{part}"]
+
+
+def bert_tensors(config: Config, tensors: Tensors, stack: str = "encoder.layer", layer_names: dict[str, str] = BERT_LAYER) -> Iterator[tuple[str, Tensor]]:
+    """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a layer."""
+    yield "embedding.token.weight", tensors["embeddings.word_embeddings.weight"]
+    yield "embedding.position", tensors["embeddings.position_embeddings.weight"][-config.n_positions :]
+    if config.segment:
+        yield "embedding.segment", tensors["embeddings.token_type_embeddings.weight"][0]
+    yield from _pair("embedding.norm", "embeddings.LayerNorm", tensors)
+    for layer in range(config.n_layer):
+        for ours, theirs in layer_names.items():
+            yield from _pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
+    for marker, (dense, norm, bias) in READOUTS.items():
+        if marker in tensors:
+            yield from _pair("transform", dense, tensors)
+            yield from _pair("transform_norm", norm, tensors)
+            yield "readout_bias", tensors[bias]
+
+
+def distilbert_config(described: dict, tensors: Tensors) -> Config:
+    """DistilBERT is BERT under other names, without segments."""
+    if described.get("sinusoidal_pos_embds"):
+        raise ValueError("DistilBERT with sinusoidal positions does not run in Headlight’s own classes")
+    as_bert = {"model_type": "distilbert", "vocab_size": described["vocab_size"], "hidden_size": described["dim"], "num_hidden_layers": described["n_layers"],
+               "num_attention_heads": described["n_heads"], "intermediate_size": described["hidden_dim"], "max_position_embeddings": described["max_position_embeddings"],
+               "hidden_act": described.get("activation", "gelu")}  # fmt: skip
+    return bert_config(as_bert, tensors)
+
+
+def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
+
+
+# ---- GPT-2 ----------------------------------------------------------------------------------------------------------
+
+
+def gpt2_config(described: dict, tensors: Tensors) -> Config:
+    """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the embedding."""
+    if not described.get("scale_attn_weights", True) or described.get("scale_attn_by_inverse_layer_idx") or described.get("add_cross_attention"):
+        raise ValueError("a GPT-2 with another scale of its scores, or with cross-attention, does not run in Headlight’s own classes")
+    d_model = described["n_embd"]
+    return Config(
+        n_vocab=described["vocab_size"], d_model=d_model, n_layer=described["n_layer"], n_head=described["n_head"], d_ff=described.get("n_inner") or 4 * d_model,
+        n_positions=described["n_positions"], norm="pre", positions="learned", activation=_activation(described.get("activation_function", "gelu_new")),
+        eps=described.get("layer_norm_epsilon", 1e-5), scaled_embedding=False,
+    )  # fmt: skip
+
+
+def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with GPT-2's tensors: its matrices are stored (in, out), and those of q, k and v in one."""
+    embedding = tensors["wte.weight"]
+    yield "embedding.token.weight", embedding
+    yield "embedding.position", tensors["wpe.weight"]
+    for layer in range(config.n_layer):
+        at = f"h.{layer}"
+        for part in ("weight", "bias"):
+            fused = tensors[f"{at}.attn.c_attn.{part}"].chunk(3, dim=-1)
+            for ours, tensor in zip(("w_q", "w_k", "w_v"), fused):
+                yield f"layers.{layer}.attention.{ours}.{part}", tensor.T if part == "weight" else tensor
+            for ours, theirs in (("attention.w_o", "attn.c_proj"), ("feed_forward.w_1", "mlp.c_fc"), ("feed_forward.w_2", "mlp.c_proj")):
+                tensor = tensors[f"{at}.{theirs}.{part}"]
+                yield f"layers.{layer}.{ours}.{part}", tensor.T if part == "weight" else tensor
+            for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
+                yield f"layers.{layer}.{ours}.{part}", tensors[f"{at}.{theirs}.{part}"]
+    yield from _pair("last_norm.norm", "ln_f", tensors)
+    yield "readout_bias", torch.zeros(len(embedding))
+
+
+FAMILIES = {
+    "bert": Family(Encoder, "bert.", bert_config, bert_tensors),
+    "roberta": Family(Encoder, "roberta.", bert_config, bert_tensors),
+    "distilbert": Family(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
+    "gpt2": Family(Decoder, "transformer.", gpt2_config, gpt2_tensors),
+}
+
+
+# ---- tokenizers -----------------------------------------------------------------------------------------------------
+
+
+def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The tokenizer in a folder, and the special tokens that stand around a text."""
+    file = folder / "tokenizer.json"
+    if not file.exists():
+        raise ValueError("the folder has no tokenizer.json, which Headlight’s own classes need")
+    pieces = tokenizers.Tokenizer.from_file(str(file))
+    pieces.no_truncation()
+    pieces.no_padding()
+    kind = json.loads(file.read_text("utf-8"))["model"]["type"]
+    told = folder / "tokenizer_config.json"
+    named = json.loads(told.read_text("utf-8")) if told.exists() else {}
+
+    def name(role: str, usual: tuple[str, ...]) -> str:
+        given = named.get(f"{role}_token")
+        given = given.get("content") if isinstance(given, dict) else given
+        return next((each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), "")
+
+    pad, cls, sep, mask, bos, eos = (
+        name("pad", ("[PAD]", "<pad>")), name("cls", ("[CLS]", "<s>")), name("sep", ("[SEP]", "</s>")), name("mask", ("[MASK]", "<mask>")),
+        name("bos", ("<|endoftext|>", "<s>")), name("eos", ("<|endoftext|>", "</s>")),
+    )  # fmt: skip
+    ends = ((cls,), (sep,)) if cls and sep else ((), ())
+    names = (pad, cls, sep, mask, bos, eos)
+    if kind == "WordPiece":
+        return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
+    if kind == "BPE":
+        return Tokenizer(pieces, names), ends
+    raise ValueError(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")
