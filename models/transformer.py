@@ -43,6 +43,12 @@ def no_tape(name: str, tensor: Tensor) -> None:
     """The tape that records nothing."""
 
 
+def room(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
+    """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large is then written once and not copied."""
+    wanted = getattr(tape, "room", None)
+    return None if wanted is None else wanted(name, shape)
+
+
 @dataclass(frozen=True)
 class Config:
     """Sizes of a model, and what kind of Transformer it is; as it stands, the paper's. `n_positions` is the longest text it takes, in tokens.
@@ -197,6 +203,13 @@ def turned(x: Tensor, start: int) -> Tensor:
     return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
 
 
+def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
+    """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it is wanted, if not just anywhere."""
+    three = None if out is None else out.flatten(0, 1)
+    scores = torch.baddbmm(q.new_empty(1, 1, 1), q.flatten(0, 1), k.flatten(0, 1).transpose(-2, -1), beta=0, alpha=1 / divisor, out=three)
+    return scores.unflatten(0, q.shape[:2])
+
+
 def penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
     """ALiBi (Press et al. 2022): what a score loses, distance x 2^(-8 (head + 1) / n_head), shape (head, query, key). Queries are the last."""
     slope = 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
@@ -260,6 +273,7 @@ class MultiHeadAttention(nn.Module):
         self.w_k = nn.Linear(config.d_model, config.d_model)
         self.w_v = nn.Linear(config.d_model, config.d_model)
         self.w_o = nn.Linear(config.d_model, config.d_model)
+        self.fused: tuple[Tensor, ...] | None = None
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, token, d_model) -> (batch, head, token, d_head)."""
@@ -280,28 +294,53 @@ class MultiHeadAttention(nn.Module):
         (batch, head, query, key), True where attending is permitted; None permits everything. With `stored`, the keys are those of
         earlier passes and x_key's after them.
         """
-        q, k, v = self.queries_keys_values(x_query, x_key, edits, stored)
-        scores = q @ k.transpose(-2, -1) / self.divisor(edits)  # (batch, head, query, key), eq. 1
+        q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
+        shape = (*q.shape[:-1], k.shape[-2])
+        scores = scaled_products(q, k, self.divisor(edits), room(tape, f"{self.name}.scores", shape))  # (batch, head, query, key), eq. 1
         if not self.cross and (other := last(edits, OtherPositions)) is not None and other.to == "distance":
             scores = scores - penalty(self.n_head, *scores.shape[-2:])
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
-        pattern = self.evened(masked.softmax(dim=-1), allowed, edits)  # (batch, head, query, key), rows sum to 1
+        pattern = self.evened(torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape)), allowed, edits)  # rows sum to 1
         z = passed(f"{self.name}.z", self.silenced(pattern @ v, edits), tape, edits)  # (batch, head, query, d_head)
         wrote = self.w_o(z.transpose(1, 2).flatten(-2))  # concat, then W_O
         for name, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("pattern", pattern)):
             tape(f"{self.name}.{name}", tensor)
         return wrote
 
-    def queries_keys_values(self, x_query: Tensor, x_key: Tensor, edits: tuple[Edit, ...], stored: Stored | None) -> tuple[Tensor, Tensor, Tensor]:
+    def queries_keys_values(self, x_query: Tensor, x_key: Tensor, edits: tuple[Edit, ...], stored: Stored | None, tape: Tape = no_tape) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's keys never change: stored ones are not made again."""
-        q = self.split(self.w_q(x_query))
-        if stored is not None and self.cross and self.name in stored.kept:
-            return q, *stored.kept[self.name]
-        k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
+        if x_query is x_key and self.is_fused():
+            q, k, v = self.in_one_product(x_query, tape)
+        else:
+            q = self.split(self.w_q(x_query))
+            if stored is not None and self.cross and self.name in stored.kept:
+                return q, *stored.kept[self.name]
+            k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
         if not self.cross and (other := last(edits, OtherPositions)) is not None and other.to == "rotary":
             past = stored.kept[self.name][0].shape[2] if stored is not None and self.name in stored.kept else 0
             q, k = turned(q, past), turned(k, past)
         return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
+
+    def fuse(self) -> None:
+        """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in one product. They stay three: views of it."""
+        linears = (self.w_q, self.w_k, self.w_v)
+        self.fused = tuple(torch.cat([getattr(each, part).detach() for each in linears]) for part in ("weight", "bias"))
+        for part, whole in zip(("weight", "bias"), self.fused):
+            for each, own in zip(linears, whole.chunk(3)):
+                getattr(each, part).data = own
+
+    def in_one_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v, each (batch, head, token, d_head), of x (batch, token, d_model)."""
+        shape = (*x.shape[:-1], 3, self.n_head, self.d_head)
+        whole = room(tape, f"{self.name}.qkv", shape)
+        whole = x.new_empty(shape) if whole is None else whole
+        weight, bias = self.fused
+        torch.addmm(bias, x.flatten(0, 1), weight.T, out=whole.view(-1, len(bias)))
+        return whole.permute(2, 0, 3, 1, 4).unbind(0)
+
+    def is_fused(self) -> bool:
+        """True where the one product may stand for the three: no gradient is wanted, and they still share their memory."""
+        return self.fused is not None and not torch.is_grad_enabled() and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
 
     def divisor(self, edits: tuple[Edit, ...]) -> float:
         """What scores are divided by."""
@@ -370,7 +409,8 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same shape."""
         wrote = passed(f"{self.name}.wrote", wrote, tape, edits)
-        x = passed(f"{self.name}.sum", x + wrote if self.adds(edits) else wrote, tape, edits)
+        total = torch.add(x, wrote, out=room(tape, f"{self.name}.sum", tuple(x.shape))) if self.adds(edits) else wrote
+        x = passed(f"{self.name}.sum", total, tape, edits)
         return passed(f"{self.name}.normed", self.norm(x), tape, edits) if self.norm_at(edits) == "post" else x
 
 

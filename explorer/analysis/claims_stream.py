@@ -1,0 +1,212 @@
+"""Claims about the residual stream: what is added, LayerNorm, the sphere and its rotations, and gradients along layers and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from explorer.analysis import residual
+from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least, factor, number, text_places, writer
+from models.recording import Stream
+
+WIDTH = 64  # of the recurrent network
+SMALL_GAIN = 1e-2
+
+
+def adds(e: Evidence) -> Measured:
+    """The largest |before + wrote - after|, of the largest component."""
+    found = [residual.conservation(stream) for stream in e.recording.streams]
+    worst, size = max(error for error, _, _ in found), max(largest for _, _, largest in found)
+    return Measured(worst / size, f"{sum(n for _, n, _ in found):,} additions of this recording were done again: the largest error is {number(worst)}, where components reach {number(size)}.")
+
+
+def little_work(e: Evidence) -> Measured:
+    """The mean angle between the vector before a sub-layer and after it, in degrees."""
+    angles, rows = [], []
+    for stream in e.recording.streams:
+        text = text_places(stream)
+        for each in _layers(stream):
+            turned = float(np.nanmean(residual.degrees(residual.at(stream, each.before)[text], residual.at(stream, each.after)[text])))
+            angles.append(turned)
+            rows.append((_named(e, stream, each.name), f"{turned:.1f}°"))
+    value = float(np.mean(angles))
+    return Measured(value, f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°; a vector at random would stand at 90° to the one before.", tuple(rows))
+
+
+def _layers(stream: Stream) -> tuple[residual.SubLayer, ...]:
+    found = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
+    if not found:
+        raise Untestable("This model does not show what its sub-layers write.")
+    return found
+
+
+def _named(e: Evidence, stream: Stream, name: str) -> str:
+    return name if len(e.recording.streams) == 1 else f"{stream.name}, {name}"
+
+
+# ---- LayerNorm ------------------------------------------------------------------------------------------------------
+
+
+def _norms(e: Evidence) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float]]]:
+    """Every LayerNorm of a sub-layer: its stream, its name, what it is given and what it gives (token, d_model), and its gain, bias and eps."""
+    found = False
+    for stream in e.recording.streams:
+        norms = e.norms(stream.name)
+        for each in _layers(stream):
+            if each.site not in norms:
+                continue
+            if f"{each.site}.read" in stream.sites:
+                pair = each.before, f"{each.site}.read"
+            elif each.after != each.total:
+                pair = each.total, each.after
+            else:
+                continue
+            found = True
+            yield stream, _named(e, stream, each.name), *(residual.at(stream, site) for site in pair), norms[each.site]
+    if not found:
+        raise Untestable("This model has no LayerNorm that it shows both sides of.")
+
+
+def mean_and_spread(e: Evidence) -> Measured:
+    """The largest of: |mean|, |variance - 1| before gain and bias, and what then differs from what the model has after its LayerNorm."""
+    mean, variance, error, n = 0.0, 0.0, 0.0, 0
+    for _, _, given, gives, (gain, bias, eps) in _norms(e):
+        normed = residual.normalised(given, eps)
+        mean, variance = max(mean, float(np.abs(normed.mean(-1)).max())), max(variance, float(np.abs(normed.var(-1) - 1).max()))
+        error = max(error, float(np.abs(normed * gain + bias - gives).max()))
+        n += len(given)
+    return Measured(
+        max(mean, variance, error), f"{n:,} vectors were normalised again, each by its own mean and variance, and agree with the model’s to {number(error)}. Before gain and bias their means are 0 to {number(mean)}, their variances 1 to {number(variance)}.",
+        (("mean, off 0 by", number(mean)), ("variance, off 1 by", number(variance)), ("after gain and bias, off the model’s by", number(error))),
+    )  # fmt: skip
+
+
+def unit_length(e: Evidence) -> Measured:
+    """The mean length of the states after a LayerNorm."""
+    lengths = np.concatenate([np.linalg.norm(gives, axis=-1) for _, _, _, gives, _ in _norms(e)])
+    value, d = float(lengths.mean()), e.recording.model.d_model
+    return Measured(value, f"The {len(lengths):,} vectors after a LayerNorm are {number(value)} long in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. LayerNorm makes the variance 1, so the length is √d = √{d} = {np.sqrt(d):.1f} before gain and bias.")
+
+
+def on_a_sphere(e: Evidence) -> Measured:
+    """The largest | |u| / sqrt(d) - 1 |, u the state with gain and bias taken back."""
+    worst, longest, shortest = 0.0, 0.0, np.inf
+    for _, _, given, gives, (gain, bias, eps) in _norms(e):
+        strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
+        u = np.where(strong, (gives - bias) / np.where(strong, gain, 1), residual.normalised(given, eps))
+        length = np.linalg.norm(u, axis=-1)
+        longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
+        worst = max(worst, float(np.abs(length / np.sqrt(u.shape[-1]) - 1).max()))
+    d = e.recording.model.d_model
+    return Measured(worst, f"With gain and bias taken back, every vector is between {shortest:.3f} and {longest:.3f} long; √{d} is {np.sqrt(d):.3f}. All of them also have mean 0, so they lie on that sphere cut by a plane.", (("radius √d", f"{np.sqrt(d):.3f}"), ("shortest", f"{shortest:.3f}"), ("longest", f"{longest:.3f}")))
+
+
+def only_turns(e: Evidence) -> Measured:
+    """The mean | |after| / |before| - 1 | over the sub-layers: by how much they stretch or shrink."""
+    off, rows = [], []
+    for stream in e.recording.streams:
+        text = text_places(stream)
+        for each in _layers(stream):
+            before, after = (residual.at(stream, site)[text] for site in (each.before, each.after))
+            ratio = np.linalg.norm(after, axis=-1) / np.linalg.norm(before, axis=-1)
+            off.append(float(np.abs(ratio - 1).mean()))
+            rows.append((_named(e, stream, each.name), f"turned {np.nanmean(residual.degrees(before, after)):.1f}°, length × {ratio.mean():.2f}"))
+    value = float(np.mean(off))
+    return Measured(value, f"A rotation keeps lengths. Each sub-layer does turn the vector, and changes its length by {value:.0%} in the mean." + (" Before gain and bias, and from the first LayerNorm on, all lengths are √d, and the reading as rotations is exact." if each.after.endswith(".normed") else ""), tuple(rows))
+
+
+def vocabulary_sphere(e: Evidence) -> Measured:
+    """The spread of the lengths of all embeddings, of their mean."""
+    lengths = np.linalg.norm(e.embeddings().astype(np.float64), axis=-1)
+    value = float(lengths.std() / lengths.mean())
+    return Measured(value, f"The {len(lengths):,} rows, as the stream begins with them, are {number(float(lengths.min()))} to {number(float(lengths.max()))} long, {number(float(lengths.mean()))} in the mean. Nothing in training holds them to one length.", (("shortest", number(float(lengths.min()))), ("mean", number(float(lengths.mean()))), ("longest", number(float(lengths.max())))))
+
+
+# ---- gradients ------------------------------------------------------------------------------------------------------
+
+
+def identity_plus(e: Evidence) -> Measured:
+    """The largest entry of |J(x + f) - J(f) - I| of one sub-layer."""
+    stream = writer(e.recording)
+    token, each = int(text_places(stream)[-1]), _layers(stream)[-1]
+    if f"{each.site}.read" in stream.sites:
+        raise Untestable("In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian is not measured here.")
+    found = e.jacobian(stream.name, token, each.site)
+    return Measured(
+        float(found.error), f"Both Jacobians at “{stream.tokens[token]}” in {each.name}, {len(found.total)} × {len(found.total)} numbers each, were worked out apart. That of f alone stretches by at most {number(float(found.wrote[0]))} and loses some directions ({number(float(found.wrote[-1]))}); with x added, the weakest keeps {number(float(found.total[-1]))}.",
+        (("largest stretch of f", number(float(found.wrote[0]))), ("smallest of f", number(float(found.wrote[-1]))), ("largest of x + f", number(float(found.total[0]))), ("smallest of x + f", number(float(found.total[-1])))),
+    )  # fmt: skip
+
+
+def _kept(e: Evidence, way: str) -> tuple[float, tuple[tuple[str, str], ...]]:
+    """How much of the gradient at the last state is left at the first one: norm there of norm here, and the norms along the way."""
+    stream = writer(e.recording)
+    found = e.highway(stream.name, int(text_places(stream)[-1]))
+    norms = residual.over_tokens(found.norm[found.ways.index(way)])
+    if not norms[-1] > 0:
+        raise Untestable("The gradient is 0 already at the last state.")
+    return float(norms[0] / norms[-1]), tuple((site, number(float(value))) for site, value in zip(found.sites, norms))
+
+
+def gradient_with(e: Evidence) -> Measured:
+    """By what factor the gradient differs between the last state and the first, with residual connections."""
+    kept, rows = _kept(e, "residual on")
+    return Measured(_away(kept), f"The gradient of the likeliest word’s score is {number(kept)} times as long at the first state as at the last.", rows)
+
+
+def gradient_without(e: Evidence) -> Measured:
+    """The same without residual connections."""
+    kept, rows = _kept(e, "residual off")
+    with_, _ = _kept(e, "residual on")
+    return Measured(_away(kept), f"With every residual taken away, the gradient at the first state is {number(kept)} times that at the last; with them it was {number(with_)} times. LayerNorm, which stays, rescales on the way.", rows)
+
+
+def _away(kept: float) -> float:
+    return factor(kept) if kept > 0 else np.inf
+
+
+def far_words(e: Evidence) -> Measured:
+    """By what factor the gradient to a token changes with each token of distance, in the model itself."""
+    stream = writer(e.recording)
+    text = text_places(stream)
+    at_least(stream, 5)
+    token = int(text[-1])
+    found = e.highway(stream.name, token)
+    norms = found.norm[found.ways.index("residual on"), 0]
+    others = text[text != token]
+    distance = np.abs(others - token)
+    means = np.zeros(int(distance.max(initial=0)) + 1)
+    for at in np.unique(distance):
+        means[at] = norms[others[distance == at]].mean()
+    step = residual.per_step(means)
+    if step is None:
+        raise Untestable("There are too few distances to draw a line through.")
+    far = int(distance.max())
+    return Measured(step, f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, and {far} tokens away it is still {number(float(means[far] / means[np.flatnonzero(means)[0]]))} of what it is next door.", tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]))
+
+
+def recurrent_fades(e: Evidence) -> Measured:
+    """By what factor the gradient of an untrained tanh RNN on this text's embeddings changes with each token back."""
+    stream = e.recording.streams[0]
+    at_least(stream, 4)
+    x = residual.at(stream, stream.sites[0])
+    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
+    w = e.draw(WIDTH, WIDTH) / np.sqrt(WIDTH)
+    inward = x @ (e.draw(WIDTH, x.shape[1]) / np.sqrt(x.shape[1])).T
+    h, states = np.zeros(WIDTH), []
+    for each in inward:
+        h = np.tanh(w @ h + each)
+        states.append(h)
+    lengths = {"tanh": [1.0], "no squashing, weights × 1.5": [1.0]}
+    back, free = np.ones((2, WIDTH)) / np.sqrt(WIDTH)
+    for h in states[:0:-1]:
+        back, free = w.T @ ((1 - h**2) * back), 1.5 * (w.T @ free)
+        lengths["tanh"].append(float(np.linalg.norm(back)))
+        lengths["no squashing, weights × 1.5"].append(float(np.linalg.norm(free)))
+    steps = len(states) - 1
+    # Over the last steps alone numbers underflow; the mean factor is taken where they have not.
+    alive = [at for at, value in enumerate(lengths["tanh"]) if value > 1e-280]
+    step = float(lengths["tanh"][alive[-1]] ** (1 / alive[-1]))
+    grown = lengths["no squashing, weights × 1.5"][min(steps, 400)] ** (1 / min(steps, 400))
+    return Measured(step, f"A recurrent network of width {WIDTH}, weights at random, read this text’s embeddings. From the last state back over {steps} tokens the gradient shrinks to {number(lengths['tanh'][-1])} of itself, × {step:.2f} a token; with larger weights and no tanh it grows instead, × {grown:.2f}.", tuple((f"{at} back", number(lengths["tanh"][at])) for at in sorted({1, 2, 5, 10, 20, steps}) if at <= steps))

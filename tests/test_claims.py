@@ -1,0 +1,529 @@
+"""Claims: each test of a claim says yes where it must and no where it must, on every kind of model and any text; the page, the file to print, one journey."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import driver
+import numpy as np
+import pytest
+import torch
+from conftest import HOSTILE, SMALL, TEXTS
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import claims, evidence
+from explorer.analysis.evidence import FAILS, HOLDS, UNTESTABLE, Claim, Evidence, Measured
+from explorer.components import wire
+from models import library
+from models.edits import from_line
+from models.own import Handle, handle_of
+from models.recording import Attention, Recording, Stream
+from models.tokenizer import FOR_WRITING, Tokenizer
+from models.transformer import Decoder
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = "The animal didn't cross the street because it was too tired."
+
+
+def material(handle: Handle, text: str, base: str = "") -> Evidence:
+    """Evidence straight from the library; `base`: edits that every pass runs under."""
+    two = handle.card.kind == "encoder-decoder"
+    recording = library.record(handle, text, from_line(base))
+    ids = tuple(map(int, recording.streams[-1].ids[1:])) if two else None
+
+    def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
+        own = ids if target is None and not other else target
+        return library.record(handle, other or text, from_line(",".join(filter(None, (base, edits)))), own if two else None)
+
+    def stepwise(rows: int) -> list[np.ndarray]:
+        writing = library.writing(handle, text if two else "")
+        scores = [writing.logits]
+        for id in recording.streams[-1].ids[1:rows]:
+            writing.add(int(id))
+            scores.append(writing.logits)
+        return scores
+
+    return Evidence(
+        recording, again, lambda stream: library.norms(handle, stream), lambda: library.outputs(handle),
+        lambda *where: library.jacobian(handle, recording, *where), lambda *where: library.highway(handle, recording, *where),
+        lambda stream: library.lens(handle, recording, stream), lambda *where: library.logits(handle, recording, *where),
+        lambda: library.embeddings(handle), stepwise,
+    )  # fmt: skip
+
+
+@cache
+def real(model: str, base: str = "") -> Evidence:
+    return material(library.load(model), TEXT, base)
+
+
+# ---- doctored evidence ----------------------------------------------------------------------------------------------
+
+
+def attending(e: Evidence, change: Callable[[Attention], dict]) -> Evidence:
+    """The same with some arrays of every attention replaced."""
+    attention = tuple(replace(each, **change(each)) for each in e.recording.attention)
+    return replace(e, recording=replace(e.recording, attention=attention))
+
+
+def flowing(e: Evidence, change: Callable[[Stream, str, np.ndarray], np.ndarray]) -> Evidence:
+    """The same with every site's vectors (token, d_model) sent through `change`."""
+    streams = tuple(replace(s, resid=np.stack([change(s, site, s.at(site).copy()) for site in s.sites]).astype(np.float32)) for s in e.recording.streams)
+    return replace(e, recording=replace(e.recording, streams=streams))
+
+
+def adding(e: Evidence, how: Callable[[np.ndarray], np.ndarray]) -> Evidence:
+    """The same with another encoding of the positions."""
+    return flowing(e, lambda _, site, x: how(x) if site == "pos.wrote" else x)
+
+
+def hearing(e: Evidence, change: Callable[[Recording], Recording]) -> Evidence:
+    """The same with every further recording sent through `change`."""
+    return replace(e, again=lambda *asked: change(e.again(*asked)))
+
+
+def feeling(e: Evidence, norm: Callable[[int, int], float]) -> Evidence:
+    """The same with gradients of our own: norm(place of the site, distance from the token asked)."""
+    n = len(e.recording.streams[-1].tokens)
+
+    def highway(stream: str, token: int) -> SimpleNamespace:
+        sites = ("embed+pos", "0.attn", "0.ffn")
+        one = [[norm(site, abs(at - token)) for at in range(n)] for site in range(len(sites))]
+        return SimpleNamespace(ways=("residual on", "residual off"), sites=sites, norm=np.array([one, one], dtype=float))
+
+    return replace(e, highway=highway)
+
+
+def same_heads(a: Attention) -> dict:
+    return {"pattern": np.repeat(a.pattern[:, :1], a.pattern.shape[1], axis=1)}
+
+
+def even(a: Attention) -> dict:
+    return {"pattern": np.full_like(a.pattern, 1 / a.pattern.shape[-1]), "allowed": np.ones_like(a.allowed)}
+
+
+def overdrawn(a: Attention) -> dict:
+    pattern = np.zeros_like(a.pattern)
+    pattern[..., 0], pattern[..., 1] = 2, -1
+    return {"pattern": pattern}
+
+
+def mirrored(a: Attention) -> dict:
+    return {"k": a.q.copy(), "scores": a.q @ a.q.swapaxes(-1, -2) / np.sqrt(a.q.shape[-1])}
+
+
+def independent(a: Attention) -> dict:
+    rng = np.random.default_rng(0)
+    q, k = (rng.standard_normal((*a.q.shape[:2], 200, a.q.shape[-1])).astype(np.float32) for _ in range(2))
+    return {"scores": (q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))[:, :, : a.q.shape[2], : a.k.shape[2]], "q": q[:, :, : a.q.shape[2]], "k": k[:, :, : a.k.shape[2]]}
+
+
+def one_direction(_: Stream, site: str, x: np.ndarray) -> np.ndarray:
+    return np.outer(1 + np.arange(len(x)), x[0]) if site == "embed+pos" else x
+
+
+def standing_still(stream: Stream, site: str, x: np.ndarray) -> np.ndarray:
+    return stream.at("embed+pos") * (0 if site.endswith(".wrote") else 1)
+
+
+def tossed(_: Stream, site: str, x: np.ndarray) -> np.ndarray:
+    return np.random.default_rng(len(site) + sum(map(ord, site))).standard_normal(x.shape)
+
+
+def to_normed(how: Callable[[np.ndarray], np.ndarray]) -> Callable:
+    return lambda _, site, x: how(x) if site.endswith(".normed") else x
+
+
+def with_norms(e: Evidence, gain: float) -> Evidence:
+    return replace(e, norms=lambda stream: {site: (np.full_like(g, gain), np.zeros_like(b), eps) for site, (g, b, eps) in e.norms(stream).items()})
+
+
+def unit_states(e: Evidence) -> Evidence:
+    return flowing(e, to_normed(lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)))
+
+
+def unit_words(e: Evidence) -> Evidence:
+    words = e.embeddings()
+    words = words / np.linalg.norm(words, axis=-1, keepdims=True)
+    stream = e.recording.streams[-1]
+    return replace(e, embeddings=lambda: words, logits=lambda _, token: words @ stream.resid[-1, token])
+
+
+def ranked(e: Evidence, rank: int) -> Evidence:
+    stream = e.recording.streams[-1]
+    sites, n = ("embed+pos", "0.ffn.normed", "1.ffn.normed"), len(stream.tokens)
+    return replace(e, lens=lambda _: SimpleNamespace(sites=sites, rank=np.full((3, n), rank), kl=np.zeros((3, n))))
+
+
+def saying(e: Evidence, ahead: int) -> Evidence:
+    """The same with scores that are high for the token `ahead` of the one read."""
+    stream = e.recording.streams[-1]
+    n = e.recording.model.n_vocab
+
+    def logits(_: str, token: int) -> np.ndarray:
+        return 10.0 * np.eye(1, n, int(stream.ids[min(token + ahead, len(stream.ids) - 1)]))[0]
+
+    return replace(e, logits=logits)
+
+
+def still(recording: Recording, by: float) -> Recording:
+    return replace(recording, streams=tuple(replace(s, resid=s.resid + np.float32(by)) for s in recording.streams))
+
+
+def other_keys(recording: Recording) -> Recording:
+    return replace(recording, attention=tuple(replace(a, k=a.k + 1) for a in recording.attention))
+
+
+def drawing(how: Callable[[int, int], np.ndarray]) -> Evidence:
+    return replace(real("encoder"), draw=how)
+
+
+E, D, T = (lambda name=name: real(name) for name in ("encoder", "decoder", "translator"))
+# For each claim: evidence on which it must hold, and evidence on which it must not.
+CASES: dict[str, tuple[Callable[[], Evidence], Callable[[], Evidence]]] = {
+    "convex": (E, lambda: attending(E(), overdrawn)),
+    "variance-grows": (E, lambda: drawing(lambda n, d: np.repeat(evidence.gaussian(n, 1), d, axis=1))),
+    "variance-here": (lambda: attending(E(), independent), lambda: attending(E(), lambda a: {"scores": a.scores * 20})),
+    "mask-is-zero": (D, lambda: attending(D(), even)),
+    "future-blind": (D, lambda: real("decoder", "WithoutMask")),
+    "start": (E, lambda: replace(E(), embeddings=lambda: 2 * E().embeddings())),
+    "balance": (E, lambda: flowing(E(), lambda _, site, x: x / 16 if site == "embed" else x)),
+    "product-is-distance": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
+    "left-is-right": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
+    "low-is-fast": (E, lambda: adding(E(), lambda x: x[:, ::-1])),
+    "shift-is-rotation": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
+    "heads-differ": (E, lambda: attending(E(), same_heads)),
+    "near-and-far": (E, lambda: attending(E(), even)),
+    "identity-plus": (D, lambda: replace(D(), jacobian=lambda *where: replace(D().jacobian(*where), error=0.5))),
+    "gradient-with": (lambda: feeling(D(), lambda site, _: 1.0), lambda: feeling(D(), lambda site, _: 100.0 ** (site - 2))),
+    "gradient-without": (lambda: feeling(D(), lambda site, _: 100.0 ** (2 - site)), lambda: feeling(D(), lambda site, _: 1.0)),
+    "norm-tames": (E, lambda: replace(E(), again=lambda *_: E().recording)),
+    "summed-axis": (E, lambda: attending(E(), even)),
+    "naive-itself": (E, lambda: flowing(E(), one_direction)),
+    "asymmetric": (E, lambda: attending(E(), mirrored)),
+    "messages": (E, lambda: replace(E(), again=lambda *_: E().recording)),
+    "alone": (E, lambda: replace(E(), again=lambda *_: still(E().recording, 0.5))),
+    "adds": (E, lambda: real("encoder", "WithoutResidual")),
+    "order-matters": (E, lambda: real("encoder", "WithoutPositions")),
+    "offset-by-one": (D, lambda: saying(D(), 0)),
+    "two-stacks": (T, D),
+    "soft-lookup": (E, lambda: attending(E(), lambda a: {"scores": np.zeros_like(a.scores)})),
+    "concatenate": (E, lambda: replace(E(), outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()})),
+    "unit-length": (lambda: unit_states(E()), E),
+    "sphere": (E, lambda: flowing(E(), to_normed(lambda x: 1.5 * x))),
+    "only-rotations": (lambda: flowing(E(), standing_still), E),
+    "little-work": (lambda: flowing(E(), standing_still), lambda: flowing(E(), tossed)),
+    "vocabulary-sphere": (lambda: unit_words(E()), lambda: replace(E(), embeddings=lambda: E().embeddings() * np.linspace(0.5, 2, E().recording.model.n_vocab)[:, None])),
+    "near-its-words": (D, lambda: replace(D(), embeddings=lambda: -D().embeddings())),
+    "distance-tells": (lambda: unit_words(D()), lambda: replace(D(), embeddings=lambda: -D().embeddings())),
+    "readable-blocks": (lambda: ranked(D(), 0), lambda: ranked(D(), D().recording.model.n_vocab // 2)),
+    "recurrence-fades": (E, lambda: drawing(lambda n, d: 8 * np.eye(n) if n == d else np.zeros((n, d)))),
+    "far-words-count": (lambda: feeling(D(), lambda _, distance: 1.0), lambda: feeling(D(), lambda _, distance: 0.5**distance)),
+    "order-blind": (E, lambda: replace(E(), again=lambda edits, *more: E().again(edits.replace("WithoutPositions,", ""), *more))),
+    "blind-decoder": (lambda: real("decoder", "WithoutMask"), D),
+    "even-is-sine": (E, lambda: adding(E(), lambda x: x.reshape(len(x), -1, 2)[..., ::-1].reshape(x.shape))),
+    "rows-sum": (E, lambda: attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)})),
+    "looks-at-itself": (lambda: attending(E(), lambda a: {"pattern": np.broadcast_to(np.eye(a.pattern.shape[-1], dtype=np.float32), a.pattern.shape).copy()}), E),
+    "context-moves": (E, lambda: replace(E(), again=lambda *_: E().recording)),
+    "steps-agree": (D, lambda: replace(D(), stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)])),
+    "reshape": (E, lambda: attending(E(), lambda a: {"scores": a.scores + 1})),
+    "head-scale": (E, lambda: real("encoder", "WithoutScale")),
+    "scale-keeps-soft": (E, lambda: attending(E(), lambda a: {"q": a.q / 1000})),
+    "zero-and-one": (E, lambda: flowing(E(), to_normed(lambda x: x + 1))),
+    "both-sides": (E, lambda: real("encoder", "WithMask")),
+    "cross-from-encoder": (T, lambda: hearing(T(), other_keys)),
+}  # fmt: skip
+
+
+def test_every_claim_has_a_case_where_it_holds_and_one_where_it_fails() -> None:
+    assert set(CASES) == set(claims.BY_ID) and len(claims.BY_ID) == len(claims.CLAIMS) >= 24
+
+
+@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_holds_where_it_must(claim: Claim) -> None:
+    finding = evidence.settle(claim, CASES[claim.id][0]())
+    assert finding.verdict == HOLDS, finding
+
+
+@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_fails_where_it_must(claim: Claim) -> None:
+    finding = evidence.settle(claim, CASES[claim.id][1]())
+    assert finding.verdict == FAILS and finding.why, finding
+
+
+# ---- the numbers are what they say ----------------------------------------------------------------------------------
+
+
+def value(id: str, e: Evidence) -> float:
+    return claims.BY_ID[id].measure(e).value
+
+
+def test_the_numbers_of_a_few_claims_by_hand() -> None:
+    e = real("decoder")
+    stream, attention = e.recording.streams[0], e.recording.attention[0]
+    n = len(stream.tokens)
+    own = [attention.pattern[layer, head, row].argmax() == row for layer in range(attention.pattern.shape[0]) for head in range(attention.pattern.shape[1]) for row in range(1, n)]
+    assert value("looks-at-itself", e) == pytest.approx(np.mean(own))
+    lengths = [np.linalg.norm(vector) for site in stream.sites if site.endswith(".normed") for vector in stream.at(site)]
+    assert value("unit-length", e) == pytest.approx(np.mean(lengths), rel=1e-5)
+    ahead = [e.logits("decoder", at)[stream.ids[at + 1]] - e.logits("decoder", at)[stream.ids[at]] for at in range(n - 1)]
+    assert value("offset-by-one", e) == pytest.approx(np.mean(ahead), rel=1e-5)
+    encoder = real("encoder").recording.attention[0].pattern
+    later = [row[at + 1 :].sum() for layer in encoder for head in layer for at, row in enumerate(head)]
+    assert value("both-sides", real("encoder")) == pytest.approx(np.mean(later), rel=1e-5)
+
+
+def test_a_recurrent_gradient_agrees_with_small_steps() -> None:
+    e = real("encoder")
+    x = e.recording.streams[0].at("embed").astype(float)
+    x = x / x.std(axis=1, keepdims=True)
+    w, u = evidence.gaussian(64, 64) / 8, evidence.gaussian(64, x.shape[1]) / np.sqrt(x.shape[1])
+
+    def last(nudge: np.ndarray) -> float:
+        h = np.zeros(64)
+        for at, each in enumerate(x):
+            h = np.tanh(w @ h + u @ each) + (nudge if at == 0 else 0)
+        return float(h.sum() / 8)
+
+    gradient = np.array([(last(1e-5 * row) - last(-1e-5 * row)) / 2e-5 for row in np.eye(64)])
+    assert value("recurrence-fades", e) == pytest.approx(np.linalg.norm(gradient) ** (1 / (len(x) - 1)), rel=1e-4)
+
+
+# ---- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def test_the_verdict_is_the_number_against_the_tolerance() -> None:
+    def of(found: float, bound: str) -> str:
+        claim = replace(claims.CLAIMS[0], bound=bound, tolerance=2.0, measure=lambda e: Measured(found, "so"))
+        return evidence.settle(claim, real("encoder")).verdict
+
+    assert [of(each, evidence.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [HOLDS, HOLDS, FAILS, FAILS]
+    assert [of(each, evidence.AT_LEAST) for each in (1.9, 2.0, np.inf)] == [FAILS, HOLDS, HOLDS]
+    assert of(float("nan"), evidence.AT_MOST) == UNTESTABLE
+
+
+KINDS = ("small_handle", "small_decoder", "small_translator")
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_text_gets_a_verdict_or_a_reason(kind: str, text: str, request: pytest.FixtureRequest) -> None:
+    e = material(request.getfixturevalue(kind), text)
+    for claim in claims.CLAIMS:
+        finding = evidence.settle(claim, e)
+        assert finding.verdict in evidence.VERDICTS and finding.why and finding.shown
+        assert "does not offer" not in finding.why, (claim.id, finding.why)
+        assert (finding.value is None) == (finding.verdict == UNTESTABLE)
+
+
+@pytest.mark.parametrize("model", ["translator", "induction", "reverse", "grammar", "grammar-masked"])
+def test_every_kind_of_shipped_model(model: str) -> None:
+    e = material(library.load(model), "Ram pushed Hari and Hari pushed Ram")
+    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    untestable = {id for id, finding in findings.items() if finding.verdict == UNTESTABLE}
+    kind = e.recording.model.kind
+    assert untestable == {
+        "encoder": {"mask-is-zero", "future-blind", "offset-by-one", "blind-decoder", "steps-agree", "cross-from-encoder"},
+        "decoder": {"both-sides", "cross-from-encoder"},
+        "encoder-decoder": {"blind-decoder"},
+    }[kind] | ({"context-moves"} & untestable)  # a small vocabulary may have no whole word in this text
+
+
+@pytest.mark.parametrize(
+    ("made", "fails"),
+    [
+        ({"norm": "pre", "positions": "learned", "scaled_embedding": False}, {"product-is-distance", "left-is-right", "shift-is-rotation", "even-is-sine", "start"}),
+        ({"norm": None, "positions": None}, set()),
+        ({"residual": False}, {"adds"}),
+        ({"scaled_scores": False}, {"head-scale"}),
+    ],
+    ids=["pre-LN, learned positions", "no LayerNorm, no positions", "no residual", "no scale"],
+)
+def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
+    torch.manual_seed(0)
+    handle = handle_of(Decoder(replace(SMALL, **made)).eval(), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "made otherwise", "random", "fp32")
+    e = material(handle, "the cat sat on the mat and the dog ran")
+    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    # What is true of any Transformer's arithmetic holds whatever it was made like.
+    laws = {"convex", "mask-is-zero", "future-blind", "adds", "concatenate", "rows-sum", "steps-agree", "reshape", "head-scale", "alone", "order-blind"}
+    assert {id for id in laws if findings[id].verdict != HOLDS} == fails & laws
+    assert {id for id in fails if findings[id].verdict != FAILS} == set()
+
+
+def test_too_short_a_text_says_what_it_needs(small_handle: Handle) -> None:
+    finding = evidence.settle(claims.BY_ID["order-blind"], material(small_handle, "the"))
+    assert finding.verdict == UNTESTABLE and "at least two tokens of text" in finding.why
+    assert {evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS} == {UNTESTABLE}
+
+
+def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("weights of attention's output")
+
+    e = material(small_handle, TEXT)
+    assert "weights of attention's output" in evidence.settle(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
+    bare = replace(e.recording, streams=tuple(replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]]) for s in e.recording.streams))
+    for claim in claims.CLAIMS:
+        assert evidence.settle(claim, replace(e, recording=bare)).why
+
+
+def test_every_note_has_claims_and_every_page_is_there() -> None:
+    assert {claim.note for claim in claims.CLAIMS} == set(claims.NOTES)
+    pages = (ROOT / "explorer" / "main.py").read_text("utf-8")
+    for file, title in claims.PAGES.items():
+        assert f'PAGES / "{file}.py", title="{title}", url_path="{file}"' in pages
+    assert {claim.page for claim in claims.CLAIMS} <= set(claims.PAGES)
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its tags, what they point to, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.points: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        self.tags.append(tag)
+        self.points += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action", "poster")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("text", ["<script>document.title='owned'</script> & <b>bold</b>", TEXT])
+def test_the_page_to_print_stands_alone(small_decoder: Handle, text: str) -> None:
+    e = material(small_decoder, text)
+    findings = [evidence.settle(claim, e) for claim in claims.CLAIMS]
+    html = claims.report(e.recording, findings)
+    page = Page(html)
+    assert not page.points and not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert "http" not in html and "url(" not in html and "@import" not in html
+    assert text in page.text and e.recording.model.fingerprint in page.text and e.recording.model.name in page.text
+    assert claims.said(claims.counts(findings)) in page.text
+    for claim, finding in zip(claims.CLAIMS, findings):
+        assert f'id="{claim.id}"' in html and claim.statement in page.text and finding.why in page.text and finding.shown in page.text
+
+
+def test_the_csv_reads_back(small_translator: Handle) -> None:
+    e = material(small_translator, 'the "cat"\nand, the dog')
+    findings = [evidence.settle(claim, e) for claim in claims.CLAIMS]
+    lines = claims.to_csv(findings, claims.about(e.recording)).splitlines()
+    about = [line for line in lines if line.startswith("# ")]
+    assert e.recording.model.fingerprint in about[0] and 'the "cat" and, the dog' in about[1]
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines[len(about) :]))))
+    assert [row["claim"] for row in rows] == [claim.id for claim in claims.CLAIMS]
+    for row, finding in zip(rows, findings):
+        assert row["verdict"] == finding.verdict and (float(row["value"]) if row["value"] else None) == finding.value
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def opened(**asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    for name, given in asked.items():
+        app.query_params[name] = given
+    app.run()
+    return app.switch_page(str(ROOT / "pages" / "claims.py")).run()
+
+
+def sent(app: AppTest) -> dict:
+    return next(wire.decode(e.proto.bytes)[0] for e in app.get("bidi_component") if e.proto.component_name == "headlight.claims")
+
+
+def rows(app: AppTest) -> dict[str, dict]:
+    return {row["id"]: row for group in sent(app)["groups"] for row in group["rows"]}
+
+
+def clean(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error
+    return app
+
+
+def finished(app: AppTest) -> AppTest:
+    """The page run again, as it does by itself, until every claim is tested."""
+    for _ in range(60):
+        if f"All {len(claims.CLAIMS)} tested" in sent(app)["says"]:
+            return clean(app)
+        clean(app.run())
+    raise AssertionError(sent(app)["says"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_listed(text: str) -> None:
+    app = clean(opened(text=text, model="grammar-masked"))
+    assert list(rows(app)) == [claim.id for claim in claims.CLAIMS], "claims not yet tested are listed too"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["decoder", "translator"])
+def test_the_page_fills_and_says_what_the_tests_find(model: str) -> None:
+    app = finished(opened(model=model, text=TEXT))
+    e = real(model)
+    expected = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    shown = rows(app)
+    assert {id: row["verdict"] for id, row in shown.items()} == {id: finding.verdict for id, finding in expected.items()}
+    counts = claims.counts(list(expected.values()))
+    assert [each["n"] for each in sent(app)["counts"]] == [counts[verdict] for verdict in evidence.VERDICTS]
+    assert len(app.dataframe[0].value) == len(claims.CLAIMS)
+
+
+@pytest.mark.slow
+def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> None:
+    note = list(claims.NOTES)[2]
+    app = finished(opened(model="induction", claim="unit-length", claim_verdict="Do not hold", claim_note=note))
+    shown = rows(app)
+    assert sent(app)["open"] == "unit-length" and "unit-length" in shown
+    assert {row["verdict"] for row in shown.values()} == {FAILS} and {claims.BY_ID[id].note for id in shown} == {note}
+    app = clean(opened(model="induction", claim="<b>", claim_verdict="?", claim_note="9" * 900))
+    assert sent(app)["open"] == "" and len(rows(app)) == len(claims.CLAIMS) and not set(app.query_params) - {"model"}
+
+
+def browser_test(test):
+    for mark in driver.MARKS:
+        test = mark(test)
+    return test
+
+
+@browser_test
+def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_seen(visitor: driver.Visitor) -> None:
+    page, text = visitor.page, "the cat saw the <b>dog</b>, and the dog saw the cat"
+    page.goto(f"{visitor.server}/claims?{urlencode({'text': text, 'model': 'induction'})}")
+    page.locator(".claims .says", has_text="All").wait_for(timeout=60_000)
+    visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
+    row = page.locator(".claims .row")
+    row.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    second = claims.CLAIMS[1]
+    page.wait_for_url(f"**claim={second.id}**")
+    assert row.nth(1).get_attribute("aria-expanded") == "true"
+    assert second.how in page.locator(".claims .details").inner_text()
+    page.get_by_role("radio", name="Do not hold").click()
+    page.wait_for_url("**claim_verdict=Do+not+hold**")
+    page.wait_for_function("() => [...document.querySelectorAll('*')].some(e => { const rows = e.shadowRoot?.querySelectorAll('.claims .claim'); return rows?.length && [...rows].every(r => r.classList.contains('fails')); })")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Print: one HTML page").click()
+    printed = Page(Path(download.value.path()).read_text("utf-8"))
+    assert text in printed.text and claims.CLAIMS[-1].statement in printed.text
+    row.filter(has_text=claims.BY_ID["unit-length"].statement).click()
+    page.locator(".claims .go").click()
+    page.wait_for_url("**/residual?**")
+    asked = parse_qs(urlparse(page.url).query)
+    assert asked["model"] == ["induction"] and asked["text"] == [text]
