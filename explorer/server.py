@@ -122,8 +122,11 @@ def _asked_for(scope: Scope) -> Path | None:
         return None
     if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
         return None
-    file = (STATIC / "static" / scope["path"].partition("/static/")[2]).resolve()
-    return file if file.suffix in COMPRESSED and file.is_relative_to(STATIC) and file.is_file() else None
+    try:
+        file = (STATIC / "static" / scope["path"].partition("/static/")[2]).resolve()
+        return file if file.suffix in COMPRESSED and file.is_relative_to(STATIC) and file.is_file() else None
+    except (ValueError, OSError):  # a name that no file can have, such as one with a zero byte
+        return None
 
 
 MIDDLEWARE = [Middleware(SafeHeaders), Middleware(FirstWords), Middleware(CompressedStatic)]

@@ -32,6 +32,7 @@ DEFAULT_TEXT = next(iter(PRESETS.values()))
 ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
 # The choices of a page that the address carries, with what each is when the address does not say.
 CHOICES = {"attention": "", "layer": "", "head": "", "token": "", "source": "", "view": "Matrix", "scale": "Head", "tone": "Linear"} | {
+    "att_unit": "Tokens", "att_keep": "All", "att_sum": "As they are", "att_right": "",  # of one head's matrix: words, what is left out, the checks
     "beams": "1", "beam": "", "step": "", "cross": "", "target": "",  # of a translation
     "site": "", "lens": "Top word", "word": "", "against": "", "part": "",  # of the logit lens and a logit's parts
     "hidden": "", "said": "", "temperature": "1", "top_k": "0", "top_p": "1", "seed": "0",  # of words filled in and written
@@ -39,7 +40,14 @@ CHOICES = {"attention": "", "layer": "", "head": "", "token": "", "source": "", 
     "space": "2-D", "curve": "Cosine", "trails": "Chosen", "frame": "All",  # of the paths of embeddings
     "ask": "Waves", "width": "", "places": "", "pair": "", "place": "", "shift": "",  # of positions: the screen, the table's sizes, a pair and a shift
     "order": "Shuffle", "shuffle": "1", "retyped": "", "positions": "Without",  # of the experiment with word order
+    "claim": "", "claim_verdict": "All", "claim_note": "All notes",  # of claims: the open one, and which are shown
     "flow": "Writes", "write": "Turned", "norm": "Sigma before", "writer": "Length", "block": "0.attn", "spread": "Linear", "times": "3", "lag": "8",  # of the residual stream
+    "edits": "", "donor": "", "only": "", "brush": "Zero", "seen": "", "effects": "Attention", "patch": "Heads", "fair": "",  # of the switches
+    "sum_what": "Mean", "sum_layer": "", "sum_head": "", "sum_measure": "Length",  # of the summaries
+    "look_at": "Hard", "look_temperature": "1", "look_rule": "2", "look_layout": "Arcs", "look_heads": "One", "look_before": "Weights",  # of the lookup
+    "other_what": "Edit", "other_edits": "WithoutPositions", "other_text": "", "other_model": "", "other_swap": "", "other_of": "", "other_to": "",  # of a comparison
+    "other_view": "Heads", "other_tone": "Linear", "other_pair": "", "other_word": "",
+    "anatomy_cell": "",  # of one weight taken apart: query and key with a dot between them
 }  # fmt: skip
 LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
 MOST_NUMBERS = 8000  # characters of a list of numbers
@@ -82,16 +90,123 @@ class Shelf:
 
 
 _shelf = Shelf(SHELF_BYTES)
-_handles: dict[str, Any] = {}
+MOST_BORROWED = 2  # pretrained models in memory at once
+_handles: OrderedDict[str, Any] = OrderedDict()
 _handles_lock = threading.Lock()
 
 
 def handle(name: str) -> Any:
-    """The loaded model of that name, loaded once for everyone."""
+    """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for one that cannot be used."""
     with _handles_lock:
-        if name not in _handles:
-            _handles[name] = library.load(name)
-        return _handles[name]
+        if name in _handles:
+            _handles.move_to_end(name)
+            return _handles[name]
+    loading = Loading.of(name)
+    loading.wait(None)
+    if loading.problem:
+        raise ValueError(loading.problem)
+    return loading.result
+
+
+def is_loaded(name: str) -> bool:
+    """True for a model in memory."""
+    return name in _handles
+
+
+def borrowed() -> tuple[str, ...]:
+    """The pretrained models in memory that no list names, and MiniLM in its own code where its package is installed."""
+    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in library.names() else ()
+    return (*minilm, *(name for name in _handles if name.partition("@")[0] not in library.names()))
+
+
+class Loading:
+    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then its `result`, or a `problem` in a sentence.
+
+    Everyone who asks for the same model waits for the same loading.
+    """
+
+    _under_way: dict[Hashable, Loading] = {}
+    _asking = threading.Lock()
+
+    def __init__(self, begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> None:
+        self.share, self.result, self.problem = 0.0, None, ""
+        self._begin, self._done = begin, done
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def of(cls, name: str) -> Loading:
+        """The loading of a model."""
+        return cls._only(("model", name), lambda told: library.load(name, told), lambda made: _keep(name, made))
+
+    @classmethod
+    def found(cls, where: str) -> Loading:
+        """A Hugging Face model's files on their way; the result is its name for `handle`."""
+        return cls._only(("files", where), lambda told: library.name_of(where, told))
+
+    def wait(self, seconds: float | None) -> bool:
+        """True once it has ended, within so many seconds; None: however long it takes."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @classmethod
+    def _only(cls, key: Hashable, begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> Loading:
+        with cls._asking:
+            under_way = cls._under_way.get(key)
+            if under_way is None or not under_way._thread.is_alive():
+                under_way = cls._under_way[key] = cls(begin, done)
+            return under_way
+
+    def _told(self, done: int, total: int) -> None:
+        self.share = min(1.0, done / total) if total else 0.0
+
+    def _work(self) -> None:
+        try:
+            self.result = self._begin(self._told)
+            self._done(self.result)
+        except ValueError as error:
+            self.problem = str(error)
+        except (OSError, MemoryError, RuntimeError) as error:
+            self.problem = f"The model cannot be read ({type(error).__name__}: {str(error)[:200]}); choose another."
+
+
+def _keep(name: str, made: Any) -> None:
+    """Put a model among those in memory; of the pretrained ones the least used goes where there are too many."""
+    with _handles_lock:
+        _handles[name] = made
+        pretrained = [each for each in _handles if each.partition("@")[0] not in library.names() or each == library.MINILM]
+        for each in pretrained[: -MOST_BORROWED or None] if len(pretrained) > MOST_BORROWED else ():
+            del _handles[each]
+
+
+def title(model: str) -> str:
+    """A model's name as a person reads it."""
+    if model.startswith(library.IN_ITS_OWN_CODE):
+        return f"{model.removeprefix(library.IN_ITS_OWN_CODE)}, in its own code"
+    return model.removeprefix(library.IN_OURS)
+
+
+def facts(model: str) -> dict:
+    """A model's card; of a borrowed one what it shows of itself, under the same names."""
+    if model.partition("@")[0] in library.names():
+        return library.card(model.partition("@")[0])
+    loaded = handle(model)
+    card, offered = loaded.card, library.offers(loaded)
+    way = "in its own code" if model.startswith(library.IN_ITS_OWN_CODE) else "its weights in Headlight’s own classes"
+    return {
+        "kind": card.kind, "readout": bool(offered["logits"]), "n_parameters": card.n_parameters, "headline": "", "summary": f"A pretrained model, {way}.",
+        "config": {"n_layer": card.n_layer, "n_head": card.n_head}, "limits": [f"weights: {card.weights}", f"attention: {', '.join(offered['attention'])}", f"positions: {offered['positions']}"],
+    }  # fmt: skip
+
+
+def shows_writes(recording: Recording) -> bool:
+    """True where what each head writes can be known: the model hands out its values, and W_O can be had."""
+    return all(attention.opens for attention in recording.attention) and bool(offers(recording.model.name)["weights"])
+
+
+def offers(model: str) -> dict[str, object]:
+    """What a model shows of itself, see `library.offers`."""
+    return library.offers(handle(model))
 
 
 def warm_up() -> None:
@@ -118,7 +233,10 @@ def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
-    return derived(recording, ("lens", stream, top), lambda: library.lens(handle(recording.model.name), recording, stream, top))
+    return derived(
+        recording, ("lens", stream, top), lambda: library.lens(handle(recording.model.name), recording, stream, top),
+        lambda found: sum(getattr(each, "nbytes", 0) for each in vars(found).values()),
+    )  # fmt: skip
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
@@ -192,6 +310,7 @@ class Draft:
 
     def __init__(self, model: str, text: str) -> None:
         self.model, self.text = model, text
+        self._stepping = threading.RLock()  # a run that a newer one takes over from may still be at a step
         self.start_over()
 
     def start_over(self) -> None:
@@ -215,22 +334,23 @@ class Draft:
 
         What stands in `ids` after the model's sign for the end, and what has no room, counts as not there.
         """
-        eos = handle(self.model).tokenizer.eos
-        ids = ids[: ids.index(eos) + 1] if eos in ids else ids
-        ids = ids[: self.writing.model.config.n_positions - self.n_prompt]
-        now = tuple(word.id for word in self.said)
-        common = next((at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids)))
-        if now and not common:
-            self.start_over()
-            return len(ids)
-        if common < len(now):
-            self.writing.back()
-            self.said.pop()
-            return len(now) - 1 - common + len(ids) - common
-        if common < len(ids):
-            self._add(ids[common])
-            return len(ids) - common - 1
-        return 0
+        with self._stepping:
+            eos = handle(self.model).tokenizer.eos
+            ids = ids[: ids.index(eos) + 1] if eos in ids else ids
+            ids = ids[: self.writing.model.config.n_positions - self.n_prompt]
+            now = tuple(word.id for word in self.said)
+            common = next((at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids)))
+            if now and not common:
+                self.start_over()
+                return len(ids)
+            if common < len(now):
+                self.writing.back()
+                self.said.pop()
+                return len(now) - 1 - common + len(ids) - common
+            if common < len(ids):
+                self._add(ids[common])
+                return len(ids) - common - 1
+            return 0
 
     def _add(self, token: int) -> None:
         p, z = softmax(self.writing.logits), self.writing.logits
@@ -283,11 +403,12 @@ class Experiment:
     """
 
     _turn = threading.Lock()
+    at_work: dict[Hashable, Experiment] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
 
-    def __init__(self, to_come: Iterator[Any]) -> None:
+    def __init__(self, to_come: Iterator[Any], key: Hashable = None) -> None:
         self.latest: Any = None
         self.running = self.finished = False
-        self._to_come, self._asking = to_come, threading.Lock()
+        self._to_come, self._asking, self._key = to_come, threading.Lock(), self if key is None else key
         self._thread: threading.Thread | None = None
 
     def go_on(self) -> None:
@@ -297,6 +418,8 @@ class Experiment:
                 return
             if self._thread:
                 self._thread.join()  # a step at most: it was told to stop
+            if self.at_work.setdefault(self._key, self) is not self:
+                return  # another one under the same key is at it
             self.running = True
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
@@ -316,17 +439,89 @@ class Experiment:
                 self.latest = made
         finally:
             self.running = False
+            self.at_work.pop(self._key, None)
+
+
+def _experiment(key: Hashable, begin: Callable[[], Iterator[Any]]) -> Experiment:
+    """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
+    if running := Experiment.at_work.get(key):
+        _shelf.get(key, lambda: running, lambda _: 2_000_000)  # what it comes to stays when it ends
+        return running
+    return _shelf.get(key, lambda: Experiment(begin(), key), lambda _: 2_000_000)
 
 
 def decay(recording: Recording, stream: str, lag: int) -> Experiment:
     """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone has taken it."""
     ids = tuple(int(each) for each in recording.stream(stream).ids)
-    return _shelf.get(("decay", ids[:100], lag), lambda: Experiment(library.decay(ids, lag)), lambda _: 2_000_000)
+    return _experiment(("decay", ids[:100], lag), lambda: library.decay(ids, lag))
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep of patches as far as it has come: the logit difference in the run as it is and in the donor's, how many places there are, and
+    what each patch so far made of it, (place, logit difference). `error` says in words why it cannot be done."""
+
+    clean: float = 0.0
+    donor: float = 0.0
+    places: int = 0
+    effects: tuple[tuple[tuple[Any, int], float], ...] = ()
+    error: str = ""
+
+
+def sweep(recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int) -> Experiment:
+    """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
+    `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
+    loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
+    begin = library.sweep_heads if what == "Heads" else library.sweep_sites
+
+    def to_come() -> Iterator[Swept]:
+        try:
+            swept = begin(loaded, text, donor, name, token, id, against, edits)
+            found: list[tuple[tuple[Any, int], float]] = []
+            yield Swept(swept.clean, swept.donor, swept.places)
+            for effect in swept.effects:
+                found.append((effect.place, effect.value))
+                yield Swept(swept.clean, swept.donor, swept.places, tuple(found))
+        except ValueError as error:
+            yield Swept(error=str(error))
+
+    return _experiment(("sweep", *_cause(recording), what, donor, name, token, id, against), to_come)
+
+
+def cards() -> dict[str, dict]:
+    """What people should know of every model, by name, see `library.card`."""
+    return {name: library.card(name) for name in library.names()}
 
 
 def longest_lag(n: int) -> int:
     """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too short."""
     return library.longest_lag(n)
+
+
+def embedding_scale(model: str) -> float:
+    """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is."""
+    return float(getattr(_embedding(model), "scale", 1.0))
+
+
+def word_vector(model: str) -> str:
+    """What a model's stream begins with for a word, in a few signs."""
+    segment = getattr(_embedding(model), "segment", None)
+    return ("√d × " if embedding_scale(model) != 1 else "") + "embedding" + ("" if segment is None else " + segment")
+
+
+def _embedding(model: str) -> Any:
+    return getattr(handle(model).model, "embedding", None)  # a model that runs in another's code keeps its own elsewhere
+
+
+def readout(model: str) -> str | None:
+    """How a model says its words: "tied" to its embedding, by a "transform" before that, or None where it says none."""
+    return getattr(handle(model).model.config, "readout", "tied")
+
+
+def position_table(model: str) -> np.ndarray | None:
+    """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing."""
+    learned = getattr(handle(model).model.config, "positions", None) == "learned"
+    return np.array(_embedding(model).position.detach().numpy()) if learned else None
 
 
 def embeddings(model: str) -> np.ndarray:
@@ -379,6 +574,10 @@ def begin(page: str) -> None:
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
+    if "wanted_model" in state:
+        state.model = state.pop("wanted_model")
+        forget_head()
+        acted = True
     moved = state.get("page") != page
     state.page = page
     if "written" in state and moved and not asked:
@@ -391,45 +590,35 @@ def begin(page: str) -> None:
     state.written = asked
     state.text = asked.get("text", DEFAULT_TEXT)
     state.model = asked.get("model", DEFAULT_MODEL)
-    if state.model not in library.names():
+    if not library.knows(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL
     for name, default in CHOICES.items():
         state[name] = asked.get(name, default)
 
 
-def sentence_bar() -> None:
-    """The text and the model, the same on every page."""
-    state = st.session_state
-    state.preset = next((label for label, text in PRESETS.items() if text == state.text), None)
-    wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
-    wide.text_area(
-        "Your text", key="text", height=72, on_change=_forget_token,
-        placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
-    )  # fmt: skip
-    narrow.selectbox("Model", library.names(), key="model", on_change=_forget_head, help=about(state.model))
-    st.pills("Examples", list(PRESETS), key="preset", on_change=_take_preset, label_visibility="collapsed")
-    if name := state.pop("unknown_model", None):
-        st.warning(f"The link asks for a model called {literal(name)}, which is not here. {DEFAULT_MODEL} is shown instead.")
-
-
 def about(model: str) -> str:
     """A model's card in a few lines of Markdown."""
-    card = library.card(model)
+    card = facts(model)
     size = card["config"]
     return (
-        f"**{model}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
+        f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
         + "\n".join(f"- {line}" for line in card["limits"])
     )
 
 
-def model_for(*kinds: str) -> str:
-    """The model on screen if it is of one of these kinds, else the first model that is, with a word for the reader."""
+def model_for(*kinds: str, readout: bool = False) -> str:
+    """The model on screen if it is of one of these kinds, and with `readout` says words; else the first model that is, with a word for the reader."""
     chosen = st.session_state.model
-    if library.card(chosen)["kind"] in kinds:
+
+    def fits(card: dict) -> bool:
+        return card["kind"] in kinds and (not readout or card.get("readout", True))
+
+    if fits(facts(chosen)):
         return chosen
-    fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and library.card(name)["kind"] in kinds]
-    st.caption(f"This page needs another kind of model than {chosen}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}.")
+    fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and fits(library.card(name))]
+    why = f"This page needs another kind of model than {chosen}" if facts(chosen)["kind"] not in kinds else f"{chosen} has no readout: it gives vectors and says no words"
+    st.caption(f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}.")
     return fitting[0]
 
 
@@ -442,6 +631,12 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
         words.warning(
             f"This text has {made.dropped + n:,} tokens with the special ones; the model {made.model.name} reads {n}. "
             f"The last {made.dropped:,} tokens of the text are not shown. The field keeps the whole text."
+        )
+    if made.target_dropped:
+        n = made.model.n_positions
+        words.warning(
+            f"Your own words are {made.target_dropped + n - 1:,} tokens; {made.model.name} reads {n} with [BOS]. "
+            f"The last {made.target_dropped:,} are left out. The field keeps them."
         )
     if made.streams[0].special.all():
         words.info("There is no text yet, so the model sees only its special tokens. Type or paste a sentence above.")
@@ -459,29 +654,58 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
     return made
 
 
-def _take_preset() -> None:
+def read_text(recording: Recording, target: bool = False) -> str:
+    """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
+    whole, dropped, stream = (recording.target, recording.target_dropped, -1) if target else (recording.text, recording.dropped, 0)
+    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
+    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
+
+
+def typed_target(model: str) -> str | None:
+    """What the decoder of this model is to read where the reader typed it on the Translation page; None for its own words and for other models."""
+    typed = st.session_state.target
+    return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
+
+
+def tell_target(target: str | None) -> None:
+    """Say that the decoder reads what the reader typed on another page, and offer to let it go."""
+    if target is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation.")
+        st.button("Back to the model’s", key="drop target", on_click=_drop_target)
+
+
+def _drop_target() -> None:
+    st.session_state.acted = True
+    st.session_state.target = st.session_state.token = ""
+
+
+def take_preset() -> None:
     """The preset just pressed; pressing it once more changes nothing."""
     if st.session_state.preset is not None:
         st.session_state.text = PRESETS[st.session_state.preset]
         st.session_state.target = ""
-        _forget_token()
+        forget_token()
 
 
 def take_text(text: str) -> None:
     """Make this the text on screen, as if the reader had typed it. For a callback, which runs before the field is made."""
     st.session_state.text = text
-    _forget_token()
+    forget_token()
 
 
-def _forget_token() -> None:
+def forget_token() -> None:
+    """Another text: what was chosen of the last one means nothing there."""
     st.session_state.acted = True
     st.session_state.token = st.session_state.mate = st.session_state.source = st.session_state.step = st.session_state.beam = ""
     st.session_state.hidden = st.session_state.said = st.session_state.retyped = ""
 
 
-def _forget_head() -> None:
-    _forget_token()
-    st.session_state.stage = st.session_state.stream = ""
+def forget_head() -> None:
+    """Another model: what was chosen of the last one means nothing there."""
+    forget_token()
+    st.session_state.stage = st.session_state.stream = st.session_state.target = ""
     st.session_state.attention = st.session_state.layer = st.session_state.head = ""
     st.session_state.word = st.session_state.against = st.session_state.part = ""  # numbers of the other model's words and heads
 

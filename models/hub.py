@@ -39,10 +39,10 @@ class NotLoaded(ValueError):
     """A model cannot be used here: one sentence says why and what to do."""
 
 
-def find(where: str, progress: Progress | None = None) -> Path:
+def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     """The folder with a model's files, fetched from the hub first where `where` is a name there.
 
-    `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded.
+    `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded, which calls the model `name`, `where` if empty.
     """
     where = where.strip()
     if not where:
@@ -51,7 +51,7 @@ def find(where: str, progress: Progress | None = None) -> Path:
     if where.startswith(("/", ".", "~")) or (folder / "config.json").is_file():
         if not folder.is_dir():
             raise NotLoaded(f"There is no folder {where}; check the path.")
-        check(folder, where)
+        check(folder, name or where)
         return folder
     return _from_hub(where, progress)
 
@@ -257,14 +257,13 @@ def _fetch(name: str, file: str, revision: str | None, told: Callable[[int], Non
 
 def _meter(told: Callable[[int], None] | None) -> type:
     """A progress bar that draws nothing and tells how far it is."""
-    from tqdm import tqdm
+    from huggingface_hub.utils import tqdm
 
     most = 0  # there may be two bars, one of what came and one of what is written
 
     class Meter(tqdm):
         def __init__(self, *args: object, **kwargs: object) -> None:
-            kwargs.pop("name", None)
-            super().__init__(*args, **{**kwargs, "disable": False, "file": _Nowhere()})
+            super().__init__(*args, **{**kwargs, "disable": True})
             self.seen = kwargs.get("initial") or 0
 
         def update(self, n: float | None = 1) -> None:
@@ -274,18 +273,7 @@ def _meter(told: Callable[[int], None] | None) -> type:
             if told is not None:
                 told(most)
 
-        def display(self, *args: object, **kwargs: object) -> None:
-            """Draws nothing."""
-
     return Meter
-
-
-class _Nowhere:
-    def write(self, text: str) -> None:
-        """Keeps nothing."""
-
-    def flush(self) -> None:
-        """Has nothing to flush."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import isqrt
+from math import isfinite, isqrt
 from pathlib import Path
 from threading import Lock
 
@@ -27,7 +27,7 @@ from models.hub import NotLoaded, Progress
 from models.hub_tokenizer import NOWHERE, HubTokenizer
 from models.own import clean
 from models.prediction import Lens
-from models.readout import states
+from models.readout import lens_of, states
 from models.recording import Attention, Card, NotFinite, Recording, Stream
 from models.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
 from models.token_edits import hidden, shuffled
@@ -44,7 +44,7 @@ LONGEST_ANSWER = 128
 BYTES_OF_LOGITS = 256 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Handle:
     """A loaded model, ready to record. It is shared by everyone and never changes.
 
@@ -56,7 +56,7 @@ class Handle:
     model: nn.Module
     plan: Plan
     start: int | None
-    lock: Lock = field(default_factory=Lock, compare=False)
+    lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
     a ValueError whose one sentence says why a model cannot be used and what to do.
     """
     name = name or where.strip()
-    folder = hub.find(where, progress)
+    folder = hub.find(where, progress, name)
     with _quietly():
         tokenizer = _tokenizer(folder, name)
         model = _model(folder, name)
@@ -169,8 +169,11 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         read.append(decoded)
     heard = Pass(handle.plan.attentions, handle.plan.n_layer, edits)
-    with handle.lock, listening(heard):
-        output = handle.model(**inputs, use_cache=False, **({} if handle.plan.opens else {"output_attentions": True}))
+    try:
+        with handle.lock, listening(heard):
+            output = handle.model(**inputs, use_cache=False, **({} if handle.plan.opens else {"output_attentions": True}))
+    except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
+        raise ValueError(f"{handle.card.name} does not run on {len(tokens.ids)} tokens ({_first_line(error)}); shorten the text") from error
     streams = tuple(_stream(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
     _expect_finite(heard, streams)
     return Recording(handle.card, text, edits, streams, _attention(handle, heard, output, streams), dropped, target or "", target_dropped)
@@ -197,21 +200,7 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
         vectors = torch.tensor(of.at(site))
         return _readout(handle, vectors if norm is None or site == "final.normed" else norm(vectors))
 
-    final = said(sites[-1])
-    final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
-    p = (final - final_total.float()[:, None]).exp()
-    found: dict[str, list[Tensor]] = {name: [] for name in ("ids", "logprobs", "rank", "own", "kl")}
-    for site in sites:
-        here = said(site)
-        total, best = here.logsumexp(-1).double(), here.topk(min(top, here.shape[-1]), dim=-1)
-        mine = here.gather(-1, final_id[:, None])
-        found["ids"].append(best.indices)
-        found["logprobs"].append(best.values.double() - total[:, None])
-        found["rank"].append((here > mine).sum(-1))
-        found["own"].append(mine[:, 0].double() - total)
-        found["kl"].append(((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0))
-    stacked = {name: torch.stack(each).numpy() for name, each in found.items()}
-    return Lens(stream, sites, stacked["ids"], stacked["logprobs"], final_id.numpy(), stacked["rank"], stacked["own"], stacked["kl"])
+    return lens_of(stream, sites, said, top)
 
 
 def labels(handle: Handle, ids: Iterable[int]) -> list[str]:
@@ -250,7 +239,8 @@ def _tokenizer(folder: Path, name: str) -> HubTokenizer:
     try:
         return HubTokenizer(transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True))
     except ImportError as error:
-        raise NotLoaded(f"The tokenizer of {name} needs a package that is not installed here ({_first_line(error)}); install it or choose a model with a tokenizer.json.") from error
+        what = _first_line(error).partition(". ")[0]
+        raise NotLoaded(f"The tokenizer of {name} needs a Python package that is not installed here ({what}); install it or choose a model with a tokenizer.json.") from error
     except Exception as error:  # files from anywhere, read by code of many families: they fail in any way
         raise NotLoaded(f"The tokenizer of {name} cannot be read ({_first_line(error)}); fetch the model again or choose another.") from error
 
@@ -302,7 +292,7 @@ def _start(model: nn.Module) -> int:
 def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
     """The longest text a model is given: what it was made for, the window within which all its layers see the same, and what memory holds."""
     bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
-    bounds += [value for key in ("max_position_embeddings", "n_positions", "sliding_window") if isinstance(value := getattr(model.config, key, None), int)]
+    bounds += [value for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window") if isinstance(value := getattr(model.config, key, None), int)]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
         if isinstance(weight, Tensor) and weight.dim() == 2:
@@ -335,10 +325,10 @@ def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
                 raise ValueError(f"{edit} names {what} {value}; {card.name} has {what}s 0 to {size - 1}")
         if isinstance(edit, ShuffleTokens) and edit.seed < 0:
             raise ValueError(f"{edit} has a negative seed; seeds count from 0")
-        if isinstance(edit, ScaledBy) and not edit.divisor > 0:
+        if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
             raise ValueError(f"{edit} divides by {edit.divisor:g}; a divisor is above 0")
         if isinstance(edit, WithoutScale) and handle.plan.scale == 1.0:
-            raise ValueError(f"{card.name} does not scale its scores, so there is no scale to take away")
+            raise ValueError(f"{card.name} multiplies q · k by nothing, so there is no scale to take away")
 
 
 def _target(handle: Handle, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> tuple[Tokens, str, int]:

@@ -1,12 +1,15 @@
 """The one door to every model: which there are, loading one, and recording a forward pass on a text.
 
-Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Importing this module costs nothing: torch is
-imported when a model is loaded.
+Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Importing this module costs nothing: torch is imported when a
+model is loaded, transformers when one is loaded in its own code.
+
+Names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its folder, in its own code; `ours:WHERE`, its weights
+in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,18 +22,20 @@ from models.recording import Recording
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from models import huggingface, own
     from models.generation import Writing
     from models.gradients import Decay, Highway, Jacobian
-    from models.own import Handle
     from models.patching import Sweep
 
+    Handle = own.Handle | huggingface.Handle
 
 MINILM = "minilm"
+IN_ITS_OWN_CODE, IN_OURS = "hub:", "ours:"
 MINILM_CARD = {
     "name": MINILM,
     "kind": "encoder",
     "summary": "all-MiniLM-L6-v2, a pretrained BERT made to give sentences vectors; here in Headlight’s own classes.",
-    "headline": "A billion pairs of sentences: heads of a model in real use.",
+    "headline": "Heads of a model in real use.",
     "n_parameters": 22_564_992,
     "config": {"n_layer": 6, "n_head": 12, "d_model": 384, "d_head": 32, "n_vocab": 30522, "n_positions": 512},
     "readout": False,
@@ -50,6 +55,12 @@ def names() -> tuple[str, ...]:
     return own if shipped.packaged() is None else (*own[:3], MINILM, *own[3:])
 
 
+def knows(name: str) -> bool:
+    """True for a name that `load` takes; whether there is such a model on the hub shows when it is loaded."""
+    base = name.partition("@")[0]
+    return base in names() or (name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and bool(name.partition(":")[2].strip()))
+
+
 def card(name: str) -> dict:
     """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name not in `names()`."""
     return MINILM_CARD if name == MINILM else shipped.card(name)
@@ -63,25 +74,110 @@ def packaged_folder() -> Path:
     return shipped.checked(folder)
 
 
-def load(name: str) -> Handle:
-    """The model of that name, loaded. Raises ValueError for a name not in `names()`."""
+def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handle:
+    """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are fetched.
+
+    Raises ValueError, one sentence that says why and what to do, for a name that is not known and a model that cannot be used.
+    """
+    where = name.partition(":")[2]
     if name == MINILM:
         from models import pretrained
 
         return pretrained.load(packaged_folder(), MINILM)
+    if name.startswith(IN_ITS_OWN_CODE):
+        from models import huggingface
+
+        return huggingface.load(str(packaged_folder()) if where == MINILM else where, progress, name)
+    if name.startswith(IN_OURS):
+        from models import hub, pretrained
+
+        return pretrained.load(hub.find(where, progress), name)
     from models import own
 
     return own.load(name)
 
 
+def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> str:
+    """What `load` calls a Hugging Face model given by its name on the hub or its folder: in our own classes where they cover its family.
+
+    Fetches its files where they are not here. Raises ValueError as `load` does.
+    """
+    from models import hub, pretrained
+
+    where = where.strip()
+    return (IN_OURS if pretrained.covers(hub.find(where, progress)) else IN_ITS_OWN_CODE) + where
+
+
+def families() -> list[dict[str, str]]:
+    """A table of the Hugging Face families that are tried by the tests: what each shows of itself, and whether our own classes run it."""
+    from models import huggingface, pretrained
+
+    return [
+        {
+            "family": each.name,
+            "kind": each.kind,
+            "attention": {"encoder": "self", "decoder": "self, causal", "encoder-decoder": "self, causal, cross"}[each.kind],
+            "q, k, v and scores": "yes" if each.opens else "patterns alone",
+            "residual stream": "every sub-layer" if each.law else "after each layer",
+            "LayerNorm": each.norm,
+            "positions": each.positions,
+            "in Headlight’s own classes": "yes" if each.model_type in pretrained.FAMILIES else "",
+            "example": each.example,
+        }
+        for each in huggingface.FAMILIES
+    ]
+
+
+def offers(handle: Handle) -> dict[str, object]:
+    """What a loaded model shows, as `huggingface.offers` says it, and `weights`: True where W_O, LayerNorms and embeddings can be had."""
+    if _is_foreign(handle):
+        from models import huggingface
+
+        return huggingface.offers(handle) | {"weights": False}
+    from models.edits import KINDS
+
+    config = handle.model.config
+    return {
+        "kind": handle.card.kind,
+        "attention": tuple(handle.model.attentions()),
+        "opens": True,
+        "scale": handle.card.d_head**-0.5 if config.scaled_scores else 1.0,
+        "biased": False,
+        "law": True,
+        "norm": config.norm,
+        "positions": config.positions,
+        "logits": ("decoder" if handle.card.kind != "encoder" else "encoder") if config.readout else "",
+        "edits": tuple(KINDS.values()),
+        "weights": True,
+        "scaled embedding": config.scaled_embedding,
+        "linear readout": config.readout == "tied",
+    }
+
+
+def _is_foreign(handle: Handle) -> bool:
+    """True for a model in its own code."""
+    return hasattr(handle, "plan")
+
+
+def _ours(handle: Handle) -> own.Handle:
+    """The handle, if it is of a model in our own classes. Raises ValueError where it is not."""
+    if _is_foreign(handle):
+        raise ValueError(f"{handle.card.name} runs in its own code, which does not show this")
+    return handle
+
+
 def checkpoints(name: str) -> tuple[str, ...]:
-    """The names of a model's earlier weights, which `load` knows too, earliest first. Raises ValueError for a name not in `names()`."""
-    return () if name == MINILM else shipped.checkpoints(name)
+    """The names of a model's earlier weights, which `load` knows too, earliest first; none for a model that is not ours."""
+    return shipped.checkpoints(name) if name in shipped.names() else ()
 
 
 def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
     """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
     as a text or as bare token ids; where None, what it would say itself."""
+    if _is_foreign(handle):
+        from models import huggingface
+
+        return huggingface.record(handle, text, edits, target)
     from models import own
 
     return own.record(handle, text, edits, target)
@@ -94,6 +190,7 @@ def writing(handle: Handle, text: str) -> Writing:
     """
     from models import generation, own
 
+    handle = _ours(handle)
     if handle.card.kind == "encoder":
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own.frame(handle, own.clean(text))
@@ -108,6 +205,7 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
     """Beam search for the translation of a text, one step at a time: the best hypotheses so far, best first."""
     from models import generation, own
 
+    handle = _ours(handle)
     tokens, _ = own.frame(handle, own.clean(text))
     tokenizer = handle.tokenizer
     longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
@@ -116,6 +214,10 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
 
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last: the logit lens."""
+    if _is_foreign(handle):
+        from models import huggingface
+
+        return huggingface.lens(handle, recording, stream, top)
     from models import readout
 
     return readout.lens(handle, recording, stream, top)
@@ -123,6 +225,10 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 
 def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
+    if _is_foreign(handle):
+        from models import huggingface
+
+        return huggingface.logits(handle, recording, stream, token)
     from models import readout
 
     return readout.logits_at(handle, recording, stream, token)
@@ -132,56 +238,57 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
     """A word's logit at a token, taken apart into what each part of the model wrote; with `against` the difference to another word's."""
     from models import readout
 
-    return readout.attribute(handle, recording, stream, token, id, against)
+    return readout.attribute(_ours(handle), recording, stream, token, id, against)
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
     from models import readout
 
-    return readout.nearest(handle, vectors, top)
+    matrix = handle.model.get_input_embeddings().weight if _is_foreign(handle) else handle.model.embedding.token.weight
+    return readout.nearest(matrix, vectors, top)
 
 
 def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
     """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps."""
     from models import parameters
 
-    return parameters.norms(handle, stream)
+    return parameters.norms(_ours(handle), stream)
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
     from models import parameters
 
-    return parameters.outputs(handle)
+    return parameters.outputs(_ours(handle))
 
 
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
     """The gradient of the likeliest word's logit at a token, back to every state of a stream, with residual and LayerNorm and without."""
     from models import gradients
 
-    return gradients.highway(handle, recording, stream, token)
+    return gradients.highway(_ours(handle), recording, stream, token)
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
     """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum, and after its LayerNorm."""
     from models import gradients
 
-    return gradients.jacobian(handle, recording, stream, token, site)
+    return gradients.jacobian(_ours(handle), recording, stream, token, site)
 
 
 def sweep_heads(handle: Handle, text: str, donor: str, attention: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
     """Every head of an attention in turn taken from the run of another text, and what that does to logit(id) - logit(against) at a token."""
     from models import patching
 
-    return patching.heads(handle, text, donor, attention, token, id, against, edits)
+    return patching.heads(_ours(handle), text, donor, attention, token, id, against, edits)
 
 
 def sweep_sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
     """Every state of a stream at every token in turn taken from the run of another text, and what that does to the same difference."""
     from models import patching
 
-    return patching.sites(handle, text, donor, stream, token, id, against, edits)
+    return patching.sites(_ours(handle), text, donor, stream, token, id, against, edits)
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
@@ -199,10 +306,10 @@ def longest_lag(n: int) -> int:
 
 
 def embeddings(handle: Handle) -> np.ndarray:
-    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+    """Every word's embedding as the stream begins with it, (id, d_model): of our own models times sqrt(d_model)."""
     from models import own
 
-    return own.embeddings(handle)
+    return own.embeddings(_ours(handle))
 
 
 def labels(handle: Handle, ids: Iterable[int]) -> list[str]:

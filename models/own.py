@@ -18,9 +18,10 @@ from torch import Tensor
 
 from models import generation, shipped
 from models.checks import check, check_length
-from models.edits import Edit, HideToken, PatchHead, PatchSite, ShuffleTokens, WithMask, WithoutMask, applies
+from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tape import Kept, Seen
+from models.token_edits import hidden, shuffled
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model, Put
 
@@ -100,7 +101,7 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
         raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
     causal = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
-    tokens = _hide(_shuffle(tokens, edits), edits, handle)
+    tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
     n = len(tokens.ids)
     check_length(edits, n, handle.card)
     name = "decoder" if causal else "encoder"
@@ -113,7 +114,7 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
 
 def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], puts: dict[str, tuple[Put, ...]], target: str | tuple[int, ...] | None) -> Recording:
     source, dropped = frame(handle, text)
-    source = _shuffle(source, edits)
+    source = shuffled(source, edits)
     check_length(edits, len(source.ids), handle.card)
     reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
     memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
@@ -166,7 +167,7 @@ def kept(handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[st
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
     tokens, _ = frame(handle, clean(text))
-    tokens = _hide(_shuffle(tokens, edits), edits, handle)
+    tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
     ids = torch.tensor([tokens.ids])
     first, second = Kept(wanted), Kept(wanted)
@@ -237,23 +238,3 @@ def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
     """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
     n = len(said)
     return Tokens((tokenizer.bos, *said), (BOS, *map(tokenizer.label, said)), ((-1, -1),) * (n + 1), (True, *(token in tokenizer.special for token in said)))
-
-
-def _shuffle(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
-    """The tokens in the order that the edits ask for; everything that belongs to a token goes with it, its place in the text too."""
-    for edit in edits:
-        if isinstance(edit, ShuffleTokens):
-            order = edit.order(tokens.special)
-            tokens = Tokens(*(tuple(each[at] for at in order) for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)))
-    return tokens
-
-
-def _hide(tokens: Tokens, edits: tuple[Edit, ...], handle: Handle) -> Tokens:
-    """The tokens, those that an edit hides replaced by [MASK]. Raises ValueError for a token that is not there or is none of the text's."""
-    ids, labels = list(tokens.ids), list(tokens.labels)
-    for edit in edits:
-        if isinstance(edit, HideToken):
-            if not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
-                raise ValueError(f"{edit} names no token of the text; they are 1 to {len(ids) - 2}")
-            ids[edit.token], labels[edit.token] = handle.tokenizer.mask, MASK
-    return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)

@@ -55,6 +55,18 @@ def load(folder: Path, name: str) -> Handle:
     return handle_of(model, tokenizer, name, stored, f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes", ends)
 
 
+def covers(folder: Path) -> bool:
+    """True for a folder whose model is of a family and of a variant that our classes cover."""
+    described = json.loads((folder / "config.json").read_text("utf-8"))
+    if described.get("model_type") not in FAMILIES or not (folder / "tokenizer.json").exists():
+        return False
+    try:
+        FAMILIES[described["model_type"]].config(described, {})
+    except (ValueError, KeyError):
+        return False
+    return True
+
+
 def build(described: dict, tensors: Tensors) -> Model:
     """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
@@ -156,6 +168,7 @@ def distilbert_config(described: dict, tensors: Tensors) -> Config:
 
 
 def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with DistilBERT's tensors."""
     return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -30,14 +30,18 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
     Raises ValueError for a model without a readout.
     """
     of = recording.stream(stream)
-    sites = states(of)
-    final = handle.model.logits(_last(handle, of, sites[-1]))  # (token, id)
+    return lens_of(stream, states(of), lambda site: handle.model.logits(_last(handle, of, site)), top)
+
+
+def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], top: int) -> Lens:
+    """The lens on some sites, the last of which has the final say; `said(site)` gives the scores there, (token, id)."""
+    final = said(sites[-1])
     final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
     p = (final - final_total.float()[:, None]).exp()
     ids, logprobs, rank, own, kl = [], [], [], [], []
     for site in sites:
         # Large and in float32; what is summed over the vocabulary is summed in float64.
-        here = handle.model.logits(_last(handle, of, site))
+        here = said(site)
         total = here.logsumexp(-1).double()
         best, mine = here.topk(min(top, here.shape[-1]), dim=-1), here.gather(-1, final_id[:, None])
         ids.append(best.indices)
@@ -61,9 +65,14 @@ def logits_at(handle: Handle, recording: Recording, stream: str, token: int) -> 
 
 
 @torch.inference_mode()
-def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """For vectors (row, d_model) the ids of the words whose embeddings have the largest cosine with them, and the cosines: each (row, rank)."""
-    words = nn.functional.normalize(handle.model.embedding.token.weight, dim=-1)
+def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """For vectors (row, d_model) the ids of the words whose `embeddings` (id, d_model) have the largest cosine with them, and the cosines: each (row, rank).
+
+    Raises ValueError where words are not as wide as the stream.
+    """
+    if embeddings.shape[1] != vectors.shape[1]:
+        raise ValueError(f"the words of this model have {embeddings.shape[1]} dimensions, its stream {vectors.shape[1]}: they cannot be compared")
+    words = nn.functional.normalize(embeddings, dim=-1)
     best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(min(top, len(words)), dim=-1)
     return best.indices.numpy(), best.values.numpy()
 

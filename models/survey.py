@@ -97,6 +97,8 @@ def survey(model: nn.Module, start: int | None) -> Plan:
     patterns, states = patterns_of(true), _states_of(true)
     if not patterns or any(each is None or each.dim() != 4 for layers in patterns.values() for each in layers):
         raise Unfollowed("its code hands out no attention")
+    if not all(_same(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all() for layers in patterns.values() for each in layers):
+        raise Unfollowed("its code hands out attention whose rows do not sum to 1")
     attentions, scales, biased = _ours(model, inputs, patterns)
     log = _everything(model, lambda: model(**inputs, use_cache=False))
     ids = {"encoder": inputs["input_ids"], "decoder": inputs.get("decoder_input_ids", inputs["input_ids"])}
@@ -343,12 +345,19 @@ def _entrance(seen: _Seen, state: Tensor, when: int, ids: Tensor) -> tuple[list[
             segments.append(moment)
     table = positions[0].place.module if positions else None
     for word in words:
-        for scale in (1.0, sqrt(seen.d_model)):
+        for scale in dict.fromkeys((1.0, sqrt(seen.d_model), _ratio(seen, state, word))):
             for segment in (*segments, None):
                 for position in (*positions, None):
                     if (found := _entered(seen, state, when, word, scale, segment, position)) is not None:
                         return found, None if position is None else position.place.module
-    return [("embed+pos" if positions else "embed", ((seen.log[when].place, 1.0),))], table
+    # Positions that are no module's output, or an embedding of another width: what enters the first layer holds both.
+    return [("embed+pos", ((seen.log[when].place, 1.0),))], table
+
+
+def _ratio(seen: _Seen, state: Tensor, word: Moment) -> float:
+    """What the embedding would have to be multiplied by to be the state, if it is nothing else."""
+    rows = _rows(seen, word)
+    return 1.0 if rows is None else round(float((rows * state).sum() / (rows * rows).sum()), 4)
 
 
 def _entered(seen: _Seen, state: Tensor, when: int, word: Moment, scale: float, segment: Moment | None, position: Moment | None) -> list[tuple[str, Source]] | None:

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
+from explorer.analysis import right
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
 from models.recording import Attention, Recording, to_npz
@@ -27,6 +28,9 @@ WHO = {
 ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
 ROW_RULE_TYPED = "Rows are named after the next token of the typed target; the last one after what the model would say next."
 NOT_ALLOWED = "Above the diagonal: later tokens, not allowed."
+WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
+WORD_RULE_ACROSS = "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean over the tokens that are produced for it."
+SINK_RULE = f"A sink is a token that takes at least {numbers.SINK:.0%} of the head’s attention on average over the rows, and {numbers.SINK_LIFT} times an even row’s share."
 
 
 @st.fragment
@@ -45,6 +49,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     with left:
         grid(recording, attention, heads, axes)
         formula(recording, attention, head, axes, held, target)
+        is_it_right(recording)
     with right:
         detail(recording, attention, head, axes, held, target)
     session.address()
@@ -123,11 +128,69 @@ def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, .
     all_heads.show(data, "heads", on_choice=take_head)
 
 
+def looked_at(attention: Attention, at: tuple[int, int], axes: numbers.Axes, recording: Recording) -> numbers.Shown:
+    """A head's matrix with the choices on screen: between tokens or words, all of them or some left out."""
+    state = st.session_state
+    grouped = None
+    if state.att_unit == "Words":
+        grouped = session.derived(recording, (attention.name, "words"), lambda: numbers.groups(recording, attention, axes))
+    return numbers.shown(attention.pattern[at], attention.allowed, axes, grouped, state.att_keep, state.att_sum == "Renormalised")
+
+
+def units() -> None:
+    """What rows and columns are: tokens or words, and which of them."""
+    state = st.session_state
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.segmented_control("Rows and columns", numbers.UNITS, key="att_unit", required=True, persist_state="session", label_visibility="collapsed")
+        st.segmented_control("Which tokens", numbers.KEPT, key="att_keep", required=True, persist_state="session", label_visibility="collapsed")
+        if state.att_keep == "All":
+            state.att_sum = numbers.SUMS[0]
+        else:
+            state["att renormalise"] = state.att_sum == "Renormalised"
+            st.toggle("Renormalise", key="att renormalise", help="Rows are divided by what they give the shown tokens, so that they sum to 1 again.", on_change=take_sum)
+
+
+def notes(shown: numbers.Shown) -> list[str]:
+    """What the picture shows in the place of all tokens, and by which rules."""
+    state, lines = st.session_state, []
+    across = shown.axes.said is not None
+    if state.att_unit == "Words":
+        lines.append(WORD_RULE_ACROSS if across else WORD_RULE)
+    what = "sinks" if state.att_keep == "No sinks" else "special tokens"
+    if shown.nothing_left:
+        lines.append(f"There is nothing else than {what} here, so all are shown.")
+    elif state.att_keep != "All" and shown.hidden is None:
+        lines.append(f"There are no {what} here, so all is shown.")
+    elif shown.hidden is not None:
+        gone = ", ".join(shown.left_out[:8]) + (f" and {len(shown.left_out) - 8} more" if len(shown.left_out) > 8 else "")
+        where = "columns" if across and state.att_keep == "No sinks" else "rows and columns"
+        lines.append(f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row goes there.")
+        lines.append("Rows renormalised over the shown tokens: they sum to 1 without the hidden share." if shown.renormalised else "Weights as they are: a row and its hidden share sum to 1.")
+    if state.att_keep == "No sinks":
+        lines.append(SINK_RULE)
+    return lines
+
+
+def chosen_cell(matrix, allowed, held: tuple[int | None, int | None]) -> tuple[int, int]:
+    """The cell (query, key) that is opened: the one chosen, else the strongest of the row or column that is held, else of all."""
+    row, column = held
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    if query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row) and int(key) < len(matrix[row]):
+        return row, int(key)
+    st.session_state.anatomy_cell = ""
+    return numbers.strongest(matrix, allowed, row, column if row is None else None)
+
+
 def formula(recording: Recording, attention: Attention, head: naming.Head, axes: numbers.Axes, held: tuple[int | None, int | None], target: str | None) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
     at = head.layer, head.head
-    row, column = held
-    query, key = numbers.strongest(attention.pattern[at], attention.allowed, row, column if row is None else None)
+    query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
+    if not attention.opens:
+        st.markdown("**How a weight is made** cannot be shown here: this model gives its weights, but not the scores, queries and keys that they are made of.")
+        return
+    if not attention.allowed[query, key]:
+        st.markdown(f"**How a weight is made.** **{session.literal(axes.rows[query])}** (token {query}) may not look at **{session.literal(axes.keys[key])}** (token {key}): the weight is 0.")
+        return
     steps = numbers.softmax_of(attention.scores[at][query], attention.allowed[query], key)
     who = "A head turns each token into a query q, a key k and a value v. "
     pair = f"**{session.literal(axes.rows[query])}** (token {query}) → **{session.literal(axes.keys[key])}** (token {key})"
@@ -154,37 +217,45 @@ def power(value: float) -> str:
 
 def detail(recording: Recording, attention: Attention, head: naming.Head, axes: numbers.Axes, held: tuple[int | None, int | None], target: str | None) -> None:
     at, model, text = (head.layer, head.head), recording.model.name, recording.text
-    matrix = attention.pattern[at]
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.subheader(f"Layer {head.layer}, head {head.head}", anchor=False)
         view = st.segmented_control("View", VIEWS, key="view", required=True, persist_state="session", label_visibility="collapsed")
     st.markdown(summary(head, naming.meanings(recording, attention)))
     st.caption(figures(head, axes))
-    scale, tone = st.session_state.scale, st.session_state.tone
+    units()
+    shown = looked_at(attention, at, axes, recording)
+    state = st.session_state
+    scale, tone = state.scale, state.tone
     title = f"Layer {head.layer}, head {head.head}: {head.name}"
-    caption = caption_of(recording, attention, axes, scale, tone, target)
-    file = "-".join(["headlight", model, *(attention.name.split() if len(recording.attention) > 1 else ()), f"L{head.layer}H{head.head}"])
-    row, column = (-1 if place is None else place for place in held)
+    caption = caption_of(recording, attention, axes, shown, scale, tone, target)
+    file = "-".join(["headlight", model, *(attention.name.split() if len(recording.attention) > 1 else ()), f"L{head.layer}H{head.head}", *suffix(shown)])
+    cell = chosen_cell(attention.pattern[at], attention.allowed, held) if state.anatomy_cell else None
     one_head.show(
         one_head.payload(
-            matrix, axes.rows, axes.keys, axes.special, allowed=attention.allowed, said=axes.said,
-            layer=head.layer, head=head.head, pin=row, column=column, view=view.lower(),
+            shown.matrix, shown.axes.rows, shown.axes.keys, shown.axes.special, allowed=shown.allowed, said=shown.axes.said, hidden=shown.hidden,
+            places=(shown.axes.row_places, shown.axes.key_places), layer=head.layer, head=head.head,
+            pin=shown.row_of(held[0]), column=shown.column_of(held[1]), cell=next(iter(shown.cells([cell] if cell else [])), None), view=view.lower(),
             scale=scale.lower(), log=tone == "Log", title=title, caption=caption, file=file,
-            evidence=[(one.query, one.key) for one in head.evidence],
-            token=session.name_of(recording, attention.name, head.layer, head.head, scale, tone, view),
+            evidence=shown.cells([(one.query, one.key) for one in head.evidence]),
+            token=session.name_of(recording, attention.name, head.layer, head.head, scale, tone, view, state.att_unit, state.att_keep, state.att_sum),
         ),
-        "one head", on_choice=take_token,
+        "one head", on_choice=lambda: take_token(model, text, target, attention.name, at),
     )  # fmt: skip
     if view == "Table":
-        columns = numbers.columns(matrix, axes)
+        columns = numbers.columns(shown.matrix, shown.axes, shown.hidden)
         four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
         st.dataframe(columns, hide_index=True, height=480, column_config=four, alt=f"{title}, rows {axes.sides[0]} tokens, columns {axes.sides[1]} tokens")
     if view == "Plotly":
-        in_plotly(matrix, attention, axes, (title, *caption), scale, tone, file)
+        in_plotly(shown, (title, *caption), scale, tone, file)
+    if lines := notes(shown):
+        st.caption(" ".join(map(session.literal, lines)) + " The name and the figures above are measured on all tokens.")
     if axes.said is not None:
         st.caption(row_rule(target))
     elif view == "Table" and not attention.allowed.all():
         st.caption(f"{NOT_ALLOWED} Their weight is 0.")
+    query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
+    pair = f"{session.literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {session.literal(axes.keys[key])}"
+    st.page_link("../pages/anatomy.py", label=f"Take this weight apart: **{pair}**, {attention.pattern[at][query, key]:.3f}", icon=":material/zoom_in:")
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Download CSV", lambda: csv_of(model, text, target, attention.name, at, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
@@ -197,23 +268,75 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
         reasons(head, naming.meanings(recording, attention), axes)
 
 
+def is_it_right(recording: Recording) -> None:
+    """The laws of the recording, checked when the reader asks."""
+    state = st.session_state
+    with st.expander("Is it right?", icon=":material/check:", key="att right", expanded=state.att_right == "Open", on_change="rerun") as panel:
+        state.att_right = "Open" if panel.open else ""
+        if panel.open:
+            st.markdown(verdicts(session.derived(recording, "right", lambda: right.checks(recording, *parameters(recording)))))
+
+
+def parameters(recording: Recording) -> tuple:
+    """What the laws are checked with: W_O, the LayerNorms by stream, and how the model was built; None for what a model does not show."""
+    try:
+        outputs, norms = session.outputs(recording), {stream.name: session.norms(recording, stream.name) for stream in recording.streams}
+    except (ValueError, AttributeError):
+        outputs = norms = None
+    return outputs, norms, session.cards().get(recording.model.name, {}).get("config")
+
+
+def verdicts(checks: tuple[right.Check, ...]) -> str:
+    """The laws as a table, and what they come to."""
+    done = [check for check in checks if check.checked]
+    held = [check for check in done if check.holds]
+    total = sum(check.numbers for check in done)
+    head = f"**{'✓ All' if len(held) == len(done) else f'✗ Only {len(held)} of'} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of this recording computed again in 64 bits."
+    lines = [
+        f"{'✓' if check.holds else '✗'} **{session.literal(check.law)}**  \nlargest error **{error(check.error)}** among {check.numbers:,} numbers"
+        + (f", at {session.literal(check.where)}; rounding explains up to {error(check.tolerance)}." if check.error else ".")
+        for check in done
+    ]
+    left = [f"Not checked: {session.literal(check.law)}: {session.literal('; '.join(check.not_checked))}." for check in checks if check.not_checked]
+    return "\n\n".join((head, *lines, *left))
+
+
+def error(value: float) -> str:
+    """An error in two figures, as a power of ten."""
+    if not 0 < value < float("inf"):
+        return "0" if value == 0 else "no number"
+    digits, _, exponent = f"{value:.1e}".partition("e")
+    return f"{digits}\u00a0×\u00a010" + str(int(exponent)).translate(SUPERSCRIPT)
+
+
 def csv_of(model: str, text: str, target: str | None, attention: str, at: tuple[int, int], about: tuple[str, ...]) -> str:
     recording = session.record(model, text, target=target)
     found = next(one for one in recording.attention if one.name == attention)
-    axes = axes_of(recording, found)
-    return numbers.to_csv(found.pattern[at], axes, about)
+    shown = looked_at(found, at, axes_of(recording, found), recording)
+    return numbers.to_csv(shown.matrix, shown.axes, about, shown.hidden)
 
 
-def in_plotly(matrix, attention: Attention, axes: numbers.Axes, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
+def suffix(shown: numbers.Shown) -> list[str]:
+    """What a file's name says of the choices."""
+    words = ["words"] if st.session_state.att_unit == "Words" else []
+    left = [] if shown.hidden is None else [st.session_state.att_keep.lower().replace(" ", "-")]
+    return words + left + (["renormalised"] if shown.renormalised else [])
+
+
+def in_plotly(shown: numbers.Shown, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
     from explorer.figures.attention import heatmap
 
-    share = numbers.blanked(numbers.shares(matrix, scale), attention.allowed)
+    axes, matrix = shown.axes, shown.matrix
+    rows, sides = axes.rows, axes.sides
+    if shown.hidden is not None:
+        rows, sides = tuple(f"{share:.2f}  {label}" for label, share in zip(axes.rows, shown.hidden)), (f"hidden, {sides[0]}", sides[1])
+    share = numbers.blanked(numbers.shares(matrix, scale), shown.allowed)
     top = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}[scale]
     if tone == "Log":
-        figure = heatmap(numbers.decades(share), matrix, axes.rows, axes.keys, about, -numbers.LOG_DECADES, 0, f"log10 of the share of {top}", axes.sides)
+        figure = heatmap(numbers.decades(share), matrix, rows, axes.keys, about, -numbers.LOG_DECADES, 0, f"log10 of the share of {top}", sides)
     else:
-        figure = heatmap(share, matrix, axes.rows, axes.keys, about, 0, 1, f"share of {top}" if scale != "Global" else "weight", axes.sides)
+        figure = heatmap(share, matrix, rows, axes.keys, about, 0, 1, f"share of {top}" if scale != "Global" else "weight", sides)
     options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": file}}
     st.plotly_chart(figure, key="plotly", config=options, alt=f"{about[0]}, {axes.sides[1]} tokens along x, {axes.sides[0]} tokens down y")
 
@@ -276,13 +399,14 @@ def reasons(head: naming.Head, meanings: dict[str, str], axes: numbers.Axes) -> 
     )
 
 
-def caption_of(recording: Recording, attention: Attention, axes: numbers.Axes, scale: str, tone: str, target: str | None) -> tuple[str, ...]:
+def caption_of(recording: Recording, attention: Attention, axes: numbers.Axes, shown: numbers.Shown, scale: str, tone: str, target: str | None) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
     lines = [
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
         f"Colour: {tone.lower()}, {SCALE_LABELS[scale].lower()}",
+        *notes(shown),
     ]
     if axes.said is not None:
         lines.append(row_rule(target))
@@ -303,15 +427,30 @@ def take_head() -> None:
     st.session_state.layer, _, st.session_state.head = chosen.partition(".")
 
 
-def take_token() -> None:
-    row, column = st.session_state["one head"].get("token") or (-1, -1)
-    st.session_state.token = "" if row < 0 else str(int(row))
-    st.session_state.source = "" if column < 0 else str(int(column))
+def take_token(model: str, text: str, target: str | None, name: str, at: tuple[int, int]) -> None:
+    """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell between words its strongest pair of tokens."""
+    row, column, opened = (*(st.session_state["one head"].get("token") or (-1, -1)), -1)[:3]
+    recording = session.record(model, text, target=target)
+    attention = next(one for one in recording.attention if one.name == name)
+    shown = looked_at(attention, at, axes_of(recording, attention), recording)
+    state = st.session_state
+    state.token = state.source = state.anatomy_cell = ""
+    if 0 <= row < len(shown.row_tokens):
+        state.token = str(shown.row_tokens[row][0])
+        if 0 <= opened < len(shown.key_tokens):
+            query, key = shown.strongest_pair(attention.pattern[at], row, opened)
+            state.token, state.anatomy_cell = str(query), f"{query}.{key}"
+    elif 0 <= column < len(shown.key_tokens):
+        state.source = str(shown.key_tokens[column][0])
+
+
+def take_sum() -> None:
+    st.session_state.att_sum = numbers.SUMS[st.session_state["att renormalise"]]
 
 
 def forget_choices() -> None:
     """Another attention has other heads and other tokens."""
-    for choice in ("layer", "head", "token", "source"):
+    for choice in ("layer", "head", "token", "source", "anatomy_cell"):
         st.session_state[choice] = ""
 
 
@@ -333,7 +472,10 @@ def drop_target() -> None:
     st.session_state.target = st.session_state.token = st.session_state.source = ""
 
 
-for name, options in (("view", VIEWS), ("scale", numbers.SCALES), ("tone", numbers.TONES)):
+for name, options in (
+    ("view", VIEWS), ("scale", numbers.SCALES), ("tone", numbers.TONES),
+    ("att_unit", numbers.UNITS), ("att_keep", numbers.KEPT), ("att_sum", numbers.SUMS), ("att_right", ("", "Open")),
+):  # fmt: skip
     session.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis import embeddings as numbers
+from explorer.analysis import residual
 from explorer.components import paths as pictures
 from models.recording import Recording, Stream, to_npz
 
@@ -14,6 +15,14 @@ LENGTHS = {"Kept": "Length kept", "Removed": "Length removed"}
 SUMS = {"States": "States", "Sums": "And sums"}
 SPECIALS = {"Hidden": "Words only", "Shown": "And specials"}
 SPACES = ("2-D", "3-D")
+STEP = {  # what a sub-layer does to the vector, by where LayerNorm stands and whether there is a residual connection
+    ("post", True): "each sub-layer adds what it wrote: x ← LayerNorm(x + sublayer(x)).",
+    ("pre", True): "each sub-layer reads it through a LayerNorm and adds what it wrote: x ← x + sublayer(LayerNorm(x)), with one more LayerNorm at the end.",
+    (None, True): "each sub-layer adds what it wrote: x ← x + sublayer(x), with no LayerNorm.",
+    ("post", False): "each sub-layer puts what it wrote in its place: x ← LayerNorm(sublayer(x)), with no residual connection.",
+    ("pre", False): "each sub-layer puts what it wrote in its place: x ← sublayer(LayerNorm(x)), with no residual connection.",
+    (None, False): "each sub-layer puts what it wrote in its place: x ← sublayer(x), with no residual connection and no LayerNorm.",
+}
 N_NEAR = 5
 EXAMPLE = ("Apple and juice", "Apple devices")
 
@@ -98,7 +107,8 @@ def switches(first: Recording) -> None:
         choice("View", dict.fromkeys(SPACES), "space", "A plane that plays, or three dimensions to be turned.")
         choice("Plane", PLANES, "plane", "The directions along which all shown vectors spread most, or a first axis from the first group of anchor words to the second.")
         choice("Vectors", LENGTHS, "length", "As they are, or each divided by its length, so that only directions count.")
-        choice("Sites", SUMS, "sums", "Each state after its LayerNorm, or the sums before the LayerNorms as well.", on_change=forget_stage)
+        if residual.norm_place(first.streams[0]) == "post":
+            choice("Sites", SUMS, "sums", "Each state after its LayerNorm, or the sums before the LayerNorms as well.", on_change=forget_stage)
         choice("Tokens", SPECIALS, "specials", "Special tokens often lie far away and then decide where the main directions lead.")
 
 
@@ -254,12 +264,12 @@ def caption_of(first: Recording, second: Recording | None, stream: Stream, scene
     lines = [
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · stream {stream.name} · edits: none",
         f"{'Plane' if state.space == '2-D' else 'Space'}: {', '.join(scene.basis.names[: 2 if state.space == '2-D' else 3])}, fitted on all shown vectors of the text{'s' if second else ''} at all {len(scene.sites)} sites · {LENGTHS[state.length].lower()} · {SPECIALS[state.specials].lower()}",
-        ("Text 1: " if second else "Text: ") + " ".join(first.text.split()),
+        ("Text 1: " if second else "Text: ") + session.read_text(first),
     ]
     if second:
-        lines.append("Text 2: " + " ".join(second.text.split()))
+        lines.append("Text 2: " + session.read_text(second))
     if stream.name != first.streams[0].name:
-        lines += ["Written: " + " ".join(one.target.split()) for one in (first, second) if one is not None]
+        lines += ["Written: " + session.read_text(one, target=True) for one in (first, second) if one is not None]
     if words:
         lines.append(f"Anchors: {' / '.join(', '.join(group) for group in words)}, each alone in “{numbers.framed('…')}”, not part of the fit")
     return tuple(lines)
@@ -296,7 +306,8 @@ def in_space(first: Recording, scene: numbers.Scene, token: int, mate: int | Non
         f"**Explained variance {sum(scene.basis.explained):.1%}**   {session.literal('  ·  '.join(shares))}   outside these three directions at this site: "
         f"{numbers.mean_error(scene, 3, stage):.1%} on average"
     )
-    st.select_slider("Site", range(len(scene.sites)), value=stage, key="site in space", format_func=scene.titles.__getitem__, on_change=take_site)
+    st.session_state["site in space"] = stage
+    st.select_slider("Site", range(len(scene.sites)), key="site in space", format_func=scene.titles.__getitem__, on_change=take_site)
     followed = [(0, token), *([(1, mate)] if mate is not None else [])]
     figure = paths(
         [(group.name, group.kind, group.labels, scene.basis.project(group.vectors[stage])) for group in scene.groups],
@@ -409,10 +420,11 @@ def near_csv(first: Recording, second: Recording | None, scene: numbers.Scene, s
 def note(first: Recording, stream: Stream, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, stage: int) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     model, basis = first.model, scene.basis
+    begins = session.word_vector(model.name).replace("√d", f"√{model.d_model}")
     row = numbers.path_table(scene.titles, scene.path(0, token), basis)
     st.subheader("What happens here", anchor=False)
     st.markdown(
-        f"**The path.** A token starts as its embedding times √{model.d_model}, the position is added, and each sub-layer adds what it wrote: x ← LayerNorm(x + sublayer(x)). "
+        f"**The path.** A token starts as {begins}{', the position is added' if 'pos.wrote' in stream.sites else '; this model adds no positions'}{', a LayerNorm follows' if 'embed.normed' in stream.sites else ''}, and {STEP[residual.norm_place(stream), residual.adds(stream)]} "
         f"That makes {len(scene.sites)} sites, at each of which {quoted(scene, 0, token)} is a vector of {model.d_model} numbers.  \n"
         f"**The plane.** All shown vectors of all sites together give one mean m and the directions u₁, u₂ of the picture; a vector v stands at (u₁ · (v − m), u₂ · (v − m)). "
         f"The plane never changes along the way, so a dot that moves has moved. It holds {basis.explained[0]:.1%} + {basis.explained[1]:.1%} = **{basis.explained[0] + basis.explained[1]:.1%}** of the spread.  \n"

@@ -11,7 +11,7 @@ from explorer import session
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
 from models.edits import ShuffleTokens, WithoutPositions
-from models.recording import Recording
+from models.recording import Recording, Stream
 
 SCREENS = {
     "Waves": "What is added to tell positions apart?",
@@ -86,7 +86,69 @@ def take_number(choice: str, default: int) -> None:
     st.session_state[choice] = "" if value == default else str(value)
 
 
+def own_positions(model: str, text: str) -> tuple[str, Stream]:
+    """What the model adds for the positions, "sinusoids", "learned" or "none", measured on this text; and the stream that shows it."""
+    recording = session.record(model, text)
+    stream = recording.stream(chosen_stream(recording))
+    return numbers.kind(stream), stream
+
+
+def learned(model: str, text: str):
+    """The table of positions that a model has learned, (position, d_model); of one that does not hand it out, the rows of this text."""
+    table = session.position_table(model)
+    return own_positions(model, text)[1].at("pos.wrote") if table is None else table
+
+
+def learned_about(model: str, text: str, n: int) -> tuple[str, ...]:
+    """What a figure of a learned table must say when it stands alone."""
+    card = session.record(model, text).model
+    return (f"Headlight · model {model} (weights {card.fingerprint}) · its learned table, positions 0 to {n - 1}, d_model {card.d_model} · no text",)
+
+
+def learned_rows(model: str, text: str):
+    """As many first rows of a learned table as the reader asks for."""
+    table = learned(model, text)
+    with row():
+        n = number("Positions", "places", 2, len(table), min(DEFAULT_PLACES, len(table))) if len(table) > 2 else len(table)
+    return table[:n]
+
+
+def told_none(model: str) -> None:
+    st.info(f"**{model} adds nothing for positions** to its embeddings. What follows is the paper’s formula itself, for comparison.")
+
+
+def learned_table(model: str, text: str) -> None:
+    """A table that training has made, as it is: no wave, no formula."""
+    whole, shown = learned(model, text), learned_rows(model, text)
+    n, d = shown.shape
+    lengths, about = numbers.lengths(whole), learned_about(model, text, n)
+    left, right = st.columns([1.1, 1], gap="large")
+    with left:
+        end = numbers.scale_end(shown)
+        plot(draw.table(shown, ("The learned table of positions", *about, f"Colours end at ±{size(end)}; one number in a hundred lies beyond"), end=end), "learned table", f"Heatmap of the learned table: {n} positions down, {d} dimensions along", f"positions-{model}")
+    with right:
+        off = numbers.off_formula(own_positions(model, text)[1])
+        st.markdown(
+            f"**Learned, not computed.** {model} has one free vector for each of {len(whole):,} positions, and none beyond the last: so it reads {len(whole):,} tokens and no more.  \n"
+            f"**No formula.** Nothing makes these numbers sines and cosines: on your text what is added differs from the paper’s by up to {size(off)}. So wavelengths do not apply.  \n"
+            f"**Lengths** run from {size(lengths.min())} (position {lengths.argmin()}) to {size(lengths.max())} (position {lengths.argmax()}); every one of the paper’s is √(d/2) = {(d / 2) ** 0.5:.2f} long."
+        )
+        title = ("Length of each position’s vector", *about)
+        plot(draw.norms(lengths[:n], title), "norms", title[0], f"positions-lengths-{model}")
+    tables(
+        ("Table", ("The learned table of positions", *about), lambda: numbers.table_columns(learned(model, text)[:n])),
+        ("Lengths", title, lambda: {"position": list(range(n)), "length": numbers.lengths(learned(model, text)[:n])}),
+        file=f"positions-{model}", key="own",
+    )  # fmt: skip
+
+
 def waves(model: str, text: str) -> None:
+    what, _ = own_positions(model, text)
+    if what == "learned":
+        learned_table(model, text)
+        return
+    if what == "none":
+        told_none(model)
     with row():
         n, d = sizes(model, text)
         pair = a_pair(d)
@@ -104,7 +166,8 @@ def waves(model: str, text: str) -> None:
             f"At position 1 it holds sin {size(wave.angle[1])} = {wave.sine[1]:.4f} and cos = {wave.cosine[1]:.4f}.  \n"
             f"**Fast and slow.** The first pair turns in 2π = {size(turns[0])} positions and tells neighbours apart; the last takes {size(turns[-1])} and tells the beginning from the end."
         )
-    own_table(model, text)
+    if what == "sinusoids":
+        own_table(model, text)
     tables(
         ("Table", ("Positional encoding", *about), lambda: numbers.table_columns(numbers.table(n, d))),
         ("Pair", (title, *about), lambda: numbers.wave_columns(numbers.wave(n, d, pair))),
@@ -113,24 +176,52 @@ def waves(model: str, text: str) -> None:
 
 
 def own_table(model: str, text: str) -> None:
-    """Whether the model adds this table, measured; a table of another kind is drawn."""
-    recording = session.record(model, text)
-    stream = chosen_stream(recording)
-    off = numbers.off_formula(recording.stream(stream))
-    if off <= numbers.SAME:
-        st.info(
-            f"**{model} adds exactly this**, computed and not learned: what it added to your text differs from the formula by at most {power(off)} (single precision). "
-            "BERT and GPT-2 learn their table instead, one free vector for each position and none beyond the last. None of the models here has a learned table, so there is none to draw; "
-            "a model that has one gets its own heatmap in this place."
-        )
-        return
-    about = ("What the model adds, position by position", *caption_of(recording, stream))
-    st.warning(f"{model} does not add sinusoids: what it added to your text is up to {size(off)} away from the formula. Its own table, for the positions of your text:")
-    plot(draw.table(recording.stream(stream).at("pos.wrote"), about), "own table", about[0], f"positions-{model}")
-    tables(("Own table", about, lambda: numbers.table_columns(session.record(model, text).stream(stream).at("pos.wrote"))), file=f"positions-{model}", key="own")
+    """That the model adds this table, measured."""
+    off = numbers.off_formula(own_positions(model, text)[1])
+    other = " Choose minilm above to see such a table." if "minilm" in session.cards() else ""
+    st.info(
+        f"**{model} adds exactly this**, computed and not learned: what it added to your text differs from the formula by at most {power(off)} (single precision). "
+        f"BERT and GPT-2 learn their table instead, one free vector for each position and none beyond the last.{other}"
+    )
+
+
+def learned_distance(model: str, text: str) -> None:
+    """p_i . p_j of a learned table: no law, and how much of it the distance tells."""
+    rows = learned_rows(model, text)
+    n, longer = len(rows), numbers.first_stands_out(rows)
+    first = int(longer is not None and n > 2)
+
+    def shown():
+        return learned(model, text)[first:n]
+
+    found, some = numbers.by_distance(shown()), min(n - first, MOST_GRAM)
+    about = (*learned_about(model, text, n), *(("Position 0 left out",) if first else ()))
+    title = ("p_i · p_j against distance", *about)
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        plot(draw.by_distance(found.mean, found.low, found.high, title), "products", title[0], f"positions-products-{model}")
+    with right:
+        words = f"p_i · p_j of positions {first} to {first + some - 1}"
+        plot(draw.gram(numbers.gram(shown(), some), (words, *about), first), "gram", words, f"positions-gram-{some}-{model}")
+    left_out = f"  \n**Position 0 is left out.** Its vector is {longer:.1f} times as long as the middle one, and its products would hide all others." if first else ""
+    st.markdown(
+        f"**A learned table obeys no law of distance**: the sum of cosines does not apply, and pairs equally far apart have unlike products. At distance 1 they run from {found.low[1]:.3f} to {found.high[1]:.3f}.  \n"
+        f"**How much distance tells here**: **{found.told:.0%}** of how the {(n - first) ** 2:,} products vary; for the paper’s sinusoids it is 100 %. Where the mean rises and falls evenly, training has found waves of its own.{left_out}"
+    )
+    tables(
+        ("By distance", title, lambda: numbers.distance_columns(numbers.by_distance(shown()))),
+        ("All pairs", (words, *about), lambda: numbers.table_columns(numbers.gram(shown(), some), "j =", first)),
+        file=f"positions-products-{model}",
+    )  # fmt: skip
 
 
 def distance(model: str, text: str) -> None:
+    what, _ = own_positions(model, text)
+    if what == "learned":
+        learned_distance(model, text)
+        return
+    if what == "none":
+        told_none(model)
     with row():
         n, d = sizes(model, text)
     encoding = numbers.table(n, d)
@@ -155,13 +246,30 @@ def distance(model: str, text: str) -> None:
     )
 
 
+def told_learned_shift(model: str, text: str, by: int) -> None:
+    """That the law of this screen is not the model's, and how far it misses there."""
+    found = numbers.tried(learned(model, text), by)
+    missed = (
+        f" Tried on it all the same, the rotation by k = {by} misses the row {by} further on by {found.turned:.0%} of a row’s length on average; the row left as it is misses by {found.still:.0%}."
+        if found else ""
+    )  # fmt: skip
+    st.info(f"**The rotation law does not apply to {model}**, whose table was learned.{missed} What follows is the paper’s formula itself.")
+
+
 def shift(model: str, text: str) -> None:
+    what, _ = own_positions(model, text)
+    if what == "none":
+        told_none(model)
+    words = st.container()
     with row():
         n, d = sizes(model, text)
         pair = a_pair(d)
     with row():
         place = number("Position, pos", "place", 0, n - 1, min(3, n - 1))
         by = number("Shift, k", "shift", 0, n - 1, min(5, n - 1))
+    if what == "learned":
+        with words:
+            told_learned_shift(model, text, by)
     wave, ahead, turn = numbers.wave(min(n, MOST_ON_CIRCLE), d, pair), numbers.wave(2 * n, d, pair), numbers.turn(d, pair, by)
     before, after = (ahead.sine[place], ahead.cosine[place]), (ahead.sine[place + by], ahead.cosine[place + by])
     radians, degrees = numbers.turned_by(d, pair, by)
@@ -250,8 +358,8 @@ def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]
     return (
         f"Headlight · model {card.name} ({card.n_parameters:,} parameters, weights {card.fingerprint}) · stream {stream}",
         *more,
-        "Text: " + " ".join(recording.text.split()),
-        *(("Target: " + " ".join(recording.target.split()),) if stream == "decoder" and recording.target else ()),
+        "Text: " + session.read_text(recording),
+        *(("Target: " + session.read_text(recording, target=True),) if stream == "decoder" and recording.target else ()),
     )
 
 
@@ -260,48 +368,64 @@ def sentence(model: str, text: str) -> None:
     plain, bare = with_and_without(model, text, target=target)
     shown = a_stream(plain)
     stream = plain.stream(shown)
-    if "pos.wrote" not in stream.sites:
-        st.info(f"{model} adds nothing for positions, so there is nothing to show.")
+    what = numbers.kind(stream)
+    if what == "none":
+        st.info(f"{model} adds nothing for positions, so there is nothing to show here. “Order” shows what that means for a sentence.")
         return
-    d = plain.model.d_model
+    names = session.word_vector(model), "encoding" if what == "sinusoids" else "position"
     added = numbers.added(stream)
     left, right = st.columns(2, gap="large")
     with left:
-        about = ("Length of the word’s vector and of the encoding", *caption_of(plain, shown))
-        plot(draw.lengths(added.word, added.encoding, added.both, stream.tokens, about), "lengths", about[0], f"positions-lengths-{model}")
-        shortest, longest = added.ends
-        st.markdown(
-            f"**What enters layer 0** is √d × embedding + encoding, here √{d} = {d**0.5:.2f}. The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; "
-            f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])}). "
-            f"Without the factor √d they would run from {added.word[shortest] / d**0.5:.2f} to {added.word[longest] / d**0.5:.2f}, against {added.encoding[0]:.2f} for the position."
-        )
+        about = (f"Length of the word’s vector and of the {names[1]}’s", *caption_of(plain, shown))
+        plot(draw.lengths(added.word, added.encoding, added.both, stream.tokens, about, names), "lengths", about[0], f"positions-lengths-{model}")
+        told_lengths(added, stream, names, session.embedding_scale(model))
     with right:
         layer, head = a_head(plain, bare, shown)
         scores = numbers.by_offset(plain, bare, shown, layer, head)
         lines = (f"Mean score by distance, layer {layer}, head {head}", *caption_of(plain, shown, "Text tokens only; without: edit WithoutPositions"))
         if len(scores.offset):
             plot(draw.by_offset(scores.offset, scores.pairs, scores.together, scores.alone, scores.places, lines), "offsets", lines[0], f"positions-scores-{model}-L{layer}H{head}")
-            told_scores(scores, layer, plain.model.d_head)
+            told_scores(scores, layer, numbers.splits(stream), numbers.divisor(numbers.attention_of(plain, shown)) > 1 and plain.model.d_head)
         else:
             st.info("There are no words here yet between which a distance could be measured.")
     tables(
-        ("Lengths", about, lambda: numbers.added_columns(numbers.added(session.record(model, text, (), target).stream(shown)), session.record(model, text, (), target).stream(shown).tokens)),
+        ("Lengths", about, lambda: numbers.added_columns(numbers.added(session.record(model, text, (), target).stream(shown)), session.record(model, text, (), target).stream(shown).tokens, names[0])),
         ("Scores", lines, lambda: numbers.offset_columns(numbers.by_offset(*with_and_without(model, text, target=target), shown, layer, head))),
         file=f"positions-sentence-{model}",
     )
 
 
-def told_scores(scores: numbers.ByOffset, layer: int, d_head: int) -> None:
-    """The scores by distance in words."""
+def told_lengths(added: numbers.Added, stream: Stream, names: tuple[str, str], scale: float) -> None:
+    """The lengths in words. `scale`: by what the model multiplies its embeddings."""
+    shortest, longest = added.ends
+    words = (
+        f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])})."
+    )
+    if names[1] == "encoding":
+        lengths = f"The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; {words}"
+    else:
+        lengths = f"The positions’ vectors, learned, have lengths from {added.encoding.min():.2f} to {added.encoding.max():.2f}; {words}"
+    first = f", here √{len(stream.at('embed')[0])} = {scale:.2f}" if scale != 1 else ", with no factor √d before it"
+    without = (
+        f" Without the factor √d they would run from {added.word[shortest] / scale:.2f} to {added.word[longest] / scale:.2f}, against {added.encoding.mean():.2f} for the position."
+        if scale != 1 else ""
+    )  # fmt: skip
+    after = " A LayerNorm then follows, which sets every sum’s length anew." if "embed.normed" in stream.sites else " Layer 0 reads it through a LayerNorm." if "0.attn.read" in stream.sites else ""
+    st.markdown(f"**What is added up** is {names[0]} + {names[1]}{first}. {lengths}{without}{after}")
+
+
+def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int) -> None:
+    """The scores by distance in words. `d_head` 0 in a model that does not divide by its root."""
     spread, bare_spread = scores.spread
     best = f"{scores.best:+d}".replace("-", "−") if scores.best else "0"
     split = (
         " In layer 0 the query is W_Q(word + position), so a score falls into four parts; the dotted line is the part that is position × position, exact from the two passes."
-        if layer == 0
+        if layer == 0 and splits
+        else " Between the sum and layer 0 stands a LayerNorm, which mixes words and positions, so that no part is position alone." if layer == 0
         else " Above layer 0 words and positions are mixed, so that no part is position alone."
-    )
+    )  # fmt: skip
     st.markdown(
-        f"**Scores q · k / √{d_head} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
+        f"**Scores q · k{f' / √{d_head}' if d_head else ''} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
         f"**{best}**; without, by {bare_spread:.2f}: what is left comes from which words happen to stand there." + split + " Far distances have few pairs, so the ends wobble."
     )
 
@@ -315,9 +439,13 @@ def order(model: str, text: str) -> None:
     if base.streams[0].special.all():
         st.info("There are no words yet to put in another order.")
         return
-    edits, other_text = another_order(model, text)
+    if numbers.kind(base.stream(chosen_stream(base))) == "none":
+        st.info(f"{model} adds nothing for positions, so its run with them and its run without are one and the same.")
+    edits, other_text = another_order(text, numbers.turned_round(numbers.read_part(base)))
     here, here_bare = with_and_without(model, text, target=target)
     there, there_bare = with_and_without(model, other_text, *edits, target=target)
+    if there.dropped:
+        st.warning(f"The other order is {there.dropped + there.model.n_positions:,} tokens; {model} reads {there.model.n_positions}. Its last {there.dropped:,} are left out.")
     shown = a_stream(here)
     pairs, read = numbers.matched(here.stream(shown), there.stream(shown), bool(edits)), there.streams[0].tokens
     with_, without = (numbers.agreement(one.stream(shown), other.stream(shown), pairs) for one, other in ((here, there), (here_bare, there_bare)))
@@ -350,15 +478,14 @@ def order(model: str, text: str) -> None:
     )
 
 
-def another_order(model: str, text: str) -> tuple[tuple[ShuffleTokens, ...], str]:
-    """The other order, chosen: an edit that shuffles the tokens, or a text typed anew."""
+def another_order(text: str, turned: str) -> tuple[tuple[ShuffleTokens, ...], str]:
+    """The other order, chosen: an edit that shuffles the tokens, or a text typed anew, at first `turned`."""
     left, right = st.columns([1, 2.4], vertical_alignment="bottom")
     how = left.segmented_control("Other order", ORDERS, key="order", required=True, persist_state="session")
     if how == "Shuffle":
         with right:
             seed = number("Shuffle", "shuffle", 0, SHUFFLES - 1, 1, help="A seed: each number is another order, always the same one. Special tokens stay where they are.")
         return (ShuffleTokens(seed),), text
-    turned = numbers.turned_round(text)
     right.text_input("The same words in another order", key="retyped", live="300ms", persist_state="session", placeholder=f"Empty: from last to first: {turned[:80]}")
     return (), st.session_state.retyped if st.session_state.retyped.strip() else turned
 
@@ -464,19 +591,22 @@ def map_columns(*again) -> dict[str, Sequence]:
 # ---- adding or concatenating ----------------------------------------------------------------------------------------------
 
 
+def positions_of(model: str, text: str):
+    """The vectors of all positions that a model has, (position, d_model)."""
+    card = session.record(model, text).model
+    return learned(model, text) if own_positions(model, text)[0] == "learned" else numbers.table(card.n_positions, card.d_model)
+
+
 def overlap_of(model: str, text: str) -> numbers.Overlap:
-    recording = session.record(model, text)
-    card = recording.model
-    return session.derived(recording, ("overlap",), lambda: numbers.overlap(session.embeddings(model), numbers.table(card.n_positions, card.d_model)))
+    return session.derived(session.record(model, text), ("overlap",), lambda: numbers.overlap(session.embeddings(model), positions_of(model, text)))
 
 
 def adding(model: str, text: str) -> None:
-    recording = session.record(model, text)
-    card, stream = recording.model, chosen_stream(recording)
-    if numbers.off_formula(recording.stream(stream)) > numbers.SAME:
-        st.info(f"{model} does not add sinusoids, and this comparison is made for them.")
+    card, what = session.record(model, text).model, own_positions(model, text)[0]
+    if what == "none":
+        st.info(f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above.")
         return
-    found, room = overlap_of(model, text), numbers.room_needed(numbers.table(card.n_positions, card.d_model), HELD)
+    found, room = overlap_of(model, text), numbers.room_needed(positions_of(model, text), HELD)
     r = found.most(EMBEDDED)
     share, chance = found.places[r], found.chance[r]
     about = (
@@ -502,7 +632,7 @@ def adding(model: str, text: str) -> None:
             f"**The price here.** {room} dimensions hold {HELD:.0%} of the variation over {card.n_positions} positions. Concatenating as many would make the stream {card.d_model} + {room} = {card.d_model + room} wide, "
             f"and every matrix that reads it {room / card.d_model:.0%} larger; concatenating a whole table of {card.d_model}, twice as large."
         )
-    st.caption("A learned table, such as BERT’s or GPT-2’s, may choose its own subspace; none of the models here has one, so it is not measured.")
+    st.caption("This table was learned, so training could choose where it lies." if what == "learned" else "A learned table, such as BERT’s or GPT-2’s, may choose where it lies; the sinusoids lie where the formula puts them.")
     tables(("Shares", about, lambda: numbers.overlap_columns(overlap_of(model, text))), file=f"positions-overlap-{model}")
 
 
@@ -545,7 +675,7 @@ def formats(columns: dict[str, Sequence]) -> dict:
 def power(value: float) -> str:
     """A small number as a power of ten, others in three figures."""
     if value == 0 or 0.01 <= value < 10_000:
-        return f"{value:.3g}"
+        return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
     digits, _, exponent = f"{value:.1e}".partition("e")
     return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
 

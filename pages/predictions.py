@@ -11,6 +11,7 @@ from explorer import session
 from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
 from explorer.analysis import predictions as numbers
+from explorer.analysis import residual
 from explorer.components import bars, looks, strip
 from explorer.components import lens as one_lens
 from models.edits import Edit, HideToken
@@ -31,10 +32,10 @@ Cause = tuple[str, str, tuple[Edit, ...], str | None]  # what a recording is ask
 
 
 @st.fragment
-def explore(model: str, text: str) -> None:
+def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording, which Streamlit would keep for as long as
-    the visit lasts."""
-    recording = session.record(model, text)
+    the visit lasts. `target`: what the decoder of a translator reads where it is not its own translation."""
+    recording = session.record(model, text, target=target)
     if recording.model.kind == "encoder":
         edits, place = filling_section(model, text)
     elif recording.model.kind == "decoder":
@@ -43,7 +44,7 @@ def explore(model: str, text: str) -> None:
     else:
         edits, place = (), None
         writes_elsewhere(recording)
-    inside(model, text, edits, place)
+    inside((model, text, edits, target), place)
     session.address()
 
 
@@ -274,7 +275,7 @@ def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
     last = draft.said[-1]
     told = f"{len(labels)} written; under each its probability and rank. The last: “{labels[-1]}”, {chance(last.own)}, rank {last.rank + 1:,}."
     if draft.ended:
-        return told + " Here the model says that the text has ended ([EOS]). Press Back to go another way."
+        return told + f" Here the model says that the text has ended ({labels[-1]}). Press Back to go another way."
     if draft.full:
         return told + f" The text now has {len(draft.writing.ids)} tokens, all that this model reads. Press Back to go another way."
     return told
@@ -497,7 +498,7 @@ def as_table(recording: Recording, of: numbers.Distribution, about: tuple[str, .
     def table() -> dict[str, Sequence]:
         return numbers.columns(of, session.labels(model.name, range(model.n_vocab)))
 
-    described = (f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})", *about, f"Text: {recording.text}")
+    described = (f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})", *about, f"Text: {session.read_text(recording)}")
     with st.expander(f"All {len(of.order):,} {what_counts(recording)} as a table", key="distribution table", on_change="rerun") as box:
         if box.open:
             fine = {name: st.column_config.NumberColumn(format="%.6f") for name in ("probability", "drawn from")}
@@ -529,10 +530,8 @@ def power(exponent: float) -> str:
 # ---- inside the model: the logit lens, and one logit taken apart ---------------------------------------------------------------
 
 
-def inside(model: str, text: str, edits: tuple[Edit, ...], place: int | None) -> None:
+def inside(cause: Cause, place: int | None) -> None:
     """What happens on the way to the answer. `place` is the token looked at where the address names none."""
-    target = st.session_state.target if st.session_state.target.strip() else None
-    cause = model, text, edits, target if session.record(model, text).model.kind == "encoder-decoder" else None
     with st.spinner("Reading the words off every site …"):
         recording = session.record(*cause)
         stream = reading.read_stream(recording)
@@ -618,15 +617,20 @@ def top_words(recording: Recording, cell: reading.Cell, labels: dict[int, str], 
 
 def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str], site: str) -> str:
     """How a cell comes about, with the numbers of the one that is held."""
-    if site in ("embed", "embed+pos"):
-        read = "The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
-    elif site.endswith(".sum"):
-        read = "Here LayerNorm is switched off, and the sum is read as it is."
+    where = residual.norm_place(reading.read_stream(recording))
+    if where == "pre":
+        read = "This model is pre-LN: LayerNorm stands in front of the sub-layers and once more at the end. Every state is sent through that last one before it is read."
+    elif where is None:
+        read = "This model has no LayerNorm: every state is read as it is."
+    elif site in ("embed", "embed+pos"):
+        read = "This model is post-LN: a LayerNorm follows every sub-layer. The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
     else:
-        read = "So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding rows are read raw."
+        read = "This model is post-LN: a LayerNorm follows every sub-layer. So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding rows are read raw."
+    state = "state" if session.readout(recording.model.name) == "tied" else "transform(state)"
+    transform = "" if state == "state" else " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s readout."
     return (
-        f"**How a cell is made.** Logits = state · embeddingᵀ + bias, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
-        f"last site, used early. Only the last row is what the model says. This model is post-LN: every sub-layer’s sum goes through a LayerNorm. {read}  \n"
+        f"**How a cell is made.** Logits = {state} · embeddingᵀ + bias, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
+        f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
         f"Here **{session.literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
         f"p the final probability and q the one here: **{cell.kl:.3f} nats**."
     )
@@ -666,10 +670,14 @@ def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None
 def attribution_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
     """One word's logit at one token, taken apart into what each part of the model wrote."""
     model, stream = recording.model, reading.read_stream(recording)
+    sums = session.readout(model.name) == "tied" and all(attention.opens for attention in recording.attention)
     st.subheader(
         "What made it say that?", anchor=False,
         help="Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is one too, of what each head, each FFN and the embedding put in.",
     )  # fmt: skip
+    if not sums:
+        st.info(f"A logit of {model.name} cannot be taken apart into a sum: between the last state and the words stands a layer that bends, or its heads do not show their values. The lens above reads every state.")
+        return
     left, right, _ = st.columns(3)
     with left:
         word = word_field("word", "The word", recording, found, token)
@@ -695,18 +703,32 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         groups = [(group.name, group.value) for group in reading.groups(taken)]
         one_lens.show_sum(one_lens.sum_up(groups, total, session.name_of(recording, "sum", *name)), "sum of parts")
     with right:
-        st.markdown("**Every part, the strongest first.** Choose a head to see what it is.")
+        st.markdown("**Every part, the strongest first.**" + (" Choose a head to see what it is." if any(part.kind == "head" for part in taken.parts) else ""))
         parts_list(recording, taken)
     heads = {reading.part_key(part): part for part in taken.parts if part.kind == "head"}
     if part := heads.get(st.session_state.part):
         named_head(recording, part, token)
-    st.markdown(
-        f"**How a logit is taken apart.** A logit is state · embedding of the word + bias, and the state is the sum of what was written on the way, sent through {reading.n_norms(recording)} LayerNorms. "
-        "A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held at the value it had on this token: dividing by a fixed number is linear, so every "
-        "part can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one part, “biases”. A bar says what a part put in directly, not what would "
-        "happen without it: then every σ and every later layer would be another."
-    )
+    st.markdown(how_taken_apart(recording))
     parts_files(cause, taken)
+
+
+def how_taken_apart(recording: Recording) -> str:
+    """The method in words, as it is for this model."""
+    n, added = reading.n_norms(recording), residual.adds(reading.read_stream(recording))
+    passed = f"sent through {n} LayerNorm{'s' * (n > 1)}" if added else "sent through the last LayerNorm"
+    state = (
+        "the state is the sum of what was written on the way" if added
+        else "this model has no residual connections: only what the last sub-layer wrote reaches the readout, so it and the biases are the only parts"
+    )  # fmt: skip
+    through = (
+        f", {passed}. A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held at the value it had on this token: dividing by a fixed number "
+        "is linear, so every part can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one part, “biases”." if n
+        else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and of the readout are one part, “biases”."
+    )  # fmt: skip
+    return (
+        f"**How a logit is taken apart.** A logit is state · embedding of the word + bias, and {state}{through} "
+        f"A bar says what a part put in directly, not what would happen without it: then {'every σ and ' if n else ''}every later layer would be another."
+    )
 
 
 def word_field(name: str, label: str, recording: Recording, found: Lens, token: int) -> int | None:
@@ -813,10 +835,10 @@ def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
 def about_file(recording: Recording, what: str) -> tuple[str, ...]:
     """What a file must say when it stands alone."""
     model = recording.model
-    target = (f"Decoder reads: {recording.target}",) if len(recording.streams) > 1 else ()
+    target = (f"Decoder reads: {session.read_text(recording, target=True)}",) if len(recording.streams) > 1 else ()
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {what} · edits: {', '.join(map(str, recording.edits)) or 'none'}",
-        f"Text: {recording.text}",
+        f"Text: {session.read_text(recording)}",
         *target,
     )
 
@@ -826,7 +848,10 @@ def signed(value: float, decimals: int = 3) -> str:
 
 
 with st.spinner("Loading the model …"):
-    shown = session.recording(session.model_for("encoder", "decoder", "encoder-decoder"))
+    chosen = session.model_for("encoder", "decoder", "encoder-decoder", readout=True)
+    wanted = session.typed_target(chosen)
+    shown = session.recording(chosen, target=wanted)
+session.tell_target(wanted)
 session.one_of("lens", tuple(reading.MEASURES))
 st.session_state.playing = False
-explore(shown.model.name, st.session_state.text)
+explore(shown.model.name, st.session_state.text, wanted)

@@ -9,8 +9,18 @@ from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from models.recording import Recording, Stream, to_npz
 
+WHERE = {
+    "post": "This model is post-LN: its LayerNorms follow the sums, and what they make goes on as the vector.",
+    "pre": "This model is pre-LN: its LayerNorms stand in front of the sub-layers, which alone read what they make; the vector itself goes on without. The last one stands before the readout.",
+    None: "",
+}
 FLOWS = ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")
 FLOW_LABELS = {"Writes": "What was written", "LayerNorm": "LayerNorm", "Heads": "Heads", "Gradient": "Gradient", "RNN": "Beside an RNN"}
+WAY_ON = {  # what happens to a token's vector, by where LayerNorm stands
+    "post": "Attention and FFN each add something to it; LayerNorm then sets its length. The vector is passed on and only ever added to: the residual stream.",
+    "pre": "Attention and FFN each read it through a LayerNorm and add something to it. The vector itself is passed on and only ever added to: the residual stream.",
+    None: "Attention and FFN each add something to it, and no LayerNorm ever sets its length. The vector is passed on and only ever added to: the residual stream.",
+}
 LOOK = 0.7  # seconds between two looks at an experiment that runs
 TWO, THREE = (st.column_config.NumberColumn(format=f"%.{digits}f") for digits in (2, 3))
 
@@ -21,9 +31,15 @@ def explore(model: str, text: str, target: str | None) -> None:
     recording = session.record(model, text, target=target)
     st.subheader(
         "What did each sub-layer write, and how far did it turn the vector?", anchor=False,
-        help="Every token has one vector. Attention and FFN each add something to it; LayerNorm then sets its length. The vector is passed on and only ever added to: the residual stream.",
+        help=f"Every token has one vector. {WAY_ON[numbers.norm_place(recording.streams[0])]}",
     )  # fmt: skip
     stream, flow = controls(recording)
+    if flow != "RNN" and not numbers.sublayers(stream):
+        st.info(f"{model} does not show what its sub-layers write, so there is nothing to draw here. “{FLOW_LABELS['RNN']}” needs your text alone.")
+        session.address()
+        return
+    if not numbers.adds(stream):
+        st.info(f"**{model} was trained without residual connections**: what a sub-layer writes is not added to the vector, it takes its place.")
     {"Writes": writes, "LayerNorm": layer_norm, "Heads": heads, "Gradient": gradient, "RNN": recurrence}[flow](recording, stream)
     session.address()
 
@@ -88,8 +104,8 @@ def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ..
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){which} · edits: none",
         what,
-        "Text: " + " ".join(recording.text.split()),
-        *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
+        "Text: " + session.read_text(recording),
+        *(("Output: " + session.read_text(recording, target=True),) if recording.target else ()),
     )
 
 
@@ -109,7 +125,7 @@ def writes(recording: Recording, stream: Stream) -> None:
     file = f"headlight-{recording.model.name}-{stream.name}-token{token}"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button("This way as CSV", lambda: numbers.to_csv(followed, caption), f"{file}.csv", "text/csv", on_click="ignore")
-    st.markdown("**The rotations of each layer**, in degrees: from the layer’s beginning to after attention’s add & norm, from there to after the FFN’s, and both in one.")
+    st.markdown("**The rotations of each layer**, in degrees: from the layer’s beginning to after its attention, from there to after its FFN, and both in one.")
     st.dataframe(turned, hide_index=True, column_config=dict.fromkeys(list(turned)[1:], TWO))
     st.caption("Two turns in unlike directions make less than their sum: “whole layer” is the angle from beginning to end.")
 
@@ -119,13 +135,31 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
     way = numbers.followed(stream, token)
     at = numbers.furthest(way)
     value = {name: column[at] for name, column in way.items()}
-    st.markdown(
-        f"**Add, then norm.** x + f(x) is the sum; LayerNorm of it goes on.  \n"
-        f"**{session.literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f(x)| = {value['|wrote|']:.2f} was written, "
-        f"a share of {value['|wrote|']:.2f} / ({value['|wrote|']:.2f} + {value['|before|']:.2f}) = **{value['share']:.2f}**, at a cosine of **{signed(value['cosine'])}** to x.  \n"
-        f"|x + f(x)|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f(x)| = {value['|sum|']:.2f}. Adding turned it {value['turned by adding °']:.1f}°, LayerNorm then {value['turned by norm °']:.1f}°; "
-        f"from x to after the norm it is **{value['turned in all °']:.1f}°**."
+    adds = numbers.adds(stream)
+    post = "turned by norm °" in value
+    goes_on = "; LayerNorm of it goes on" if post else ""
+    rule = (
+        f"**Write, {'then norm, ' if post else ''}no adding.** f(x) is written in the place of x{goes_on}." if not adds
+        else "**Norm, then add.** A sub-layer reads LayerNorm(x), and x + f goes on as it is, f = what it made of that." if numbers.norm_place(stream) == "pre"
+        else f"**Add, then norm.** x + f(x) is the sum{goes_on}." if post
+        else "**Add, and no norm.** x + f(x) goes on as it is: this model was trained without LayerNorm."
+    )  # fmt: skip
+    came = (
+        f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {value['|sum|']:.2f}. Adding turned it" if adds else "Putting f(x) in the place of x turned it"
     )
+    ended = (
+        f"{value['turned by adding °']:.1f}°, LayerNorm then {value['turned by norm °']:.1f}°; from x to after the norm it is **{value['turned in all °']:.1f}°**"
+        if post else f"**{value['turned in all °']:.1f}°**"
+    )  # fmt: skip
+    st.markdown(
+        f"{rule}  \n"
+        f"**{session.literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f| = {value['|wrote|']:.2f} was written, "
+        f"a share of {value['|wrote|']:.2f} / ({value['|wrote|']:.2f} + {value['|before|']:.2f}) = **{value['share']:.2f}**, at a cosine of **{signed(value['cosine'])}** to x.  \n"
+        f"{came} {ended}."
+    )
+    if not adds:
+        st.markdown("**What was there is lost** wherever a sub-layer writes: before + wrote = after does not hold here, because the model has no residual connections.")
+        return
     error, n, largest = session.derived(recording, ("conservation", stream.name), lambda: numbers.conservation(stream))
     st.markdown(
         f"**Nothing is lost: before + wrote = after.** Over all {n:,} additions of this recording the largest error of any component is **{numbers.power(error, 2)}**, "
@@ -141,6 +175,9 @@ def signed(value: float) -> str:
 
 
 def layer_norm(recording: Recording, stream: Stream) -> None:
+    if not numbers.norms_of(stream):
+        st.info(f"**{recording.model.name} has no LayerNorm**, so there is none to look at. “{FLOW_LABELS['Writes']}”, with the lengths of the vectors (Norm), shows what becomes of them without.")
+        return
     names = tuple(measure.name for measure in numbers.NORMS)
     measure, log = pick("norm", names, numbers.NORMS)
     grid = session.derived(recording, ("norms", stream.name, measure), lambda: numbers.norm_grid(stream, measure), _weigh)
@@ -150,26 +187,26 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
         error = session.derived(recording, ("norm error", stream.name), lambda: numbers.norm_error(stream, norms))
         st.markdown(
             "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ + β, μ and σ² over its own components, gain γ and bias β learned. "
-            f"So σ is 1 before gain and bias, and what they make of it after.  \nRecomputed from every recorded sum with the model’s γ and β: the largest difference to what was recorded is **{numbers.power(error, 2)}**."
+            f"So σ is 1 before gain and bias, and what they make of it after. {WHERE[numbers.norm_place(stream)]}  \nRecomputed from everything recorded before a LayerNorm with the model’s γ and β: the largest difference to what was recorded is **{numbers.power(error, 2)}**."
         )
 
     token = chart(recording, stream, grid, "every token, LayerNorm by LayerNorm", log, note)
-    places = {each.name: each.site for each in numbers.with_norm(stream)}
+    places = {each.name: each.site for each in numbers.norms_of(stream)}
     st.subheader("One LayerNorm, step by step", anchor=False)
-    site = place(places)
+    site = place(places, "LayerNorm")
     name = next(name for name, each in places.items() if each == site)
     steps = numbers.stages(stream, norms, site, token)
-    st.markdown(f"**{session.literal(stream.tokens[token])}** (token {token}) in the LayerNorm after {name}:")
+    st.markdown(f"**{session.literal(stream.tokens[token])}** (token {token}) in one LayerNorm, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
     beside_batch_norm(recording, stream, token, site, name, norms)
 
 
-def place(places: dict[str, str]) -> str:
-    """The sub-layer chosen by the reader, the first where none is."""
+def place(places: dict[str, str], label: str) -> str:
+    """The sub-layer or LayerNorm chosen by the reader, the first where none is."""
     sites = tuple(places.values())
     names = dict(zip(places.values(), places))
     session.one_of("block", sites)
-    return st.selectbox("Sub-layer", sites, key="block", format_func=lambda site: names[site][0].upper() + names[site][1:], persist_state="session", width=320)
+    return st.selectbox(label, sites, key="block", format_func=lambda site: names[site][0].upper() + names[site][1:], persist_state="session", width=320)
 
 
 def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: str, name: str, norms) -> None:
@@ -182,7 +219,7 @@ def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: st
     label = stream.tokens[token]
     worst = numbers.worst_other(found.batch, token)
     st.markdown(
-        f"The same recorded sums, before {name}’s norm, normalised over features (LayerNorm: each token by itself) and over tokens (BatchNorm: each feature, this text as the batch). "
+        f"The same recorded vectors, as they stood before this LayerNorm ({name}), normalised over features (LayerNorm: each token by itself) and over tokens (BatchNorm: each feature, this text as the batch). "
         f"Then the vector of **{session.literal(label)}** (token {token}) is multiplied by {times:g}, and both are done again. How far does each token’s normalised vector move?"
     )
     if worst is None:
@@ -221,6 +258,9 @@ def factor() -> float:
 
 
 def heads(recording: Recording, stream: Stream) -> None:
+    if not all(attention.opens for attention in recording.attention):
+        st.info(f"{recording.model.name} shows its heads’ weights and not their values, so what each of them wrote is not known.")
+        return
     names = tuple(measure.name for measure in numbers.HEADS)
     measure, log = pick("writer", names, numbers.HEADS)
     outputs = session.outputs(recording)
@@ -247,6 +287,10 @@ def gradient(recording: Recording, stream: Stream) -> None:
     st.session_state["followed"] = chosen(recording, stream)
     labels = numbers.numbered(stream.tokens)
     token = st.selectbox("Token", range(len(labels)), format_func=labels.__getitem__, key="followed", on_change=take_selected, width=320)
+    if session.readout(recording.model.name) is None:
+        st.info(f"**{recording.model.name} has no readout**: it says no words, so there is no output whose gradient could go back through all layers. One sub-layer by itself can be differentiated:")
+        one_jacobian(recording, stream, token)
+        return
     with st.spinner("Going back through the layers …"):
         found = session.highway(recording, stream.name, token)
     word = session.labels(recording.model.name, [found.id])[0]
@@ -256,7 +300,7 @@ def gradient(recording: Recording, stream: Stream) -> None:
     st.markdown(
         f"**The output** is one number: the logit of **{session.literal(word)}**, the model’s top word at {session.literal(where)} ({found.logit[0]:.2f}). "
         "Its gradient by the state at a site says how much that number would change for a small change there; what is drawn is its length, over the vectors of all tokens together. "
-        "The same word’s logit is taken four times: as the model is, with every residual connection taken away (what was written replaces the vector), and both without LayerNorm. The weights stay what they were learned for, which was with both."
+        + taken(recording, stream)
     )
     total = numbers.over_tokens(found.norm)
     sites = ["input", *(f"{numbers.SHORT[site.rpartition('.')[2]]} {site.partition('.')[0]}" for site in found.sites[1:])]
@@ -275,20 +319,30 @@ def gradient(recording: Recording, stream: Stream) -> None:
     one_jacobian(recording, stream, token)
 
 
+def taken(recording: Recording, stream: Stream) -> str:
+    """How often the output is taken, and from which model: without what, of that which the model has."""
+    adds, norm = numbers.adds(stream), numbers.norm_place(stream)
+    if adds and norm:
+        return "The same word’s logit is taken four times: as the model is, with every residual connection taken away (what was written replaces the vector), and both without LayerNorm. The weights stay what they were learned for, which was with both."
+    if adds:
+        return f"The same word’s logit is taken twice: as {recording.model.name} is, which was trained without LayerNorm, and with every residual connection taken away (what was written replaces the vector)."
+    return f"The same word’s logit is taken {'twice: as' if norm else 'once, as'} {recording.model.name} is, which was trained without residual connections{', and without LayerNorm' if norm else ' and without LayerNorm'}."
+
+
 def highway_note(found, total, sites: list[str]) -> None:
-    """What the four lines say, in numbers."""
+    """What the lines say, in numbers."""
     rows = "\n".join(f"| {way} | {numbers.power(row[0])} | {numbers.power(row[-1])} | {numbers.ratio(row[0], row[-1])} |" for way, row in zip(found.ways, total))
     st.markdown(f"| | at the input | at the last state | input / last |\n|---|--:|--:|--:|\n{rows}")
     st.markdown(
         "**Why a highway.** Without residuals the way back is a product of the layers’ Jacobians, ∂f₁ · ∂f₂ · …, and products shrink or grow fast. With x + f(x) each factor is I + ∂f: "
-        "the I carries the gradient through whatever ∂f does. LayerNorm divides by σ, so it multiplies the gradient by 1/σ on its way back: without residuals σ is small, and that can hide the shrinking or overdo it. "
-        "So look at the pairs with and without LayerNorm."
+        "the I carries the gradient through whatever ∂f does. LayerNorm divides by σ, so it multiplies the gradient by 1/σ on its way back: without residuals σ is small, and that can hide the shrinking or overdo it."
+        + (" So look at the pairs with and without LayerNorm." if len(found.ways) > 2 else "")
     )
     grown = [way for way, row in zip(found.ways, total) if way.startswith("residual on") and row[0] > 10 * row[-1]]
     if grown:
         st.markdown(
             f"**On this text** the gradient grows more than tenfold on its way back with “{'” and “'.join(grown)}”: I keeps a gradient from vanishing, not from growing. "
-            "Where ∂f is large, so is a product of (I + ∂f), and these weights were learned with LayerNorm to hold them."
+            "Where ∂f is large, so is a product of (I + ∂f)" + (", and these weights were learned with LayerNorm to hold them." if found.ways[0] == "residual on" else ".")
         )
     gone = [way for way, row in zip(found.ways, total) if not row[0] > 0]
     if gone:
@@ -298,25 +352,32 @@ def highway_note(found, total, sites: list[str]) -> None:
 def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
     from explorer.figures.residual import spectrum
 
-    st.subheader("One sub-layer: I + ∂f", anchor=False)
+    st.subheader("One sub-layer: I + ∂f" if numbers.adds(stream) else "One sub-layer: ∂f", anchor=False)
     places = {each.name: each.site for each in numbers.sublayers(stream) if each.layer >= 0}
-    site = place(places)
+    site = place(places, "Sub-layer")
     name = next(name for name, each in places.items() if each == site)
     with st.spinner("Differentiating …"):
         found = session.jacobian(recording, stream.name, token, site)
     d = recording.model.d_model
+    both = (
+        f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n" if found.adds
+        else "This model adds no x to it, so there is no I, and ∂f is all there is.  \n"
+    )  # fmt: skip
+    kept = f" I + ∂f runs from {found.total[0]:.2f} to {numbers.power(found.total[-1], 2)}; there it is {numbers.below(found.total, 0.1)}." if found.adds else ""
     st.markdown(
-        f"At **{session.literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. "
-        f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n"
+        f"At **{session.literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. {both}"
         f"A singular value is how much a direction is stretched. ∂f alone runs from {found.wrote[0]:.2f} down to {numbers.power(found.wrote[-1], 2)}; "
-        f"{numbers.below(found.wrote, 0.1)} of {d} directions lose nine tenths or more. I + ∂f runs from {found.total[0]:.2f} to {numbers.power(found.total[-1], 2)}; there it is {numbers.below(found.total, 0.1)}."
+        f"{numbers.below(found.wrote, 0.1)} of {d} directions lose nine tenths or more.{kept}"
     )
     about = (
-        "Singular values of ∂f and I + ∂f",
+        "Singular values of ∂f and I + ∂f" if found.adds else "Singular values of ∂f",
         f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",
         *caption_of(recording, stream, "")[::2],
     )
-    series = (("∂f, what is written", found.wrote), ("I + ∂f, the sum", found.total), ("after LayerNorm", found.after))
+    series = (
+        ("∂f, what is written", found.wrote), *((("I + ∂f, the sum", found.total),) if found.adds else ()),
+        *((("after LayerNorm", found.after),) if numbers.norm_place(stream) == "post" else ()),
+    )  # fmt: skip
     st.plotly_chart(spectrum(series, about), key="jacobian", config=options("jacobian"), alt=about[0])
     columns = {"rank": range(1, d + 1)} | dict(series)
     with_table(columns, about, f"headlight-{recording.model.name}-{stream.name}-jacobian-{site}-token{token}")
@@ -440,7 +501,7 @@ def _weigh(grid: numbers.Grid) -> int:
 
 def target_of(recording: Recording) -> str | None:
     """What the decoder was given to read, None for what the model says itself or for a model of one text."""
-    return st.session_state.target if recording.target and st.session_state.target.strip() else None
+    return session.typed_target(recording.model.name)
 
 
 def take_token() -> None:
@@ -467,7 +528,7 @@ def take_stream() -> None:
 
 session.one_of("flow", FLOWS)
 with st.spinner("Loading the model …"):
-    two_texts = session.handle(st.session_state.model).card.kind == "encoder-decoder"
-    wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
+    wanted = session.typed_target(st.session_state.model)
     shown = session.recording(target=wanted)
+session.tell_target(wanted)
 explore(shown.model.name, st.session_state.text, wanted)

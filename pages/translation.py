@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis import translation as numbers
+from explorer.analysis.positions import divisor
 from explorer.components import translation as pictures
 from models.prediction import Beam
 from models.recording import Recording, to_npz
@@ -128,11 +129,6 @@ def recorded(model: str, text: str, beam: Beam, forced: str | None) -> tuple[Rec
     """The recording of what is on screen, and whether its last row ends it with [EOS]."""
     if forced is not None:
         made = session.recording(model, target=forced)
-        if made.target_dropped:
-            st.warning(
-                f"Your own words are {made.target_dropped + made.model.n_positions - 1:,} tokens; {model} reads {made.model.n_positions} with [BOS]. "
-                f"The last {made.target_dropped:,} are left out here. The field keeps them."
-            )
         return made, not made.target_dropped
     return session.recording(model, target=beam.ids[: len(beam.ids) - beam.done]), beam.done
 
@@ -154,6 +150,9 @@ def totals(model: str, recording: Recording, said: numbers.Said, search: session
         st.markdown(f"**{session.literal(recording.target) or '(nothing)'}**  \n{own}.{ending}")
         return
     theirs = sum(best.logprobs)
+    if tuple(map(int, said.ids)) == best.ids:
+        st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
+        return
     more = "Yours is the likelier one: the search did not find it." if total > theirs else "The model prefers its own."
     st.markdown(
         f"**Yours:** {own}.  \n**The model’s own:** {session.literal(session.spelled(model, best.ids)) or '(nothing)'}: "
@@ -197,8 +196,8 @@ def caption_of(recording: Recording, name: str, forced: str | None) -> tuple[str
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · cross-attention, {numbers.title(name, model.n_layer, model.n_head).lower()} · edits: none",
         "A row: the weights with which the decoder looked at the source tokens to say the token named at the row, and that token’s probability",
-        "Source: " + " ".join(recording.text.split()),
-        ("Output, typed and force-fed: " if forced is not None else "Output, the model’s own: ") + " ".join(recording.target.split()),
+        "Source: " + session.read_text(recording),
+        ("Output, typed and force-fed: " if forced is not None else "Output, the model’s own: ") + session.read_text(recording, target=True),
     )
 
 
@@ -248,10 +247,11 @@ def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     model, n = recording.model, len(said.ids)
     st.subheader("What happens here", anchor=False)
+    scale = f" / √{model.d_head}" if divisor(numbers.cross(recording)) > 1 else ""
     addends = " ".join(nats(each) if not at else f"{'−' if each < 0 else '+'} {abs(each):.3f}" for at, each in enumerate(said.logprob[:12]))
     st.markdown(
         f"**Looking back.** In each of {model.n_layer} layer{'s' * (model.n_layer > 1)} the decoder’s newest vector becomes a query q, and every source token offers a key k and a value v. "
-        f"softmax(q · k / √{model.d_head}) over the {len(recording.stream('encoder').tokens)} source tokens gives the weights drawn here, one row for each of {model.n_head} heads.  \n"
+        f"softmax(q · k{scale}) over the {len(recording.stream('encoder').tokens)} source tokens gives the weights drawn here, one row for each of {model.n_head} heads.  \n"
         f"**Saying a word.** The vector that has read token i gives a score z to each of the {model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the probability "
         f"that it is token i + 1. So the row that reads [BOS] says the first word: rows here are named after what they say.  \n"
         f"**A sentence.** Probabilities multiply, so their logarithms add up: log p = {addends}{' …' if n > 12 else ''} = **{nats(sum(said.logprob))}** nats. "
@@ -308,7 +308,10 @@ def forget_beam() -> None:
 
 def take_own(model: str, text: str) -> None:
     """The model's translation that is on screen into the field."""
-    held = session.search(model, text, int(st.session_state.beams)).steps[-1]
+    search, name = asked_for(model, text)
+    while not is_done(search, name):  # it may have been let go since it was shown
+        search.go_on()
+    held = search.steps[-1]
     st.session_state.target = session.spelled(model, held[chosen_place(held)].ids)
     forget_step()
 

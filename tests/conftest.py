@@ -8,6 +8,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import driver
 import numpy as np
@@ -77,6 +78,25 @@ def small_translator() -> Handle:
     """A random encoder-decoder of three and three layers."""
     torch.manual_seed(2)
     return handle_of(sharpened(EncoderDecoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "small translator", "random", "fp32")
+
+
+@pytest.fixture(scope="session")
+def small_gpt2() -> Handle:
+    """A random three-layer model as GPT-2 is built: LayerNorm before the sub-layers, learned positions, no factor, nothing around a text."""
+    torch.manual_seed(4)
+    config = replace(SMALL, norm="pre", positions="learned", activation="gelu_tanh", scaled_embedding=False)
+    end = "<|endoftext|>"
+    tokenizer = Tokenizer(Tokenizer.train(TEXTS, SMALL.n_vocab, (end,)).bpe, ("", "", "", "", end, end))
+    return handle_of(sharpened(Decoder(config)), tokenizer, "grammar", "tiny gpt2", "fp32", ends=((), ()))
+
+
+@pytest.fixture
+def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle:
+    """The same, in the place of the model `grammar` for as long as a test runs."""
+    from explorer import session
+
+    monkeypatch.setitem(session._handles, "grammar", small_gpt2)
+    return small_gpt2
 
 
 def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:

@@ -351,7 +351,7 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
     header, _ = sent(app, "head")
     assert tuple(header["queries"][:-1]) == tuple(f"→ {token}" for token in own.stream("decoder").tokens[1:])
     assert "target" not in app.query_params
-    assert not clean(opened(model="decoder", text=WORDS, target="Un chat")).button, "a model without a target has none to drop"
+    assert not any("own" in button.label for button in clean(opened(model="decoder", text=WORDS, target="Un chat")).button), "a model without a target has none to drop"
 
 
 @pytest.mark.slow

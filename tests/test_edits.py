@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from math import sqrt
@@ -266,6 +267,15 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
 def test_what_cannot_be_done_is_said(small_decoder: own.Handle, asked: edits.Edit, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         recorded(small_decoder, asked)
+
+
+def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:
+    """One model, many threads at once, each with its own switches: every recording is the one that its edits make alone."""
+    asked = [(), (ZeroHead(1, 2),), (WithoutScale(),), (WithoutPositions(), UniformHead(0, 1)), (MoveNorm("pre"),), (PatchHead(OTHER, 1, 3),)]
+    alone = [recorded(small_handle, *each) for each in asked]
+    with ThreadPoolExecutor(6) as threads:
+        together = list(threads.map(lambda at: (at % 6, recorded(small_handle, *asked[at % 6])), range(240)))
+    assert all(recording == alone[at] for at, recording in together)
 
 
 # ---- in an address ---------------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> Non
 
 
 def opened(**asked: str) -> AppTest:
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer import session\nimport streamlit as st\nsession.begin('embeddings')\nsession.sentence_bar()\nexec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer import bar, session\nimport streamlit as st\nsession.begin('embeddings')\nbar.show()\nexec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
     app = AppTest.from_string(script, default_timeout=60)
     for name, value in asked.items():
         app.query_params[name] = value
@@ -273,6 +273,34 @@ def test_three_dimensions_show_the_same_numbers() -> None:
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     assert figure["data"][0]["type"] == "scatter3d" and any("apple" in str(trace["name"]) for trace in figure["data"])
     assert any("outside these three directions" in one.value for one in app.markdown)
+
+
+@pytest.mark.slow
+def test_the_slider_of_sites_follows_the_site_on_screen() -> None:
+    app = opened(text=FRUIT, space="3-D", stage="3")
+    assert app.select_slider(key="site in space").value == 2
+    app.session_state["stage"] = "5"
+    assert app.run().select_slider(key="site in space").value == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model, begins, step", [
+    ("encoder", "starts as √256 × embedding, the position is added", "x ← LayerNorm(x + sublayer(x))"),
+    ("minilm", "starts as embedding + segment, the position is added, a LayerNorm follows", "x ← LayerNorm(x + sublayer(x))"),
+    ("induction-no-norm", "starts as √64 × embedding, the position is added", "x ← x + sublayer(x), with no LayerNorm"),
+    ("induction-no-residual", "starts as √64 × embedding, the position is added", "x ← LayerNorm(sublayer(x)), with no residual connection"),
+    ("reverse-no-positions", "starts as √64 × embedding; this model adds no positions", "x ← LayerNorm(x + sublayer(x))"),
+    ("grammar", "starts as embedding, the position is added", "x ← x + sublayer(LayerNorm(x))"),
+])  # fmt: skip
+def test_the_formula_is_that_of_the_model(model: str, begins: str, step: str, gpt2_on_pages) -> None:
+    app = opened(model=model, text="b a c b", second="a c", sums="Sums")
+    handle = gpt2_on_pages if model == "grammar" else library.load(model)
+    stream = of(handle, "b a c b")
+    header, blocks = sent(app, "walk")
+    assert len(header["titles"]) == len(numbers.sites(stream, True)) and np.isfinite(blocks["coordinates"]).all()
+    assert not any(".read" in site or ".wrote" in site for site in numbers.sites(stream, True))
+    note = next(each.value for each in app.markdown if "**The path.**" in each.value)
+    assert begins in note and step in note
 
 
 @pytest.mark.slow

@@ -114,7 +114,8 @@ def test_there_is_a_row_for_every_state_in_the_order_the_token_passes_them(handl
     assert [reading.site_name(site) for site in found.sites] == expected
     bare = lens_of(handle, own.record(handle, TEXT, (edits.WithoutNorm(1), edits.WithoutPositions())))
     assert [reading.site_name(site) for site in bare.sites] == [name for name in expected if name != "+ position"]
-    assert reading.site_words("1.attn.sum") == "After the attention of layer 1, no LayerNorm"
+    assert reading.site_words("1.attn.sum") == "After the attention of layer 1"
+    assert [reading.site_name(site) for site in ("embed.normed", "final.normed")] == ["input norm", "last norm"]
     with pytest.raises(ValueError, match="is no state of a stream"):
         reading.site_name("0.attn.wrote")
 
@@ -313,6 +314,50 @@ def test_any_text_is_read_at_every_site_of_a_decoder(text: str) -> None:
 def test_hostile_texts_are_read_by_the_other_models(model: str, name: str) -> None:
     app = opened(model=model, text=HOSTILE[name], hidden="none")
     check_table(app, session.record(model, HOSTILE[name]))
+
+
+@pytest.mark.slow
+def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
+    app = opened(model="translator", text="The dog is big.", target="Le chien")
+    check_table(app, session.record("translator", "The dog is big.", (), "Le chien"))
+    assert any("reads your own words, “Le chien”" in each.value for each in app.info)
+    clean(app.button(key="drop target").click().run())
+    check_table(app, session.record("translator", "The dog is big."))
+    assert not any("your own words" in each.value for each in app.info)
+    app = opened(model="translator", target="la rue " * 300)
+    assert any("Your own words are" in each.value for each in app.warning)
+
+
+def test_a_lens_weighs_what_its_arrays_weigh() -> None:
+    recording = session.record("decoder", "Plants eat animals, and animals eat plants")
+    found = session.lens(recording, "decoder")
+    weights = [weight for key, (value, weight) in session._shelf.held.items() if value is found]
+    assert weights == [sum(each.nbytes for each in (found.top_ids, found.top_logprobs, found.final_id, found.rank, found.logprob, found.kl))]
+
+
+@pytest.mark.slow
+def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
+    app = opened(model="minilm", text="Apples fall.")
+    assert any("minilm has no readout" in each.value and "**encoder** is shown" in each.value for each in app.caption)
+    assert app.session_state["model"] == "minilm" and bars_of(app, "What fits")["rows"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model, state, parts", [
+    ("induction-no-norm", "This model has no LayerNorm", "there is no LayerNorm on the way"),
+    ("induction-no-residual", "a LayerNorm follows every sub-layer", "only what the last sub-layer wrote"),
+    ("induction-no-positions", "a LayerNorm follows every sub-layer", "the sum of what was written"),
+    ("grammar", "This model is pre-LN", "sent through 1 LayerNorm."),
+])  # fmt: skip
+def test_every_arrangement_is_read_and_said_as_it_is(model: str, state: str, parts: str, gpt2_on_pages: Handle) -> None:
+    app = opened(model=model, text="b a c d b")
+    recording = session.record(model, "b a c d b")
+    check_table(app, recording)
+    said = " ".join(each.value for each in app.markdown)
+    assert state in said and parts in said
+    found = session.lens(recording, "decoder")
+    taken = session.attribution(recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1]))
+    assert reading.total(taken) == pytest.approx(taken.logit, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from conftest import HOSTILE, arrived
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
+from explorer import server, session
 from explorer.components import wire
 from models import library
 
@@ -151,6 +151,18 @@ def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
     for key in ("a", "b", "a", "c", "a", "b"):
         shelf.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
     assert made == ["a", "b", "c", "b"] and len(shelf.held) == 2
+
+
+@pytest.mark.parametrize("path", ["/static/\0.js", f"/static/{'a' * 300}.js", "/static/../../x.js"])
+def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"accept-encoding", b"gzip")]}
+    assert server._asked_for(scope) is None
+
+
+def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:
+    assert session.read_text(session.record("encoder", "Hi\n there")) == "Hi there"
+    long = session.read_text(session.record("encoder", "all work and no play " * 400))
+    assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 
 def test_the_formula_holds_the_numbers_of_this_sentence() -> None:

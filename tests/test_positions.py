@@ -111,6 +111,50 @@ def test_what_is_added_to_a_sentence(handle: Handle) -> None:
         assert numbers.off_formula(stream) <= numbers.SAME
 
 
+def test_what_a_model_adds_is_found_from_its_numbers(small_handle: Handle, small_gpt2: Handle) -> None:
+    assert numbers.kind(own.record(small_handle, TEXT).streams[0]) == "sinusoids"
+    assert numbers.kind(own.record(small_gpt2, TEXT).streams[0]) == "learned"
+    assert numbers.kind(own.record(small_handle, TEXT, (WithoutPositions(),)).streams[0]) == "none"
+
+
+def test_products_of_any_table_by_distance() -> None:
+    table = np.random.default_rng(5).normal(size=(9, 4))
+    found = numbers.by_distance(table)
+    for distance in range(9):
+        each = [table[i] @ table[i + distance] for i in range(9 - distance)]
+        assert (found.mean[distance], found.low[distance], found.high[distance]) == pytest.approx((np.mean(each), min(each), max(each)))
+    i, j = np.indices((9, 9))
+    products = table @ table.T
+    assert found.told == pytest.approx(found.mean[abs(i - j)].var() / products.var()), "the variance that the means by distance hold"
+    assert numbers.by_distance(numbers.table(20, 16)).told == pytest.approx(1)
+
+
+def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
+    right = numbers.tried(numbers.table(30, 16), 4)
+    assert right.turned < 1e-12 < right.still
+    assert numbers.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
+    assert numbers.tried(numbers.table(3, 4), 3) is None and numbers.tried(numbers.table(3, 4), 0) is None
+
+
+def test_a_first_position_that_stands_out_is_told() -> None:
+    table = np.ones((6, 4))
+    assert numbers.first_stands_out(table) is None
+    table[0] *= 5
+    assert numbers.first_stands_out(table) == pytest.approx(5)
+
+
+def test_what_scores_are_divided_by_is_read_off_them(small_handle: Handle) -> None:
+    assert numbers.divisor(numbers.attention_of(own.record(small_handle, TEXT), "encoder")) == pytest.approx(6**0.5)
+    assert numbers.divisor(numbers.attention_of(own.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder")) == 1
+
+
+def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: Handle) -> None:
+    plain, bare = passes(small_gpt2)
+    assert numbers.by_offset(plain, bare, "decoder", 0, 1).places is None
+    moved = [np.std(numbers.attention_of(plain, "decoder").scores[0, head] - numbers.attention_of(bare, "decoder").scores[0, head]) for head in range(4)]
+    assert numbers.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
+
+
 def test_a_table_of_another_kind_is_told_from_sinusoids(small_handle: Handle) -> None:
     stream = own.record(small_handle, TEXT).streams[0]
     resid = stream.resid.copy()
@@ -328,6 +372,59 @@ def test_every_screen_of_every_model(model: str) -> None:
             assert f"model {model}" in captions and "Ram pushed Hari" in captions
         if screen == "Order":
             assert ("causal mask" in told(app)) == (model == "decoder") and ("decoder cannot tell" in told(app)) == (model == "translator")
+
+
+@pytest.mark.slow
+def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
+    app = opened(model="minilm", text="Apples fall.", ask="Waves")
+    table = library.load("minilm").model.embedding.position.detach().numpy()
+    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), table[:64], rtol=1e-6)
+    np.testing.assert_allclose(array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=1e-5)
+    assert "wavelengths do not apply" in told(app) and "√(d/2)" in told(app) and "10000^" not in told(app)
+    turned_to(app, "Distance")
+    shown = plots(app)[0]["data"]
+    products = table[1:64].astype(float) @ table[1:64].T.astype(float)
+    assert array(shown[2]["y"])[1] == pytest.approx(np.diagonal(products, 1).mean(), rel=1e-5)
+    assert "no law of distance" in told(app) and "Position 0 is left out" in told(app) and plots(app)[1]["data"][0]["x0"] == 1
+    assert "rotation law does not apply to minilm" in told(turned_to(app, "Shift"))
+    turned_to(app, "Sentence")
+    assert "with no factor √d" in told(app) and "LayerNorm then follows" in told(app) and "stands a LayerNorm" in told(app)
+    assert "permutation-equivariant" in told(turned_to(app, "Order"))
+    assert "of 384 directions hold" in told(turned_to(app, "Adding")) and "was learned" in told(app)
+
+
+@pytest.mark.slow
+def test_a_model_without_positions_has_none_and_says_so() -> None:
+    app = opened(model="reverse-no-positions", text="b a c d", ask="Waves")
+    for screen in SCREENS:
+        turned_to(app, screen)
+        assert "adds nothing for positions" in told(app)
+    turned_to(app, "Order")
+    assert app.metric[0].value == app.metric[1].value
+
+
+@pytest.mark.slow
+def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
+    app = opened(model="grammar", text="the cat sat on the mat", ask="Waves")
+    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), gpt2_on_pages.model.embedding.position.detach().numpy(), rtol=1e-6)
+    for screen in SCREENS:
+        turned_to(app, screen)
+    assert "reads it through a LayerNorm" in told(turned_to(app, "Sentence"))
+
+
+@pytest.mark.slow
+def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_was_read() -> None:
+    app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
+    read = numbers.read_part(library.record(library.load("encoder"), "all work and no play " * 300))
+    assert 400 < len(read.split()) < 513
+    assert any(text.split() == read.split()[::-1] for text in offered_orders())
+    app.text_input(key="retyped").set_value("play " * 900).run()
+    assert any("The other order is 90" in each.value and "encoder reads 512" in each.value for each in clean(app).warning)
+
+
+def offered_orders() -> list[str]:
+    """The texts that were recorded of late."""
+    return [key[3] for key in session._shelf.held if key[0] == "recording"]
 
 
 @pytest.mark.slow

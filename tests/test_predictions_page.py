@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import threading
 from collections.abc import Callable
 from math import exp, isclose, log
 from pathlib import Path
@@ -443,6 +444,39 @@ def test_a_space_at_the_end_is_told() -> None:
 
 
 @slow
+@slow
+def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
+    draft = session.Draft("grammar", "the cat")
+    ids = tuple(range(20, 60))
+
+    def hurry() -> None:
+        while draft.towards(ids):
+            pass
+
+    runs = [threading.Thread(target=hurry) for _ in range(4)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    plain = session.Draft("grammar", "the cat")
+    while plain.towards(ids):
+        pass
+    assert [word.id for word in draft.said] == list(ids) and draft.said == plain.said and draft.writing.ids == plain.writing.ids
+    np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=1e-4)
+
+
+@slow
+def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own.Handle) -> None:
+    app = opened(model="grammar", text="the cat sat", said=f"20.{gpt2_on_pages.tokenizer.eos}")
+    assert "<|endoftext|>" in said_about(app)
+    assert opened(model="grammar", text="")
+
+
+def said_about(app: AppTest) -> str:
+    """What stands under the text in the making."""
+    return next(wire.decode(each.proto.bytes)[0]["says"] for each in app.get("bidi_component") if each.proto.component_name == "headlight.strip")
+
+
 @pytest.mark.parametrize("model", ["grammar", "grammar-masked", "induction"])
 def test_the_small_models_are_shown_too(model: str) -> None:
     app = opened(model=model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlparse
 
@@ -14,6 +15,7 @@ import torch
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
+from explorer import session
 from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from explorer.components import wire
@@ -95,7 +97,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
         assert steps["mean μ"][-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=1e-5)
         assert steps["spread σ"][-1] == pytest.approx(numbers.norm_grid(stream, "Sigma after").values[1, 0], abs=1e-5)
     for _, stream in streams(handle, WithoutNorm()):
-        assert numbers.with_norm(stream) == ()
+        assert numbers.norms_of(stream) == () and numbers.norm_place(stream) is None
 
 
 def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
@@ -202,6 +204,48 @@ def test_a_jacobian_against_small_steps(small_handle: Handle) -> None:
     np.testing.assert_allclose(np.linalg.svd(torch.stack(columns, 1).numpy(), compute_uv=False)[:8], found.wrote[:8], rtol=2e-2, atol=1e-3)
 
 
+def test_only_the_token_itself_is_differentiated(small_handle: Handle) -> None:
+    recording = record(small_handle, LONGER)
+    attention = small_handle.model.layers[1].attention
+    tokens = []
+    hooks = [each.register_forward_pre_hook(lambda _, given: tokens.append(given[0].shape[-2]) if torch.is_grad_enabled() else None) for each in (attention.w_k, attention.w_v)]
+    found = gradients.jacobian(small_handle, recording, "encoder", 3, "1.attn")
+    for hook in hooks:
+        hook.remove()
+    assert set(tokens) == {1}, "keys and values of the other tokens are held"
+    x = torch.tensor(recording.streams[0].at("0.ffn.normed"))
+
+    def plainly(v: torch.Tensor) -> torch.Tensor:
+        whole = torch.cat((x[:3], v[None], x[4:]))[None]
+        return attention(whole, whole)[0, 3]
+
+    np.testing.assert_allclose(found.wrote, torch.linalg.svdvals(torch.func.jacrev(plainly)(x[3]).detach().double()), atol=1e-5)
+
+
+def test_a_model_without_a_part_is_measured_without_it() -> None:
+    handle = library.load("induction-no-residual")
+    recording = library.record(handle, "b a c d b")
+    stream = recording.streams[0]
+    assert not numbers.adds(stream) and numbers.norm_place(stream) == "post"
+    assert gradients.highway(handle, recording, "decoder", 2).ways == ("residual off", "residual off, no LayerNorm")
+    found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
+    assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
+    handle = library.load("induction-no-norm")
+    recording = library.record(handle, "b a c d b")
+    stream = recording.streams[0]
+    assert numbers.adds(stream) and numbers.norm_place(stream) is None and numbers.norms_of(stream) == ()
+    assert gradients.highway(handle, recording, "decoder", 2).ways == ("residual on, no LayerNorm", "residual off, no LayerNorm")
+    assert "turned by norm °" not in numbers.followed(stream, 1)
+
+
+def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: Handle) -> None:
+    recording = record(small_gpt2, TEXT)
+    stream, norms = recording.streams[0], parameters.norms(small_gpt2, "decoder")
+    assert numbers.norm_place(stream) == "pre" and [each.site for each in numbers.norms_of(stream)][-2:] == ["2.ffn", "final"]
+    assert {each.site for each in numbers.norms_of(stream)} == set(norms) and numbers.norm_error(stream, norms) < 1e-5
+    assert numbers.conservation(stream)[0] < 1e-5 and len(numbers.writes(stream, "Norm").columns) == len(stream.sites)
+
+
 def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     ids = [5, 9, 5, 7, 11, 3, 2, 8]
     first, *_, last = gradients.decay(ids, 2, steps=20)
@@ -271,6 +315,40 @@ def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:
     assert list(figure.layout.xaxis.ticktext) == ["&lt;x&gt;", "y", "y"] and "<i>" not in figure.layout.title.text
     bars = figures.bars([("LayerNorm", np.zeros(2)), ("BatchNorm", np.ones(2))], ("t",), ("same", "same"), "y")
     assert list(bars.data[0].x) == [0, 1], "equal tokens stay apart"
+
+
+def test_a_subtitle_that_is_cut_says_so() -> None:
+    about = ("Title", *(f"line {at} of what the figure is" for at in range(9)))
+    shown = figures.lines([("a", np.ones(3))], about, range(3), "x", "y", log=False).layout.title.subtitle.text.split("<br>")
+    assert len(shown) == 5 and shown[0] == about[1] and shown[-1] == f"{about[5]} …"
+    assert "…" not in figures.lines([("a", np.ones(3))], about[:5], range(3), "x", "y", log=False).layout.title.subtitle.text
+
+
+@pytest.mark.parametrize("value, digits, shown", [(999.6, 3, "1,000"), (999.4, 3, "999"), (250, 2, "250"), (-999.9, 3, "−1,000"), (99_999.7, 3, "100,000"), (12.345, 3, "12.3")])
+def test_a_number_that_fills_its_digits_by_rounding_is_written_out(value: float, digits: int, shown: str) -> None:
+    assert numbers.power(value, digits) == shown
+
+
+def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = threading.Event()
+
+    def endless():
+        while held.wait(10):
+            yield object()
+
+    monkeypatch.setattr(session, "_shelf", session.Shelf(0))
+    monkeypatch.setattr(session.library, "decay", lambda ids, lag: endless())
+    recording = session.record("encoder", "Hi there")
+    experiment = session.decay(recording, "encoder", 1)
+    experiment.go_on()
+    for at in range(3):
+        session._shelf.get(at, lambda: "something large", lambda _: 1)
+    again = session.decay(recording, "encoder", 1)
+    assert again is experiment and again.running
+    again.stop()
+    held.set()
+    experiment._thread.join(10)
+    assert not experiment.running and session.decay(recording, "encoder", 1) is experiment, "what it came to is kept"
 
 
 def test_large_and_small_numbers_as_powers_of_ten() -> None:
@@ -343,6 +421,57 @@ def test_following_a_token_sends_none_of_the_map_again() -> None:
     clean(app.run())
     assert before == next(e.proto.bytes for e in app.get("bidi_component") if wire.decode(e.proto.bytes)[0]["kind"] == "chart")
     assert sent(app, "followed")[0]["chosen"] == 5
+
+
+def told(app: AppTest) -> str:
+    return " ".join(each.value for each in (*app.markdown, *app.info, *app.warning))
+
+
+@pytest.mark.slow
+def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
+    app = clean(opened(model="translator", text="The dog is big.", target="Le <b>chat</b>"))
+    assert "reads your own words, “Le \\<b\\>chat" in told(app) and "typed on the Translation page" in told(app)
+    app.button(key="drop target").click().run()
+    assert app.session_state["target"] == "" and "your own words" not in told(clean(app))
+    app = clean(opened(model="translator", target="Le chat"))
+    app.selectbox(key="model").set_value("reverse").run()
+    assert app.session_state["target"] == "" and "your own words" not in told(clean(app)), "another model never reads them"
+    app = clean(opened(model="translator", target="la rue " * 300))
+    assert "The field keeps them." in told(app)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
+def test_a_model_that_says_no_words(flow: str) -> None:
+    app = clean(opened(model="minilm", text="Apples fall.", flow=flow))
+    stream = library.record(library.load("minilm"), "Apples fall.").streams[0]
+    if flow in ("Writes", "LayerNorm", "Heads"):
+        columns = [column[2] for column in sent(app, "chart")[0]["columns"]]
+        assert len(columns) == {"Writes": 13, "LayerNorm": 13, "Heads": 72}[flow] and tuple(sent(app, "chart")[0]["tokens"]) == stream.tokens
+    assert ("has no readout" in told(app)) == (flow == "Gradient")
+    if flow == "Gradient":
+        assert len(app.get("plotly_chart")) == 1 and "I + ∂f runs from" in told(app)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
+@pytest.mark.parametrize("model", ["induction-no-norm", "induction-no-residual"])
+def test_models_trained_without_a_part(model: str, flow: str) -> None:
+    said = told(clean(opened(model=model, text="b a c d b a", flow=flow)))
+    assert ("has no LayerNorm" in said) == (model == "induction-no-norm" and flow == "LayerNorm")
+    assert ("trained without residual connections" in said) == (model == "induction-no-residual")
+    if flow == "Writes":
+        assert ("Nothing is lost" in said) == (model == "induction-no-norm") and ("What was there is lost" in said) == (model == "induction-no-residual")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient"])
+def test_a_model_with_layernorm_in_front(flow: str, gpt2_on_pages: Handle) -> None:
+    app = clean(opened(model="grammar", text=TEXT, flow=flow, block="final" if flow == "LayerNorm" else "1.ffn"))
+    if flow != "Gradient":
+        assert tuple(sent(app, "chart")[0]["tokens"]) == record(gpt2_on_pages, TEXT).streams[0].tokens
+    wanted = {"Writes": "Norm, then add.", "LayerNorm": "in one LayerNorm, the last", "Heads": "A head’s own write", "Gradient": "four times"}
+    assert wanted[flow] in told(app)
 
 
 # ---- a journey ----------------------------------------------------------------------------------------------------

@@ -284,10 +284,50 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
     own = sent(app, "steps")
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     header, blocks = sent(clean(app), "steps")
+    assert any("These are the model’s own words." in each.value for each in app.markdown), "and no rival of themselves"
     assert header["forced"] and header["says"] == own[0]["says"]
     np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=1e-5)
     next(each for each in app.button if each.label == "Back to the model’s").click().run()
     assert not sent(clean(app), "steps")[0]["forced"]
+
+
+@slow
+def test_the_models_translation_is_taken_even_where_its_search_was_let_go() -> None:
+    app = opened(text="I love to eat bread")
+    session._shelf.held.clear()
+    next(each for each in app.button if each.label == "Edit the model’s").click().run()
+    assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
+
+
+@slow
+def test_another_model_never_reads_what_was_typed() -> None:
+    app = opened(target="Le chien")
+    app.selectbox(key="model").set_value("reverse").run()
+    assert clean(app).session_state["target"] == "" and not sent(app, "steps")[0]["forced"]
+
+
+@slow
+@pytest.mark.parametrize("model", ["reverse-no-positions", "reverse-no-norm", "reverse-no-residual", "reverse-no-scale"])
+def test_models_trained_without_a_part_translate_too(model: str) -> None:
+    app = opened(model=model, text="b a c d")
+    header, _ = sent(app, "steps")
+    recording = library.record(library.load(model), "b a c d")
+    assert tuple(header["source"]) == recording.stream("encoder").tokens and tuple(header["reads"]) == recording.stream("decoder").tokens
+    assert any("softmax(q · k) over" in each.value for each in app.markdown) == (model == "reverse-no-scale")
+
+
+@slow
+@pytest.mark.parametrize("model", ["minilm", "grammar"])
+def test_models_of_one_stream_leave_the_page_to_the_translator(model: str, gpt2_on_pages: object) -> None:
+    app = opened(model=model)
+    assert any(f"another kind of model than {model}" in each.value for each in app.caption) and sent(app, "steps")[0]["says"]
+
+
+@slow
+def test_a_caption_holds_what_was_read_and_not_all_that_was_pasted() -> None:
+    app = opened(text="the dog " * 2000)
+    line = next(each for each in sent(app, "steps")[0]["caption"] if each.startswith("Source: "))
+    assert line.endswith("dog …") and 250 < len(line.split()) < 260
 
 
 @slow

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis import words
 from models.recording import Attention, Recording
 
+UNITS = ("Tokens", "Words")
+KEPT = ("All", "No specials", "No sinks")
+SUMS = ("As they are", "Renormalised")
+# A sink is a token on which a head rests much of its attention whatever the row: so much on average, and so many times an even row's.
+SINK, SINK_LIFT = 0.2, 3
 SCALES = ("Head", "Row", "Global")
 TONES = ("Linear", "Log")
 LOG_DECADES = 3
+HIDDEN = "hidden"  # the column with what of each row goes to tokens left out; keys have a number in front, so no key is called so
 
 
 @dataclass(frozen=True)
@@ -21,13 +28,16 @@ class Axes:
     """What the rows and columns of an attention are called.
 
     rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None where rows and columns are one text; between
-    two texts the token that each row produces and whether it is a special one, (query).
+    two texts the token that each row produces and whether it is a special one, (query). row_places and key_places: their numbers, where
+    some are left out.
     """
 
     rows: tuple[str, ...]
     keys: tuple[str, ...]
     special: tuple[bool, ...]
     said: tuple[tuple[str, bool], ...] | None = None
+    row_places: tuple[int, ...] | None = None
+    key_places: tuple[int, ...] | None = None
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -45,6 +55,114 @@ def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
     ends = {token for token, is_special in zip(keys.tokens, special) if is_special}
     said = (*zip(queries.tokens[1:], map(bool, queries.special[1:])), (after, after in ends))
     return Axes(tuple(f"→ {token}" for token, _ in said), keys.tokens, special, said)
+
+
+def groups(recording: Recording, attention: Attention, axes: Axes) -> tuple[words.Groups, words.Groups]:
+    """The words that rows and columns make. Between two texts a row is a part of the word that it helps to produce."""
+    streams = recording.stream(attention.query), recording.stream(attention.key)
+    query, key = (words.words(stream, recording.target if stream.name == "decoder" and len(recording.streams) > 1 else recording.text) for stream in streams)
+    return (query if axes.said is None else words.produced(query, *axes.said[-1])), key
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A head's matrix as it is looked at: between tokens or words, all of them or some left out.
+
+    matrix and allowed (row, column); `axes` names them. hidden (row): the share of each row's attention that goes to what is left out, None
+    where nothing is. row_tokens and key_tokens: the tokens (first, past the last) that a row and a column stand for. left_out: the names of
+    the columns left out. `nothing_left`: what was asked for would have left nothing, and all is shown. `renormalised`: rows sum to 1 again.
+    """
+
+    matrix: np.ndarray
+    allowed: np.ndarray
+    axes: Axes
+    hidden: np.ndarray | None
+    row_tokens: tuple[tuple[int, int], ...]
+    key_tokens: tuple[tuple[int, int], ...]
+    left_out: tuple[str, ...] = ()
+    nothing_left: bool = False
+    renormalised: bool = False
+
+    def row_of(self, token: int | None) -> int:
+        """The row that a query token is a part of, -1 where there is none."""
+        return _holding(self.row_tokens, token)
+
+    def column_of(self, token: int | None) -> int:
+        """The column that a key token is a part of, -1 where there is none."""
+        return _holding(self.key_tokens, token)
+
+    def cells(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The cells that pairs of tokens (query, key) are a part of, each once, without those left out."""
+        found = ((self.row_of(query), self.column_of(key)) for query, key in pairs)
+        return list(dict.fromkeys(cell for cell in found if min(cell) >= 0))
+
+    def strongest_pair(self, matrix: np.ndarray, row: int, column: int) -> tuple[int, int]:
+        """The tokens (query, key) of the largest weight within a cell. matrix (query, key) between tokens."""
+        (top, bottom), (left, right) = self.row_tokens[row], self.key_tokens[column]
+        query, key = np.unravel_index(matrix[top:bottom, left:right].argmax(), (bottom - top, right - left))
+        return top + int(query), left + int(key)
+
+
+def _holding(tokens: tuple[tuple[int, int], ...], token: int | None) -> int:
+    return next((at for at, (first, end) in enumerate(tokens) if token is not None and first <= token < end), -1)
+
+
+def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[words.Groups, words.Groups] | None, kept: str = KEPT[0], renormalise: bool = False) -> Shown:
+    """A head's matrix between tokens, or between the words that `grouped` makes, without what `kept` leaves out.
+
+    matrix and allowed (query, key); kept one of KEPT. Special tokens are left out as rows and as columns; sinks likewise, but between two
+    texts as columns alone: there a sink is a token of the source. Raises ValueError for a `kept` that does not exist.
+    """
+    if kept not in KEPT:
+        raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
+    across = axes.said is not None
+    keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
+    rows = (words.alone(*zip(*axes.said)) if across else keys) if grouped is None else grouped[0]
+    if grouped is not None:
+        matrix, allowed = words.merged(matrix, rows, keys), words.merged_allowed(allowed, rows, keys)
+    gone = sinks(matrix, allowed) if kept == "No sinks" else np.array(keys.special) if kept == "No specials" else np.zeros(len(keys.labels), bool)
+    gone_rows = gone if not across else np.array(rows.special) & (kept == "No specials")
+    nothing_left = bool(gone.all() or gone_rows.all())
+    if nothing_left:
+        gone, gone_rows = gone & False, gone_rows & False
+    at_rows, at_keys = np.flatnonzero(~gone_rows), np.flatnonzero(~gone)
+    hidden, part, left_out = None, matrix, ()
+    if gone.any() or gone_rows.any():
+        hidden = matrix[np.ix_(at_rows, np.flatnonzero(gone))].astype(np.float64).sum(axis=1)
+        part = matrix[np.ix_(at_rows, at_keys)]
+        left_out = tuple(f"{keys.labels[at]} ({at})" for at in np.flatnonzero(gone))
+        if renormalise:
+            total = part.astype(np.float64).sum(axis=1, keepdims=True)
+            part = (part / np.where(total > 0, total, 1)).astype(matrix.dtype)
+    return Shown(
+        part, allowed[np.ix_(at_rows, at_keys)], _axes_of(rows, keys, at_rows, at_keys, across), hidden,
+        _tokens(rows, at_rows), _tokens(keys, at_keys), left_out, nothing_left, renormalise and hidden is not None,
+    )  # fmt: skip
+
+
+def _axes_of(rows: words.Groups, keys: words.Groups, at_rows: np.ndarray, at_keys: np.ndarray, across: bool) -> Axes:
+    said = tuple((rows.labels[at], rows.special[at]) for at in at_rows)
+    names = tuple(f"→ {label}" if across else label for label, _ in said)
+    all_there = len(at_rows) == len(rows.labels) and len(at_keys) == len(keys.labels)
+    places = (None, None) if all_there else (tuple(at_rows.tolist()), tuple(at_keys.tolist()))
+    return Axes(names, tuple(keys.labels[at] for at in at_keys), tuple(keys.special[at] for at in at_keys), said if across else None, *places)
+
+
+def _tokens(grouped: words.Groups, at: np.ndarray) -> tuple[tuple[int, int], ...]:
+    return tuple((grouped.starts[one], grouped.starts[one] + int(grouped.sizes[one])) for one in at)
+
+
+def sinks(matrix: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Which keys are sinks, (key) bool: their mean weight over the rows is at least SINK and SINK_LIFT times an even row's.
+
+    matrix and allowed (query, key). Rows that leave no choice count for nothing.
+    """
+    choice = allowed.sum(axis=1) > 1
+    if not choice.any():
+        return np.zeros(allowed.shape[1], bool)
+    even = allowed[choice] / allowed[choice].sum(axis=1, keepdims=True)
+    mean = matrix[choice].mean(axis=0, dtype=np.float64)
+    return (mean >= SINK) & (mean >= SINK_LIFT * even.mean(axis=0))
 
 
 def likeliest(logits: np.ndarray) -> int:
@@ -110,27 +228,29 @@ def strongest(matrix: np.ndarray, allowed: np.ndarray, query: int | None = None,
     return query, int(matrix[query].argmax())
 
 
-def numbered(tokens: Sequence[str]) -> list[str]:
+def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list[str]:
     """Tokens with their places in front, so that two equal words stay two: "3 the"."""
-    return [f"{place} {token}" for place, token in enumerate(tokens)]
+    return [f"{place} {token}" for place, token in zip(range(len(tokens)) if places is None else places, tokens)]
 
 
-def columns(matrix: np.ndarray, axes: Axes) -> dict[str, Sequence]:
-    """The matrix as named columns: the rows' names, then a column for each key."""
-    return {_corner(axes): numbered(axes.rows), **dict(zip(numbered(axes.keys), matrix.T))}
+def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) -> dict[str, Sequence]:
+    """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where something is, then a column for each key."""
+    beside = {} if hidden is None else {HIDDEN: hidden}
+    return {_corner(axes): numbered(axes.rows, axes.row_places), **beside, **dict(zip(numbered(axes.keys, axes.key_places), matrix.T))}
 
 
 def _corner(axes: Axes) -> str:
     return " \\ ".join(axes.sides)
 
 
-def to_csv(matrix: np.ndarray, axes: Axes, about: Sequence[str]) -> str:
-    """The matrix as CSV: `about` in lines that begin with #, a header of keys, then its rows, weights in full."""
+def to_csv(matrix: np.ndarray, axes: Axes, about: Sequence[str], hidden: np.ndarray | None = None) -> str:
+    """The matrix as CSV: `about` in lines that begin with #, a header of keys, then its rows, weights in full; `hidden` (row) as in `columns`."""
     file = io.StringIO()
     for line in about:
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_corner(axes), *numbered(axes.keys)])
-    for label, row in zip(numbered(axes.rows), matrix):
+    named = columns(matrix, axes, hidden)
+    writer.writerow(named)
+    for label, *row in zip(*named.values()):
         writer.writerow([label, *(repr(float(weight)) for weight in row)])
     return file.getvalue()

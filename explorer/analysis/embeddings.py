@@ -31,7 +31,7 @@ STILL = 0.005  # a cosine that changes by less has not moved
 
 def sites(stream: Stream, sums: bool = False) -> tuple[str, ...]:
     """The states of a stream, each after its LayerNorm where it has one; with `sums` also the sums before the LayerNorms."""
-    states = [site for site in stream.sites if not site.endswith(".wrote")]
+    states = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
     before_norm = {site for site in states if site.endswith(".sum") and site[:-3] + "normed" in states}
     return tuple(site for site in states if sums or site not in before_norm)
 

@@ -25,23 +25,29 @@ MEASURES = {
 }
 # As the head of a row, and in a sentence.
 _PLACES = {"attn": ("attention", "attention"), "cross": ("cross", "cross-attention"), "ffn": ("FFN", "FFN")}
+_ENDS = {
+    "embed": ("embedding", "The embedding alone"),
+    "embed+pos": ("+ position", "Embedding + position"),
+    "embed.normed": ("input norm", "The input, after its LayerNorm"),
+    "final.normed": ("last norm", "After the last LayerNorm"),
+}
 _NO_WORD = -1
 
 
 def site_name(site: str) -> str:
     """A site of a stream as the head of a row, "L2 attention". Raises ValueError for a site that is no state."""
-    if site in ("embed", "embed+pos"):
-        return {"embed": "embedding", "embed+pos": "+ position"}[site]
+    if site in _ENDS:
+        return _ENDS[site][0]
     layer, place = _layer_and_place(site)
     return f"L{layer} {_PLACES[place][0]}"
 
 
 def site_words(site: str) -> str:
     """The same in words, "After the attention of layer 2". Raises ValueError for a site that is no state."""
-    if site in ("embed", "embed+pos"):
-        return {"embed": "The embedding alone", "embed+pos": "Embedding + position"}[site]
+    if site in _ENDS:
+        return _ENDS[site][1]
     layer, place = _layer_and_place(site)
-    return f"After the {_PLACES[place][1]} of layer {layer}" + (", no LayerNorm" if site.endswith(".sum") else "")
+    return f"After the {_PLACES[place][1]} of layer {layer}"
 
 
 def _layer_and_place(site: str) -> tuple[str, str]:
@@ -173,7 +179,7 @@ def part_key(part: Part) -> str:
 
 
 def n_norms(recording: Recording) -> int:
-    """How many LayerNorms a token passes on its way to the readout."""
+    """How many LayerNorms the state itself passes on its way to the readout; those in front of a sub-layer are read beside it."""
     return sum(site.endswith(".normed") for site in read_stream(recording).sites)
 
 

@@ -18,6 +18,7 @@ from models.recording import Attention, Recording, Stream
 BASE = 10_000.0
 WIDEST, LONGEST = 1024, 512
 DRAWN_POINTS = 4  # points of a drawn wave from one position to the next, where there are at least as many as this in a turn
+FAR = 2.0  # a first position that is longer than the middle one by more than this factor stands out
 SAME = 1e-5  # a recorded encoding that is within this of the formula is the formula's, in single precision
 
 
@@ -91,6 +92,64 @@ def gram(encoding: np.ndarray, most: int) -> np.ndarray:
     return first @ first.T
 
 
+@dataclass(frozen=True)
+class ByDistance:
+    """p_i . p_j of all pairs of any table's positions, gathered by distance |i - j|: (distance) mean, low and high. `told`: the share, 0 to 1,
+    of the products' variance that the distance alone accounts for; 1 for sinusoids."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    told: float
+
+
+def by_distance(table: np.ndarray) -> ByDistance:
+    """The products of a table (position, d) that need follow no formula."""
+    found = table.astype(np.float64) @ table.astype(np.float64).T
+    diagonals = [np.diagonal(found, distance) for distance in range(len(found))]
+    mean = np.array([each.mean() for each in diagonals])
+    within = sum((1 + (distance > 0)) * ((each - each.mean()) ** 2).sum() for distance, each in enumerate(diagonals))
+    total = ((found - found.mean()) ** 2).sum()
+    return ByDistance(mean, np.array([each.min() for each in diagonals]), np.array([each.max() for each in diagonals]), float(1 - within / total) if total else 1.0)
+
+
+def lengths(table: np.ndarray) -> np.ndarray:
+    """The length of every row of a table (position, d): (position)."""
+    return np.linalg.norm(table.astype(np.float64), axis=1)
+
+
+def first_stands_out(table: np.ndarray) -> float | None:
+    """How many times as long the vector of position 0 is as the middle one of a table (position, d), where that is more than FAR times; else None."""
+    found = lengths(table)
+    middle = float(np.median(found))
+    return float(found[0]) / middle if middle and found[0] > FAR * middle else None
+
+
+def scale_end(table: np.ndarray) -> float:
+    """Where the colours of a table (position, d) may end, so that a few far numbers do not make all others look alike: the 99th percentile of
+    their sizes."""
+    return float(np.percentile(np.abs(table), 99)) or float(np.abs(table).max()) or 1.0
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The paper's rotation by a shift tried on a table it was not made for: how far it misses the row that stands there, `turned`, and how far
+    the row misses it that is not turned at all, `still`; means over the positions, as shares of the mean length of a row."""
+
+    turned: float
+    still: float
+
+
+def tried(table: np.ndarray, shift: int) -> Tried | None:
+    """The rotation tried on a table (position, d). None where no position is so far on, or d is odd."""
+    table = table.astype(np.float64)
+    if not 0 < shift < len(table) or table.shape[1] % 2:
+        return None
+    here, there, size = table[:-shift], table[shift:], np.linalg.norm(table, axis=1).mean() or 1
+    turned, still = (np.linalg.norm(each - there, axis=1).mean() / size for each in (shifted(here, shift), here))
+    return Tried(float(turned), float(still))
+
+
 def turn(d: int, pair: int, shift: int) -> np.ndarray:
     """The matrix (2, 2) that takes (sin, cos) of a pair at any position to the same `shift` positions on."""
     angle = shift * rates(d)[pair]
@@ -129,8 +188,8 @@ def drawn_arc(d: int, pair: int, place: int, shift: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Added:
-    """The sum that enters the first layer, (token): lengths of the word's vector (sqrt(d_model) x embedding), of the encoding and of their sum,
-    and the cosine between word and encoding."""
+    """Word + position, (token): lengths of the word's vector as the stream begins with it, of the position's and of their sum, and the cosine
+    between word and position."""
 
     word: np.ndarray
     encoding: np.ndarray
@@ -144,15 +203,22 @@ class Added:
 
 
 def added(stream: Stream) -> Added:
-    """What the encoding adds to each token of a stream. Raises KeyError for a stream recorded without positions."""
+    """What positions add to each token of a stream. Raises KeyError for a stream recorded without positions."""
     word, encoding, both = (stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos"))
     lengths = [np.linalg.norm(each, axis=1) for each in (word, encoding, both)]
     return Added(*lengths, (word * encoding).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-30))
 
 
+def kind(stream: Stream) -> str:
+    """What a stream adds for the positions: "sinusoids" of the formula, "learned" for any other table, "none" for nothing."""
+    if "pos.wrote" not in stream.sites:
+        return "none"
+    return "sinusoids" if off_formula(stream) <= SAME else "learned"
+
+
 def off_formula(stream: Stream) -> float:
     """The largest difference between what a model adds for the positions and the formula's sinusoids. Up to `SAME` they are sinusoids;
-    beyond it the table is another one, such as a learned one."""
+    beyond it the table is another one, such as a learned one. Raises KeyError for a stream that adds nothing."""
     wrote = stream.at("pos.wrote").astype(np.float64)
     n, d = wrote.shape
     return float(np.abs(wrote - table(n, d)).max(initial=0)) if d % 2 == 0 else float("inf")
@@ -194,31 +260,53 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
     text = ~plain.stream(stream).special
     with_, without = attention_of(plain, stream), attention_of(bare, stream)
     query, key = np.nonzero(with_.allowed & text[:, None] & text)
+    split = layer == 0 and splits(plain.stream(stream))
     offset, group, pairs = np.unique(key - query, return_inverse=True, return_counts=True)
 
     def mean(scores: np.ndarray) -> np.ndarray:
         return np.bincount(group, scores[query, key].astype(np.float64), len(offset)) / np.maximum(pairs, 1)
 
-    places = mean(places_part(with_, without, head)) if layer == 0 else None
+    places = mean(places_part(with_, without, head)) if split else None
     return ByOffset(offset, pairs, mean(with_.scores[layer, head]), mean(without.scores[layer, head]), places)
 
 
 def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
-    """What position x position gives to the scores of a head in layer 0, (query, key).
+    """What position x position gives to the scores of a head in layer 0, (query, key), where its input is a sum (`splits`).
 
-    There the input is word + position and q is linear in it, so q with positions minus q without is the position's own part; so is k's.
+    q is linear in word + position, so q with positions minus q without is the position's own part; so is k's.
     """
     q, k = (with_[0, head].astype(np.float64) - without[0, head] for with_, without in ((plain.q, bare.q), (plain.k, bare.k)))
-    return q @ k.T / np.sqrt(q.shape[1])
+    return q @ k.T / divisor(plain)
+
+
+def splits(stream: Stream) -> bool:
+    """True where the heads of layer 0 read word + position as it is; False where a LayerNorm stands between, which mixes the two."""
+    return not {"embed.normed", "0.attn.read"} & set(stream.sites)
+
+
+def divisor(attention: Attention) -> float:
+    """What scores are divided by, found from the recorded numbers: sqrt(d_head), or 1 in a model trained without the scale."""
+    q, k, scores = (each[0].astype(np.float64) for each in (attention.q, attention.k, attention.scores))
+    bare = q @ k.swapaxes(-1, -2)
+    return min((np.sqrt(q.shape[-1]), 1.0), key=lambda by: np.abs(bare / by - scores).max())
 
 
 def most_positional(plain: Recording, bare: Recording, stream: str) -> int:
-    """The head of layer 0 whose position x position part varies most over the tokens."""
+    """The head of layer 0 whose position x position part varies most over the tokens; where there is no such part, the one whose scores
+    positions change most."""
     with_, without = attention_of(plain, stream), attention_of(bare, stream)
-    return int(np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])]))
+    if splits(plain.stream(stream)):
+        return int(np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])]))
+    return int(np.argmax((with_.scores[0].astype(np.float64) - without.scores[0]).std(axis=(1, 2))))
 
 
 # ---- another order --------------------------------------------------------------------------------------------------------
+
+
+def read_part(recording: Recording) -> str:
+    """The part of a recording's text that the model read: all of it, unless tokens were dropped at its end."""
+    end = int(recording.streams[0].spans[:, 1].max(initial=0)) if recording.dropped else 0
+    return recording.text[:end] if end > 0 else recording.text
 
 
 def turned_round(text: str) -> str:
@@ -256,8 +344,8 @@ def _names(stream: Stream, with_place: bool) -> list[tuple[int, ...]]:
 
 
 def states(stream: Stream) -> tuple[str, ...]:
-    """The sites where a stream has a state: all but those that say what was added."""
-    return tuple(site for site in stream.sites if not site.endswith(".wrote"))
+    """The sites where a stream has a state: all but those that say what was added, or what a sub-layer read of the state."""
+    return tuple(site for site in stream.sites if not site.endswith((".wrote", ".read")))
 
 
 @dataclass(frozen=True)
@@ -369,9 +457,10 @@ def _shares(parts: np.ndarray) -> np.ndarray:
 # ---- as tables ------------------------------------------------------------------------------------------------------------
 
 
-def table_columns(values: np.ndarray, name: str = "dimension") -> dict[str, Sequence]:
-    """A table (position, column) as named columns; `name` is what they are called, before their number."""
-    return {"position": np.arange(len(values)), **{f"{name} {at}": column for at, column in enumerate(values.T)}}
+def table_columns(values: np.ndarray, name: str = "dimension", first: int = 0) -> dict[str, Sequence]:
+    """A table (position, column) as named columns; `name` is what they are called, before their number. `first`: the position of the first row,
+    and where the columns are positions too, of the first column."""
+    return {"position": np.arange(first, first + len(values)), **{f"{name} {first + at}": column for at, column in enumerate(values.T)}}
 
 
 def wave_columns(of: Wave) -> dict[str, Sequence]:
@@ -390,9 +479,14 @@ def circle_columns(of: Wave, shift: int, d: int, pair: int) -> dict[str, Sequenc
     return {"position": np.arange(len(of.angle)), "sin": of.sine, "cos": of.cosine, f"turned by {shift}: sin": turned[0], f"turned by {shift}: cos": turned[1]}
 
 
-def added_columns(of: Added, tokens: Sequence[str]) -> dict[str, Sequence]:
-    """The sum that enters the first layer as named columns."""
-    return {"position": np.arange(len(tokens)), "token": list(tokens), "√d × embedding": of.word, "encoding": of.encoding, "sum": of.both, "cosine": of.cosine}
+def added_columns(of: Added, tokens: Sequence[str], word: str = "√d × embedding") -> dict[str, Sequence]:
+    """Word + position as named columns; `word` is what the word's vector is called."""
+    return {"position": np.arange(len(tokens)), "token": list(tokens), word: of.word, "encoding": of.encoding, "sum": of.both, "cosine": of.cosine}
+
+
+def distance_columns(of: ByDistance) -> dict[str, Sequence]:
+    """Products of a learned table by distance as named columns."""
+    return {"distance": np.arange(len(of.mean)), "mean p·p": of.mean, "smallest p·p": of.low, "largest p·p": of.high}
 
 
 def offset_columns(of: ByOffset) -> dict[str, Sequence]:

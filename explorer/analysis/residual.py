@@ -37,15 +37,15 @@ class Measure:
 
 TONES = ("Linear", "Log")
 WRITES = (
-    Measure("Turned", "the angle between the vector before a sub-layer and the one after its add & norm", "°", 1),
+    Measure("Turned", "the angle between the vector before a sub-layer and the one after it, and after its LayerNorm where one follows", "°", 1),
     Measure("Share", "the length of what was written, of that length and the length before taken together: |w| / (|w| + |x|)", "", 2, 0.0, 1.0),
     Measure("Cosine", "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 against it", "", 2, -1.0, 1.0, True),
     Measure("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
     Measure("Norm", "the length of the vector at every site, what was written among them", "", 2, spread=True),
 )
 NORMS = (
-    Measure("Sigma before", "the spread σ of the sum’s components before LayerNorm", "", 3, spread=True),
-    Measure("Mean before", "the mean μ of the sum’s components before LayerNorm", "", 3, None, None, True),
+    Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
+    Measure("Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True),
     Measure("Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3),
     Measure("Mean after", "the mean of the components after LayerNorm with gain and bias", "", 3, None, None, True),
 )
@@ -72,6 +72,20 @@ class SubLayer:
     def name(self) -> str:
         """As a person reads it: "layer 0, attention"."""
         return f"layer {self.layer}, {PLACES[self.place]}" if self.layer >= 0 else "positions"
+
+
+@dataclass(frozen=True)
+class Norm:
+    """One LayerNorm: `site` such as "0.attn", "embed" or "final", its layer (-1 outside of all) and the names of the sites before and after it.
+    name: as a person reads it, "layer 0, after attention"; group and label: of its column."""
+
+    site: str
+    layer: int
+    before: str
+    after: str
+    name: str
+    group: str
+    label: str
 
 
 @dataclass(frozen=True)
@@ -157,17 +171,41 @@ def norm_grid(stream: Stream, measure: str) -> Grid:
     """A measure of NORMS for every token and LayerNorm. Raises StopIteration for a measure that does not exist."""
     of = next(each for each in NORMS if each.name == measure)
     what, _, when = measure.partition(" ")
-    normed = with_norm(stream)
-    sites = [each.total if when == "before" else each.after for each in normed]
+    found = norms_of(stream)
+    sites = [each.before if when == "before" else each.after for each in found]
     reduce = np.std if what == "Sigma" else np.mean
     values = [reduce(at(stream, site), axis=-1) for site in sites]
-    columns = tuple(Column(_group(each.layer), SHORT[each.place], f"LayerNorm after {each.name}") for each in normed)
+    columns = tuple(Column(each.group, each.label, f"LayerNorm, {each.name}") for each in found)
     return Grid(of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)))
 
 
-def with_norm(stream: Stream) -> tuple[SubLayer, ...]:
-    """The sub-layers that a LayerNorm follows."""
-    return tuple(each for each in sublayers(stream) if each.after != each.total)
+def norms_of(stream: Stream) -> tuple[Norm, ...]:
+    """Every LayerNorm of a stream in order: of its input, of sub-layers (after their sums, or in front of them), and the last one."""
+    found, state = [], stream.sites[0]
+    for site in stream.sites:
+        place, _, what = site.rpartition(".")
+        if what in ("normed", "read"):
+            number, _, sublayer = place.partition(".")
+            name, group, label = {"embed": ("of the input", "Input", "norm"), "final": ("the last", "End", "norm")}.get(place) or (
+                f"layer {number}, {'after' if what == 'normed' else 'before'} {PLACES[sublayer]}", f"Layer {number}", SHORT[sublayer],
+            )  # fmt: skip
+            found.append(Norm(place, int(number) if number.isdecimal() else -1, state, site, name, group, label))
+        if what not in ("wrote", "read"):
+            state = site
+    return tuple(found)
+
+
+def norm_place(stream: Stream) -> str | None:
+    """Where LayerNorm stands: "post" after each sum, "pre" in front of each sub-layer, None where no layer has one."""
+    kinds = {each.after.rpartition(".")[2] for each in norms_of(stream) if each.layer >= 0}
+    return "pre" if "read" in kinds else "post" if kinds else None
+
+
+def adds(stream: Stream) -> bool:
+    """True where what the sub-layers write is added to the stream; False where it replaces it, in a model without residual connections."""
+    own = [each for each in sublayers(stream) if each.layer >= 0]
+    off = max((float(np.abs(stream.at(each.total) - stream.at(each.wrote)).max(initial=0)) for each in own), default=1.0)
+    return off > 0
 
 
 def head_grid(recording: Recording, stream: Stream, measure: str, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Grid:
@@ -240,10 +278,11 @@ def conservation(stream: Stream) -> tuple[float, int, float]:
 
 
 def followed(stream: Stream, token: int) -> dict[str, Sequence]:
-    """One token through the sub-layers as named columns; angles in degrees, "by adding" before -> sum, "by norm" sum -> after."""
+    """One token through the sub-layers as named columns; angles in degrees, "by adding" before -> sum, "by norm" sum -> after. The last two
+    are left out where no LayerNorm follows a sum."""
     rows = sublayers(stream)
     before, wrote, total, after = (np.stack([at(stream, getattr(each, what))[token] for each in rows]) for what in ("before", "wrote", "total", "after"))
-    return {
+    way = {
         "sub-layer": [each.name for each in rows],
         "|before|": np.linalg.norm(before, axis=-1),
         "|wrote|": np.linalg.norm(wrote, axis=-1),
@@ -255,6 +294,9 @@ def followed(stream: Stream, token: int) -> dict[str, Sequence]:
         "turned in all °": degrees(before, after),
         "|after|": np.linalg.norm(after, axis=-1),
     }
+    if all(each.after == each.total for each in rows):
+        del way["turned by norm °"], way["|after|"]
+    return way
 
 
 def furthest(way: Mapping[str, Sequence]) -> int:
@@ -278,7 +320,8 @@ def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
 def most_turned(stream: Stream) -> int:
     """The token that any one sub-layer turned furthest: of those with a letter in them, else of the text, else of all."""
     own = [each for each in sublayers(stream) if each.layer >= 0]
-    furthest = np.max([np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own], axis=0)
+    turned = [np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own]
+    furthest = np.max(turned, axis=0) if turned else np.zeros(len(stream.tokens))
     letters = np.array([any(map(str.isalpha, token)) for token in stream.tokens])
     among = next(each for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool)) if each.any())
     return int(np.where(among, furthest, -1).argmax())
@@ -296,19 +339,20 @@ def normalised(x: np.ndarray, eps: float) -> np.ndarray:
 
 
 def norm_error(stream: Stream, norms: Norms) -> float:
-    """The largest |LayerNorm(sum) - what was recorded after it| over all tokens and LayerNorms. norms: gain, bias (d_model) and eps by sub-layer."""
+    """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and LayerNorms. norms: gain, bias (d_model) and eps
+    by the LayerNorm's site."""
     worst = 0.0
-    for each in with_norm(stream):
+    for each in norms_of(stream):
         gain, bias, eps = norms[each.site]
-        worst = max(worst, float(np.abs(normalised(at(stream, each.total), eps) * gain + bias - at(stream, each.after)).max()))
+        worst = max(worst, float(np.abs(normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)).max()))
     return worst
 
 
 def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
-    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after each of STAGES."""
-    each = next(one for one in with_norm(stream) if one.site == site)
+    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after each of STAGES. "sum": what it takes."""
+    each = next(one for one in norms_of(stream) if one.site == site)
     gain, bias, eps = norms[site]
-    x = at(stream, each.total)[token]
+    x = at(stream, each.before)[token]
     steps = [x, x - x.mean(), normalised(x, eps), normalised(x, eps) * gain, normalised(x, eps) * gain + bias]
     return {
         "step": STAGES,
@@ -330,12 +374,12 @@ class Change:
 
 
 def change(stream: Stream, site: str, token: int, times: float, eps: float) -> Change:
-    """The recorded sums before a LayerNorm, `token`'s multiplied by `times`, normalised both ways, without gain and bias.
+    """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised both ways, without gain and bias.
 
     Over features: each token by its own mean and variance (LayerNorm). Over tokens: each feature by its mean and variance over the tokens
     of this text (BatchNorm as in training, the text being the batch).
     """
-    x = at(stream, f"{site}.sum")
+    x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
     changed = x.copy()
     changed[token] *= times
     moved = [np.linalg.norm(how(changed) - how(x), axis=-1) for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)]
@@ -376,7 +420,8 @@ def ratio(first: float, last: float) -> str:
 def power(value: float, digits: int = 3) -> str:
     """A number in so many figures, large and small ones as a power of ten: "2.4 × 10⁻⁵"."""
     if value == 0 or 0.001 <= abs(value) < 100_000:
-        return f"{value:,.{digits}g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}".replace("-", "−")
+        short = f"{value:,.{digits}g}"
+        return (f"{value:,.0f}" if abs(value) >= 1000 or "e" in short else short).replace("-", "−")
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPT)}".replace("-", "−")
 
@@ -428,8 +473,10 @@ def _group(layer: int) -> str:
 def _site_column(site: str) -> Column:
     number, _, rest = site.partition(".")
     if not number.isdecimal():
-        return Column("Input", {"pos.wrote": "pos", "embed+pos": "sum"}.get(site, site), {"pos.wrote": "what positions wrote"}.get(site, site))
+        short = {"pos.wrote": "pos", "embed+pos": "sum", "embed.normed": "norm", "final.normed": "norm"}
+        names = {"pos.wrote": "what positions wrote", "embed.normed": "the input after its LayerNorm", "final.normed": "after the last LayerNorm"}
+        return Column("End" if site == "final.normed" else "Input", short.get(site, site), names.get(site, site))
     place, _, what = rest.partition(".")
-    label = {"wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
-    name = {"wrote": f"what {PLACES[place]} wrote", "sum": f"the sum after {PLACES[place]}", "normed": f"after {PLACES[place]}’s add & norm"}[what]
+    label = {"read": "norm", "wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
+    name = {"read": f"what {PLACES[place]} reads, after LayerNorm", "wrote": f"what {PLACES[place]} wrote", "sum": f"the sum after {PLACES[place]}", "normed": f"after {PLACES[place]}’s add & norm"}[what]
     return Column(f"Layer {number}", label, f"layer {number}, {name}")

@@ -15,6 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const { header } = kept;
   kept.held = [header.pin, header.column];
+  kept.opened = header.cell;
   kept.across = Boolean(header.said);
   kept.over = null;
   dress(parentElement);
@@ -56,6 +57,7 @@ function unfold(kept) {
   const size = header.queries.length * header.keys.length;
   kept.n = header.keys.length;
   kept.permitted = permitted(blocks, size);
+  kept.hidden = blocks.hidden || null;
   kept.unknown = null;
   if (blocks.exact) {
     kept.weight = blocks.exact;
@@ -110,11 +112,31 @@ const name = (label) => {
 
 const [ROW, COLUMN] = [0, 1];
 
+// The number of a row's or a column's token, which is not its place where others are left out.
+const numberOf = (kept, axis, at) => (kept.header.places[axis] ? kept.header.places[axis][at] : at);
+
+// What of a row goes to tokens that are left out, in words; nothing where none are.
+const hiddenOf = (kept, q) => (kept.hidden ? `hidden ${share(kept.hidden[q])}` : "");
+
+// Two figures, and neither 0 nor 1 for what is not.
+const share = (value) => (value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2));
+
 // Hold the row or the column of a token, or let it go. Where both axes are one text, its row and its column are held together.
 function hold(kept, axis, at) {
   const now = kept.held[axis] === at ? -1 : at;
   kept.held = !kept.across ? [now, now] : axis === ROW ? [now, -1] : [-1, now];
-  kept.send("token", kept.across ? kept.held : [now, -1]);
+  kept.opened = null;
+  kept.send("token", kept.across ? [...kept.held, -1] : [now, -1, -1]);
+  kept.show();
+}
+
+// Open a cell and hold its row; let both go where it was open.
+function open(kept, q, k) {
+  const [row, column] = kept.opened || [-1, -1];
+  if (row === q && column === k && kept.held[ROW] === q) return hold(kept, ROW, q);
+  kept.held = kept.across ? [q, -1] : [q, q];
+  kept.opened = [q, k];
+  kept.send("token", [q, -1, k]);
   kept.show();
 }
 
@@ -198,12 +220,14 @@ function said(kept, query, key) {
   if (q >= 0 && k >= 0) {
     const [from, to] = [name(header.queries[q]), name(header.keys[k])];
     const weight = make("strong", free(kept, q, k) ? "" : "no", value(kept, q, k));
-    return across ? [from, ` ${q}  looks at  `, to, ` ${k}   `, weight] : ["query ", from, ` ${q}  →  key `, to, ` ${k}   `, weight];
+    const [i, j] = [numberOf(kept, ROW, q), numberOf(kept, COLUMN, k)];
+    const rest = kept.hidden ? `   (${hiddenOf(kept, q)})` : "";
+    return across ? [from, ` ${i}  looks at  `, to, ` ${j}   `, weight, rest] : ["query ", from, ` ${i}  →  key `, to, ` ${j}   `, weight, rest];
   }
   if (query >= 0) {
     const row = kept.weight.subarray(query * n, (query + 1) * n);
     const best = strongest(row, 4).filter((k) => free(kept, query, k));
-    return [name(header.queries[query]), " looks at ", ...listed(best, (k) => header.keys[k], row)];
+    return [name(header.queries[query]), " looks at ", ...listed(best, (k) => header.keys[k], row), kept.hidden ? `,  ${hiddenOf(kept, query)}` : ""];
   }
   if (key >= 0) {
     const column = header.queries.map((_, q) => kept.weight[q * n + key]);
@@ -270,12 +294,14 @@ function matrix(kept) {
   corner.append(make("span", "", `${down} ↓`), make("span", "", `${right} →`));
   const area = make("div", kept.permitted ? "area masked" : "area");
   const [row, column, pinRow, pinColumn] = ["row", "column", "row pinned", "column pinned"].map((c) => make("i", c));
-  area.append(canvas, pinRow, pinColumn, row, column);
+  const cell = make("i", "cell pinned");
+  area.append(canvas, pinRow, pinColumn, row, column, cell);
   frame.append(corner, top, left, area);
+  const strip = kept.hidden && hiddenStrip(kept, frame);
   scroll.append(frame);
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", "Matrix. Arrow keys move from cell to cell, Enter holds the row.");
+  scroll.setAttribute("aria-label", "Matrix. Arrow keys move from cell to cell, Enter holds the row and opens the cell.");
   scroll.dataset.focus = "matrix";
   scroll.onkeydown = (event) => {
     const by = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
@@ -285,7 +311,7 @@ function matrix(kept) {
       event.preventDefault();
       look(kept, [Math.max(0, Math.min(rows - 1, k < 0 ? q : q + by[0])), Math.max(0, Math.min(n - 1, k < 0 ? 0 : k + by[1]))]);
       bring(scroll, area, kept);
-    } else if (event.key === "Enter" && k >= 0) hold(kept, ROW, q);
+    } else if (event.key === "Enter" && k >= 0) open(kept, q, k);
   };
   scroll.onblur = () => look(kept, null);
 
@@ -298,7 +324,7 @@ function matrix(kept) {
     if (q >= 0 && k >= 0 && q < rows && k < n) look(kept, [q, k]);
   };
   area.onmouseleave = () => look(kept, null);
-  area.onclick = (event) => hold(kept, ROW, cellAt(event)[ROW]);
+  area.onclick = (event) => open(kept, ...cellAt(event));
 
   const named = make("span", "note");
   const fit = make("button", "small", "");
@@ -308,7 +334,7 @@ function matrix(kept) {
   };
   const size = () => {
     const margin = top.offsetLeft || 96;
-    const room = scroll.clientWidth - margin - 4;
+    const room = scroll.clientWidth - margin - 4 - (strip ? strip.offsetWidth : 0);
     const fitting = Math.min(room / n, Math.max(22, Math.min(40, 360 / rows)));
     const readable = Math.max(fitting, 11);
     kept.cell = kept.fit ? fitting : readable;
@@ -337,6 +363,8 @@ function matrix(kept) {
     put(column, k);
     put(pinRow, kept.held[ROW]);
     put(pinColumn, kept.held[COLUMN]);
+    put(cell, kept.opened && kept.opened[ROW] === kept.held[ROW] ? kept.opened[COLUMN] : -1);
+    cell.style.setProperty("--row", kept.held[ROW]);
     left.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
     top.querySelectorAll(".on").forEach((e) => e.classList.remove("on"));
     for (const at of [q, kept.held[ROW]]) left.children[at]?.classList.add("on");
@@ -348,6 +376,23 @@ function matrix(kept) {
   const foot = make("div", "foot");
   foot.append(fit, named, ...(kept.permitted ? [hatched()] : []), legend(kept.words, low, high));
   return [scroll, foot];
+}
+
+// Beside each row what of it is hidden: a bar and a number, right of the cells and apart from them.
+function hiddenStrip(kept, frame) {
+  frame.classList.add("with-hidden");
+  const top = make("div", "hidden-top", "hidden");
+  const strip = make("div", "hidden-side");
+  for (const value of kept.hidden) {
+    const row = make("span", "", share(value));
+    row.style.setProperty("--share", value);
+    strip.append(row);
+  }
+  top.setAttribute("aria-hidden", "true");
+  strip.setAttribute("aria-hidden", "true");
+  frame.children[1].after(top);
+  frame.append(strip);
+  return strip;
 }
 
 function hatched() {
@@ -385,6 +430,7 @@ function arcs(kept) {
       token.onmouseenter = () => look(kept, axis === ROW ? [at, -1] : [-1, at]);
       token.onmouseleave = () => look(kept, null);
       token.onclick = () => hold(kept, axis, at);
+      if (axis === ROW && kept.hidden) token.prepend(make("small", "", `${share(kept.hidden[at])} hidden `));
       side.append(token);
     });
     return side;
@@ -460,7 +506,7 @@ function evidence(kept) {
     const cell = make("button", "small");
     cell.dataset.focus = `evidence ${q} ${k}`;
     cell.append(name(header.queries[q]), kept.across ? " looks at " : " → ", name(header.keys[k]), ` ${kept.weight[q * n + k].toFixed(2)}`);
-    cell.onclick = () => hold(kept, ROW, q);
+    cell.onclick = () => open(kept, q, k);
     cell.onmouseenter = cell.onfocus = () => look(kept, [q, k]);
     cell.onmouseleave = cell.onblur = () => look(kept, null);
     box.append(cell);
@@ -521,7 +567,8 @@ function drawing(kept) {
   const escape = (text) => [...text].map((c) => marks[c] || (/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(c) ? "\ufffd" : c)).join("");
   const cut = (text, most) => ([...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text);
   const cell = Math.max(12, Math.min(36, 560 / n));
-  const width = Math.max(120 + n * cell + 24, 640);
+  const beside = kept.hidden ? 76 : 0;
+  const width = Math.max(120 + n * cell + 24 + beside, 640);
   const most = Math.floor((width - 32) / 6.6);
   const longest = kept.across ? 5 : 9; // lines of the picture for each line of the caption: between two texts both have to fit
   const lines = header.caption.flatMap((line) => {
@@ -557,6 +604,11 @@ function drawing(kept) {
     ...header.queries.map((label, q) => text(left - 6, top + (q + 0.5) * cell + font / 3, font, cut(label, 14), 'text-anchor="end"')),
     kept.permitted ? `<rect x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" fill="url(#hatch)"/>` : "",
     `<image x="${left}" y="${top}" width="${n * cell}" height="${rows * cell}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${tile.toDataURL()}"/>`,
+    ...(kept.hidden ? [text(left + n * cell + 16, top - 8, 12, "hidden")] : []),
+    ...[...(kept.hidden || [])].flatMap((value, q) => [
+      `<rect x="${left + n * cell + 16}" y="${top + q * cell + cell * 0.15}" width="${24 * value}" height="${cell * 0.7}" fill-opacity="0.35"/>`,
+      text(left + n * cell + 44, top + (q + 0.5) * cell + font / 3, font, share(value)),
+    ]),
     text(16, top - 8, 11, `${down} ↓  ${right} →`),
     text(left + 76, height - 24, 12, low, 'text-anchor="end"'),
     `<rect x="${left + 84}" y="${height - 35}" width="120" height="12" fill="url(#scale)" stroke="${ink}" stroke-opacity="0.4"/>`,

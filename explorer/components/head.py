@@ -30,6 +30,9 @@ def payload(
     *,
     allowed: np.ndarray,
     said: Sequence[tuple[str, bool]] | None = None,
+    hidden: np.ndarray | None = None,
+    places: tuple[Sequence[int] | None, Sequence[int] | None] = (None, None),
+    cell: tuple[int, int] | None = None,
     layer: int,
     head: int,
     pin: int,
@@ -46,7 +49,8 @@ def payload(
     """What the browser needs to draw one head. matrix and allowed (query, key).
 
     `pin` is the row that is held and `column` the column, -1 for none: both the chosen token's where rows and columns are one text. Between
-    two texts at most one is held, and `said` has for each row the token it produces and whether it is a special one.
+    two texts at most one is held, and `said` has for each row the token it produces and whether it is a special one. hidden (row): the share
+    of each row that goes to tokens left out. places: the numbers of rows and of columns, None for 0, 1, 2 ... `cell`: the one that is opened.
     """
     blocks = wire.fine(matrix)
     if pin >= 0 and "exact" not in blocks:
@@ -62,6 +66,8 @@ def payload(
         "keys": list(keys),
         "special": [bool(one) for one in special],
         "said": None if said is None else [[label, bool(is_special)] for label, is_special in said],
+        "places": [None if one is None else list(one) for one in places],
+        "cell": None if cell is None else list(cell),
         "pin": pin,
         "column": column,
         "view": view,
@@ -73,6 +79,8 @@ def payload(
         "evidence": [list(cell) for cell in evidence],
         "hint": hints.get(view, otherwise),
     }
+    if hidden is not None:
+        blocks["hidden"] = hidden.astype(np.float32)
     return wire.encode(header, blocks | runs(allowed))
 
 
@@ -94,6 +102,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw the head. When `on_choice` is called, `st.session_state[key]["token"]` has what is now held, [row, column], -1 for none; the
-    column is held alone, between two texts, or not at all."""
+    """Draw the head. When `on_choice` is called, `st.session_state[key]["token"]` has what is now held, [row, column, cell], -1 for none; the
+    column is held alone, between two texts, or not at all; `cell` is the column of a cell that was chosen in the held row."""
     _mount(data=data, key=key, on_token_change=on_choice)

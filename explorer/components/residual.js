@@ -132,7 +132,7 @@ function chart(kept) {
   scroll.append(frame);
   const value = make("p", "value");
   value.setAttribute("role", "status");
-  const rest = () => value.replaceChildren(`${header.measure.name}: ${header.measure.meaning}. Point at a cell to read it; click a row to follow its token.`);
+  const rest = () => value.replaceChildren(`${header.measure.name}: ${header.measure.meaning}. Point at a cell to read it; ${header.hint}`);
   const look = (y, x) => {
     over.hidden = y === undefined;
     across.querySelectorAll(".label.on").forEach((each) => each.classList.remove("on"));
@@ -201,7 +201,9 @@ function chart(kept) {
     kept.high = m <= 24 ? 28 : m <= MOST_FINE_ROWS ? 21 : 14;
     for (const [name, size] of [["--wide", `${kept.wide}px`], ["--high", `${kept.high}px`], ["--n", n], ["--m", m]]) frame.style.setProperty(name, size);
     const longest = Math.max(...header.columns.map(([, label]) => label.length), 1);
-    across.classList.toggle("upright", longest * 7.5 > kept.wide);
+    const numbered = header.columns.every(([, label]) => /^\d+$/.test(label));
+    across.classList.toggle("upright", !numbered && longest * 7.5 > kept.wide);
+    across.classList.toggle("sparse", numbered && longest * 7.5 + 4 > kept.wide);
     paint(kept, canvas, m, n);
   };
   kept.observer?.disconnect();
@@ -220,12 +222,16 @@ function heads(columns) {
     one.style.gridColumn = `span ${size}`;
     box.append(one);
   });
-  columns.forEach(([, label, name]) => {
-    const one = make("span", "label", label);
+  columns.forEach(([group, label, name], at) => {
+    const one = make("span", placeInGroup(columns, at) % 2 ? "label odd" : "label", label);
     one.title = name;
     box.append(one);
   });
   return box;
+}
+
+function placeInGroup(columns, at) {
+  return at - columns.findIndex(([group]) => group === columns[at][0]);
 }
 
 function paint(kept, canvas, m, n) {
@@ -396,14 +402,17 @@ function lines(kept, width, height) {
       parts.push(square ? node("rect", { x: xs[at] - 4.5, y: y(value) - 4.5, width: 9, height: 9, ...hollow }) : node("circle", { cx: xs[at], cy: y(value), r: 5, ...hollow }));
     });
   }
-  const upright = Math.max(...header.columns.map(([, label]) => label.length)) * 7 > one;
+  const longest = Math.max(...header.columns.map(([, label]) => label.length)) * 7;
+  const every = header.bars ? Math.ceil((longest + 3) / one) : 1; // of many heads not each has room for its number
+  const upright = longest > one * every;
   let group;
   header.columns.forEach(([name, label], at) => {
     const place = upright ? { transform: `translate(${xs[at] + 4} ${height - bottom + 8}) rotate(-90)`, "text-anchor": "end" } : { x: xs[at], y: height - bottom + 18, "text-anchor": "middle" };
-    parts.push(node("text", { ...place, "font-size": upright ? 11 : 12, fill: kept.ink }, label));
+    const size = header.columns.filter(([each]) => each === name).length;
+    const inGroup = placeInGroup(header.columns, at);
+    if (inGroup % every === 0 && (inGroup === 0 || size - inGroup >= every)) parts.push(node("text", { ...place, "font-size": upright ? 11 : 12, fill: kept.ink }, label));
     if (name === group) return;
     group = name;
-    const size = header.columns.filter(([each]) => each === name).length;
     parts.push(node("line", { x1: xs[at] - one / 2, x2: xs[at] - one / 2, y1: top, y2: height, stroke: kept.ink, opacity: 0.25 }));
     const room = Math.floor((size * one - 4) / 6.6);
     const short = name.length <= room ? name : name.replace("Layer ", "L").replace("Input", "In");

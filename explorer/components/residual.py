@@ -11,14 +11,18 @@ from explorer.components import wire
 from explorer.components.bundle import loader
 
 
-def chart(grid: object, tokens: Sequence[str], special: np.ndarray, *, log: bool, title: str, caption: Sequence[str], file: str, token: str) -> bytes:
+def chart(
+    grid: object, tokens: Sequence[str], special: np.ndarray, *, log: bool, title: str, caption: Sequence[str], file: str, token: str,
+    hint: str = "click a row to follow its token.",
+) -> bytes:
     """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name, meaning, unit, digits, low, high, diverging).
 
-    It holds no selection, so that following another token sends none of it again. `token` names the picture.
+    It holds no selection, so that following another token sends none of it again. `token` names the picture, `hint` says what a click does.
     """
     low, high = scale(grid, log)
     header = {
         "kind": "chart",
+        "hint": hint,
         "token": token,
         "tokens": list(tokens),
         "special": [bool(each) for each in special],

@@ -21,16 +21,17 @@ MOST_FLOATS = 40_000  # cells that are sent in single precision; of more, a byte
 MOST_TICKS = 26
 
 
-def table(encoding: np.ndarray, about: Sequence[str], pair: int | None = None, wavelengths: tuple[float, float] | None = None) -> go.Figure:
+def table(encoding: np.ndarray, about: Sequence[str], pair: int | None = None, wavelengths: tuple[float, float] | None = None, end: float | None = None) -> go.Figure:
     """An encoding (position, d) as a heatmap, dimensions along x, position 0 on top, its scale even about 0; `pair` framed. With `wavelengths`,
-    those of the first and the last pair, both ends are named."""
+    those of the first and the last pair, both ends are named. Colours end at plus and minus `end` where it is given, numbers beyond keep
+    their worth."""
     n, d = encoding.shape
-    top = 1.0 if wavelengths else float(np.abs(encoding).max())
-    z, low, high, worth = _cells(encoding, -top, top)
+    top = end or (1.0 if wavelengths else float(np.abs(encoding).max()))
+    z, low, high, worth = (encoding.astype(np.float32), -top, top, "%{z:.4f}") if end else _cells(encoding, -top, top)
     figure = go.Figure(
         go.Heatmap(
             z=z, zmin=low, zmax=high, colorscale=DIVERGING, hovertemplate=f"position %{{y}}<br>dimension %{{x}}<br>{worth}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickvals": [low, (low + high) / 2, high], "ticktext": [f"−{top:.3g}", "0", f"{top:.3g}"]},
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickvals": [low, (low + high) / 2, high], "ticktext": [f"{'≤ ' * bool(end)}−{top:.3g}", "0", f"{'≥ ' * bool(end)}{top:.3g}"]},
         )
     )  # fmt: skip
     if pair is not None:
@@ -61,6 +62,25 @@ def wave(place: np.ndarray, sine: np.ndarray, cosine: np.ndarray, at_positions: 
     return _told(figure, about, 360, legend=True)
 
 
+def norms(lengths: np.ndarray, about: Sequence[str]) -> go.Figure:
+    """The length of every row of a table, (position), as a line."""
+    figure = go.Figure(go.Scatter(x=np.arange(len(lengths)), y=lengths, mode="lines+markers", line={"color": ORANGE, "width": 2}, marker={"size": 6 if len(lengths) < 90 else 3}, hovertemplate="position %{x}: %{y:.4f}<extra></extra>"))
+    figure.update_xaxes(title="position", zeroline=False)
+    figure.update_yaxes(title="length", rangemode="tozero")
+    return _told(figure, about, 260)
+
+
+def by_distance(mean: np.ndarray, low: np.ndarray, high: np.ndarray, about: Sequence[str]) -> go.Figure:
+    """Products against distance, all (distance): their mean as a line, within the band from the smallest to the largest."""
+    distance = np.arange(len(mean))
+    figure = go.Figure(go.Scatter(x=distance, y=low, mode="lines", line={"color": ORANGE, "width": 1, "dash": "dot"}, name="smallest", hovertemplate="distance %{x}, smallest: %{y:.4f}<extra></extra>"))
+    figure.add_scatter(x=distance, y=high, mode="lines", line={"color": ORANGE, "width": 1}, fill="tonexty", fillcolor="rgba(203, 106, 18, 0.18)", name="largest", hovertemplate="distance %{x}, largest: %{y:.4f}<extra></extra>")
+    figure.add_scatter(x=distance, y=mean, mode="lines", line={"color": BLUE, "width": 3}, name="mean", hovertemplate="distance %{x}, mean: %{y:.4f}<extra></extra>")
+    figure.update_xaxes(title="distance |i − j|", zeroline=False)
+    figure.update_yaxes(title="p<sub>i</sub> · p<sub>j</sub>")
+    return _told(figure, about, 460, legend=True)
+
+
 def products(law: np.ndarray, low: np.ndarray, high: np.ndarray, about: Sequence[str]) -> go.Figure:
     """p_i . p_j against distance: the law as a curve, the smallest and largest measured product as marks, all (distance)."""
     distance = np.arange(len(law))
@@ -75,11 +95,11 @@ def products(law: np.ndarray, low: np.ndarray, high: np.ndarray, about: Sequence
     return _told(figure, about, 460, legend=True)
 
 
-def gram(products: np.ndarray, about: Sequence[str]) -> go.Figure:
-    """p_i . p_j of all pairs, (position, position), position 0 on top left."""
+def gram(products: np.ndarray, about: Sequence[str], first: int = 0) -> go.Figure:
+    """p_i . p_j of all pairs, (position, position), the `first` position on top left."""
     z, low, high, worth = _cells(products, float(products.min()), float(products.max()))
     figure = go.Figure(
-        go.Heatmap(z=z, zmin=low, zmax=high, colorscale=SEQUENTIAL, showscale=z is products, colorbar={"thickness": 10, "outlinewidth": 0}, hovertemplate=f"i = %{{y}}<br>j = %{{x}}<br>{worth}<extra></extra>")
+        go.Heatmap(z=z, x0=first, y0=first, dx=1, dy=1, zmin=low, zmax=high, colorscale=SEQUENTIAL, showscale=z is products, colorbar={"thickness": 10, "outlinewidth": 0}, hovertemplate=f"i = %{{y}}<br>j = %{{x}}<br>{worth}<extra></extra>")
     )
     figure.update_xaxes(title="j", constrain="domain", zeroline=False, showgrid=False)
     figure.update_yaxes(title="i", autorange="reversed", scaleanchor="x", constrain="domain", zeroline=False, showgrid=False)
@@ -106,11 +126,12 @@ def circle(sine: np.ndarray, cosine: np.ndarray, before: tuple[float, float], af
     return _told(figure, about, 540, legend=True)
 
 
-def lengths(word: np.ndarray, encoding: np.ndarray, both: np.ndarray, tokens: Sequence[str], about: Sequence[str]) -> go.Figure:
-    """Lengths for each token, (token): of the word's vector as bars, of the encoding as a line, of their sum as marks."""
+def lengths(word: np.ndarray, encoding: np.ndarray, both: np.ndarray, tokens: Sequence[str], about: Sequence[str], names: tuple[str, str] = ("√d × embedding", "encoding")) -> go.Figure:
+    """Lengths for each token, (token): of the word's vector as bars, of the position's as a line, of their sum as marks; `names`: what the
+    first two are called."""
     places = np.arange(len(tokens))
-    figure = go.Figure(go.Bar(x=places, y=word, name="√d × embedding", marker={"color": BLUE}, hovertemplate="%{x}: %{y:.3f}<extra>√d × embedding</extra>"))
-    figure.add_scatter(x=places, y=encoding, mode="lines+markers", name="encoding", line={"color": ORANGE, "width": 2.5}, marker={"size": 6}, hovertemplate="%{x}: %{y:.3f}<extra>encoding</extra>")
+    figure = go.Figure(go.Bar(x=places, y=word, name=names[0], marker={"color": BLUE}, hovertemplate=f"%{{x}}: %{{y:.3f}}<extra>{names[0]}</extra>"))
+    figure.add_scatter(x=places, y=encoding, mode="lines+markers", name=names[1], line={"color": ORANGE, "width": 2.5}, marker={"size": 6}, hovertemplate=f"%{{x}}: %{{y:.3f}}<extra>{names[1]}</extra>")
     figure.add_scatter(
         x=places, y=both, mode="markers", name="their sum", marker={"color": GREY, "symbol": "diamond-open", "size": 9, "line": {"width": 2}},
         hovertemplate="%{x}: %{y:.3f}<extra>their sum</extra>",

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 LINE, TITLE = 62, 40  # characters of a line of the subtitle and of the title: what a phone shows
+MOST_LINES = 5  # of the subtitle
 # Okabe and Ito's colours in tones that stand out on a light and on a dark page alike; dashes and markers tell them apart without colour.
 COLOURS = ("#d55e00", "#3b8fd1", "#1a9e77", "#b56a9b")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -62,7 +63,9 @@ def bars(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str], labels:
 
 def _dressed(figure: go.Figure, about: Sequence[str]) -> go.Figure:
     (title, *more), *rest = _wrapped(about[0], TITLE), *about[1:]  # Plotly cuts a second line of a title off
-    broken = [*more, *(each for line in rest for each in _wrapped(line, LINE))][:5]
+    broken = [*more, *(each for line in rest for each in _wrapped(line, LINE))]
+    if len(broken) > MOST_LINES:
+        broken = [*broken[: MOST_LINES - 1], broken[MOST_LINES - 1][: LINE - 2].rstrip(" …") + " …"]
     subtitle = "<br>".join(html.escape(each, quote=False) for each in broken)
     figure.update_layout(
         title={"text": html.escape(title, quote=False), "subtitle": {"text": subtitle}, "y": 0.99, "yanchor": "top", "x": 0, "xanchor": "left"},

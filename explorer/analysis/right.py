@@ -1,0 +1,300 @@
+"""Is it right? A recording's own laws, checked number by number in 64 bits: each figure that is shown follows from those it is made of.
+
+Only the recording and the model's own parameters go in. An edit that changes a law is taken into account; where it puts in numbers that
+the recording does not hold, that part is not checked and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite, isnan, sqrt
+from typing import Any
+
+import numpy as np
+
+from models.recording import Attention, Edit, Recording, Stream
+
+Outputs = Mapping[str, tuple[np.ndarray, np.ndarray]]
+Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float]]]
+# What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where that is smaller.
+ROUNDING = 2e-6
+SUMMED = 1e-5  # the same for long sums: dot products, W_O, LayerNorm
+
+
+@dataclass
+class Check:
+    """One law: `numbers` compared, the largest `error` among them and `where` it stands, and the error that rounding explains, `tolerance`.
+
+    not_checked: which parts were left out, and why.
+    """
+
+    law: str
+    share: float
+    numbers: int = 0
+    error: float = 0.0
+    where: str = ""
+    largest: float = 0.0
+    not_checked: list[str] = field(default_factory=list)
+
+    @property
+    def tolerance(self) -> float:
+        """The largest error that rounding explains."""
+        return self.share * max(1.0, self.largest)
+
+    @property
+    def checked(self) -> bool:
+        """False where there was nothing to compare."""
+        return self.numbers > 0
+
+    @property
+    def holds(self) -> bool:
+        """True where the largest error is within the tolerance; False too where it is no number."""
+        return isfinite(self.error) and self.error <= self.tolerance
+
+    def take(self, expected: np.ndarray, recorded: np.ndarray, where: Callable[[tuple[int, ...]], str], largest: float | None = None) -> None:
+        """Compare what should stand somewhere with what stands there. where(place) names a place in the arrays."""
+        if not recorded.size:
+            return
+        errors = np.abs(expected - recorded.astype(np.float64))
+        place = int(errors.argmax())  # the first that is no number, where there is one
+        worst = float(errors.flat[place])
+        if not self.numbers or (not isnan(self.error) and not worst <= self.error):
+            self.error, self.where = worst, where(tuple(int(at) for at in np.unravel_index(place, errors.shape)))
+        self.numbers += recorded.size
+        self.largest = max(self.largest, float(np.abs(recorded).max()) if largest is None else largest)
+
+    def leave(self, what: str) -> None:
+        """Note a part that is not checked, once."""
+        if what not in self.not_checked:
+            self.not_checked.append(what)
+
+
+def checks(recording: Recording, outputs: Outputs | None = None, norms: Norms | None = None, built: Mapping[str, Any] | None = None) -> tuple[Check, ...]:
+    """Every law of a recording, checked.
+
+    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model). norms: by stream, then by place, gain
+    and bias (d_model) and eps. Without them these laws are not checked. built: how the model was built, where it differs from the paper:
+    `residual`, `scaled_scores` False.
+    """
+    built = built or {}
+    with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
+        return (
+            row_sums(recording),
+            forbidden(recording),
+            scores(recording, bool(built.get("scaled_scores", True))),
+            softmax(recording),
+            written(recording, outputs),
+            sums(recording, bool(built.get("residual", True))),
+            layer_norms(recording, norms),
+        )
+
+
+def row_sums(recording: Recording) -> Check:
+    """Every row of weights sums to 1."""
+    check = Check("Each row of weights sums to 1", ROUNDING)
+    for attention, layer, head in _heads(recording):
+        pattern = attention.pattern[layer, head]
+        check.take(np.ones(len(pattern)), pattern.sum(axis=1, dtype=np.float64), _in_head(recording, attention, layer, head))
+    return check
+
+
+def forbidden(recording: Recording) -> Check:
+    """Where attending is not allowed the weight is exactly 0."""
+    check = Check("Where looking is not allowed, the weight is exactly 0", 0.0)
+    for attention, layer, head in _heads(recording):
+        if not attention.allowed.all():
+            kept = np.where(attention.allowed, 0, attention.pattern[layer, head])
+            n = check.numbers
+            check.take(np.zeros(1), kept, _in_head(recording, attention, layer, head))
+            check.numbers = n + int((~attention.allowed).sum())
+    if not check.checked:
+        check.leave("every token may look at every token")
+    return check
+
+
+def scores(recording: Recording, scaled: bool = True) -> Check:
+    """Scores are q . k / sqrt(d_head); under an edit divided by something else, or less a penalty on distance."""
+    plain = _edits(recording, "WithoutScale") or not scaled
+    edits = [*_edits(recording, "ScaledBy"), *_edits(recording, "WithoutScale"), *(each for each in _edits(recording, "OtherPositions") if each.to == "distance")]
+    law = "q · k = score: this model does not divide" if not scaled and not edits else "q · k / √d_head = score"
+    check = Check(f"{law}{_under(edits)}" if plain or edits else law, SUMMED)
+    for attention, layer, head in _heads(recording):
+        if not attention.opens:
+            check.leave(f"{attention.name}-attention: the model does not show its q and k")
+            continue
+        q, k = attention.q[layer, head].astype(np.float64), attention.k[layer, head].astype(np.float64)
+        expected = q @ k.T / _divisor(recording, layer, q.shape[1], scaled) - _penalty(recording, attention, head)
+        check.take(expected, attention.scores[layer, head], _in_head(recording, attention, layer, head))
+    return check
+
+
+def softmax(recording: Recording) -> Check:
+    """Each row of weights is the softmax of its scores over the allowed keys; of a head made even by an edit, an even row."""
+    even = _edits(recording, "UniformHead")
+    check = Check(f"softmax(scores) = weights{_under(even, 'even rows')}", ROUNDING)
+    for attention, layer, head in _heads(recording):
+        allowed = attention.allowed
+        largest = None
+        if (attention.name, layer, head) in {(each.attention, each.layer, each.head) for each in even}:
+            expected = allowed / allowed.sum(axis=1, keepdims=True)
+        elif not attention.opens:
+            check.leave(f"{attention.name}-attention: the model does not show its scores")
+            continue
+        else:
+            masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
+            powers = np.exp(masked - masked.max(axis=1, keepdims=True))
+            expected = powers / powers.sum(axis=1, keepdims=True)
+            # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no better.
+            largest = float(np.abs(attention.scores[layer, head]).max()) / 10
+        check.take(expected, attention.pattern[layer, head], _in_head(recording, attention, layer, head), largest)
+    return check
+
+
+def written(recording: Recording, outputs: Outputs | None) -> Check:
+    """The heads' weights x V, side by side through W_O and with its bias, are what the attention wrote; heads that an edit changed as changed."""
+    changed = [*_edits(recording, "ZeroHead"), *_edits(recording, "MeanHead")]
+    check = Check(f"weights × V, through W_O, = what attention wrote{_under(changed)}", SUMMED)
+    for attention in recording.attention:
+        stream = recording.stream(attention.query)
+        place = "attn" if attention.query == attention.key else "cross"
+        if outputs is None or attention.name not in outputs or not attention.opens:
+            check.leave(f"{attention.name}-attention: the model does not show its {'W_O' if attention.opens else 'V'}")
+            continue
+        w_o, bias = outputs[attention.name]
+        for layer in range(len(attention.pattern)):
+            site = f"{layer}.{place}.wrote"
+            foreign = [each for each in _edits(recording, "PatchHead") if (each.attention, each.layer) == (attention.name, layer)]
+            foreign += _patched(recording, stream, site)
+            if site not in stream.sites or foreign:
+                check.leave(f"{site}: {'; '.join(map(str, foreign)) or 'the model does not show it'}")
+                continue
+            said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
+            for head in range(attention.pattern.shape[1]):
+                said += _z(recording, attention, layer, head) @ w_o[layer, head].astype(np.float64)
+            check.take(said, stream.at(site), _in_stream(stream, site))
+    return check
+
+
+def sums(recording: Recording, residual: bool = True) -> Check:
+    """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no residual, after = what it wrote."""
+    without = _edits(recording, "WithoutResidual")
+    check = Check("before + wrote = after" if residual else "wrote = after: this model has no residual", ROUNDING)
+    check.law += _under(without, "wrote = after")
+    for stream in recording.streams:
+        triples = stream.writes()
+        if not triples:
+            check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
+        for before, wrote, total in triples:
+            if patched := _patched(recording, stream, total):
+                check.leave(f"{total}: {'; '.join(map(str, patched))}")
+                continue
+            adds = (residual and not _replaced(without, wrote)) or wrote == "pos.wrote"
+            expected = stream.at(wrote).astype(np.float64) + (stream.at(before) if adds else 0)
+            check.take(expected, stream.at(total), _in_stream(stream, total))
+    return check
+
+
+def layer_norms(recording: Recording, norms: Norms | None) -> Check:
+    """Each LayerNorm's output, from what goes into it and its gain and bias."""
+    check = Check("LayerNorm(sum) with its gain and bias = what follows", SUMMED)
+    for stream in recording.streams:
+        own = {} if norms is None else norms.get(stream.name, {})
+        state = stream.sites[0]
+        found = False
+        for site in stream.sites:
+            place, _, kind = site.rpartition(".")
+            if kind in ("read", "normed"):
+                found = True
+                _one_norm(check, recording, stream, own, place, state, site)
+            if kind not in ("read", "wrote"):
+                state = site
+        if not found:
+            check.leave(f"{stream.name} stream: no LayerNorm here{_under(_edits(recording, 'WithoutNorm'))}")
+    return check
+
+
+def _one_norm(check: Check, recording: Recording, stream: Stream, own: Mapping[str, tuple[np.ndarray, np.ndarray, float]], place: str, state: str, site: str) -> None:
+    if patched := _patched(recording, stream, site):
+        return check.leave(f"{site}: {'; '.join(map(str, patched))}")
+    if place in own:
+        gain, bias, eps = own[place]
+    elif place == "final" and own:  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
+        gain, bias, eps = 1.0, 0.0, next(iter(own.values()))[2]
+    else:
+        return check.leave(f"{site}: the model does not show this LayerNorm’s gain and bias")
+    x = stream.at(state).astype(np.float64)
+    normed = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+    check.take(normed * gain + bias, stream.at(site), _in_stream(stream, site))
+
+
+# ---- what edits change ----------------------------------------------------------------------------------------------
+
+
+def _edits(recording: Recording, kind: str) -> list[Edit]:
+    return [edit for edit in recording.edits if type(edit).__name__ == kind]
+
+
+def _under(edits: list[Edit], then: str = "") -> str:
+    """The edits that a law takes into account, in words."""
+    return f" ({f'{then}: ' if then else ''}{'; '.join(map(str, edits))})" if edits else ""
+
+
+def _divisor(recording: Recording, layer: int, d_head: int, scaled: bool) -> float:
+    divided = [edit for edit in _edits(recording, "ScaledBy") if edit.layer in (None, layer)]
+    if divided:
+        return float(divided[-1].divisor)
+    without = any(edit.layer in (None, layer) for edit in _edits(recording, "WithoutScale"))
+    return 1.0 if without or not scaled else sqrt(d_head)
+
+
+def _penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray | float:
+    """What a score loses by distance (ALiBi), (query, key), under an edit that puts that in the place of positions."""
+    other = _edits(recording, "OtherPositions")
+    if attention.query != attention.key or not other or other[-1].to != "distance":
+        return 0.0
+    n = np.arange(attention.allowed.shape[0])
+    return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * np.abs(n[:, None] - n)
+
+
+def _z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
+    """What a head takes of the values, (query, d_head), as it goes into W_O."""
+    z = attention.pattern[layer, head].astype(np.float64) @ attention.v[layer, head].astype(np.float64)
+    here = attention.name, layer, head
+    if any((each.attention, each.layer, each.head) == here for each in _edits(recording, "MeanHead")):
+        z = np.broadcast_to(z.mean(axis=0), z.shape)
+    if any((each.attention, each.layer, each.head) == here for each in _edits(recording, "ZeroHead")):
+        z = np.zeros_like(z)
+    return z
+
+
+def _patched(recording: Recording, stream: Stream, site: str) -> list[Edit]:
+    """The edits that put other numbers at a site."""
+    return [each for each in _edits(recording, "PatchSite") if each.site == site and (each.stream or recording.streams[0].name) == stream.name]
+
+
+def _replaced(without: list[Edit], wrote: str) -> bool:
+    """True where an edit took the residual away around the sub-layer that wrote at a site, such as "0.attn.wrote"."""
+    layer, _, rest = wrote.partition(".")
+    sublayer = rest.removesuffix(".wrote")
+    return any(layer.isdecimal() and each.layer in (None, int(layer)) and each.sublayer in (None, sublayer) for each in without)
+
+
+# ---- where ----------------------------------------------------------------------------------------------------------
+
+
+def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
+    """Every head of every attention, one by one, so that no more than one of them is ever held in 64 bits."""
+    for attention in recording.attention:
+        for layer in range(attention.pattern.shape[0]):
+            for head in range(attention.pattern.shape[1]):
+                yield attention, layer, head
+
+
+def _in_head(recording: Recording, attention: Attention, layer: int, head: int) -> Callable[[tuple[int, ...]], str]:
+    which = "" if len(recording.attention) == 1 else f"{attention.name}, "
+    return lambda place: f"{which}layer {layer}, head {head}, row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+
+
+def _in_stream(stream: Stream, site: str) -> Callable[[tuple[int, ...]], str]:
+    return lambda place: f"{stream.name} stream, {site}, token {place[0]}, dimension {place[1]}"

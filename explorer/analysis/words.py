@@ -1,0 +1,174 @@
+"""Words out of tokens, from a recording's spans and text alone, and a head's matrix between words.
+
+A word is
+    a run of letters, digits and their marks, with an apostrophe between two letters (don't, l'eau) and a point or comma between two digits (3.14),
+    one Han character; a run of hiragana; a run of katakana: Chinese and Japanese put no spaces between words,
+    one letter with its marks in Thai, Lao, Khmer and Burmese, which put none either,
+    one emoji with all that belongs to it (skin, variation, what a joiner joins), one flag,
+    any other sign by itself.
+The tokens that hold parts of one word are that word, and a token that holds parts of several words makes them one. A space that is a
+token of its own goes with what follows it, as the spaces within tokens do. Special tokens, other white space, and tokens of which it
+is not known where they stand in the text stay by themselves.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from models.recording import Stream
+
+APOSTROPHES = "'\u2019"
+JOINER = "\u200d"
+CONTINUES = "\u2027"  # how the label of a token begins that goes on inside a word, see models/tokenizer.py
+# Scripts without spaces by the first word of their letters' names; of the first kind each character is a word, of the last each with its marks.
+RUNS = ("HIRAGANA", "KATAKANA")
+SINGLE = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Neighbouring tokens taken together: `starts` has each group's first token, `labels` what the groups are called, `special` (group)."""
+
+    n: int
+    starts: tuple[int, ...]
+    labels: tuple[str, ...]
+    special: tuple[bool, ...]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many tokens each group has, (group)."""
+        return np.diff(self.starts, append=self.n)
+
+    @property
+    def of(self) -> np.ndarray:
+        """The group of each token, (token)."""
+        return np.repeat(np.arange(len(self.starts)), self.sizes)
+
+
+def alone(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
+    """Every token a group by itself."""
+    return Groups(len(labels), tuple(range(len(labels))), tuple(labels), tuple(map(bool, special)))
+
+
+def words(stream: Stream, text: str) -> Groups:
+    """The tokens of a stream over `text` as words, in the order in which the model reads them."""
+    n = len(stream.tokens)
+    spans = [(int(start), int(end)) for start, end in stream.spans]
+    word = numbered(text[: max((end for _, end in spans), default=0)])
+    starts = [at for at in range(n) if at == 0 or not _joined(text, word, stream, spans, at)]
+    ends = [*starts[1:], n]
+    labels = tuple(_label(text, stream.tokens[first:end], spans[first:end]) for first, end in zip(starts, ends))
+    return Groups(n, tuple(starts), labels, tuple(bool(stream.special[first]) for first in starts))
+
+
+def produced(groups: Groups, after: str, after_special: bool) -> Groups:
+    """The rows of an attention between two texts, each of which produces the next token, as the words they produce.
+
+    Row i produces token i + 1 of `groups`; the last row produces `after`, which the text does not hold, and stays by itself.
+    """
+    following = [at for at, start in enumerate(groups.starts) if start > 0]
+    starts = (*(groups.starts[at] - 1 for at in following), groups.n - 1)
+    labels = (*(groups.labels[at] for at in following), after)
+    return Groups(groups.n, starts, labels, (*(groups.special[at] for at in following), after_special))
+
+
+def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+    """Weights between groups, (row group, key group): summed over a group's keys, averaged over its queries. Rows that summed to 1 still do.
+
+    matrix (query, key).
+    """
+    summed = np.add.reduceat(matrix.astype(np.float64), keys.starts, axis=1)
+    return (np.add.reduceat(summed, rows.starts, axis=0) / rows.sizes[:, None]).astype(matrix.dtype)
+
+
+def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+    """Which groups may attend to which, (row group, key group): those of which any part may. allowed (query, key)."""
+    return np.logical_or.reduceat(np.logical_or.reduceat(allowed, keys.starts, axis=1), rows.starts, axis=0)
+
+
+def numbered(text: str) -> list[int]:
+    """The number of the word that each character of a text belongs to, -1 for white space."""
+    found: list[int] = []
+    word, kind, flags = -1, "space", 0
+    for at, letter in enumerate(text):
+        now = _kind(letter)
+        if now == "space":
+            found.append(-1)
+            kind = now
+            continue
+        goes_on, flags = _goes_on(text, at, kind, now, flags)
+        word += not goes_on
+        found.append(word)
+        if not goes_on or now in ("flag", "letter", "digit"):
+            kind = now
+    return found
+
+
+def _goes_on(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool, int]:
+    """Whether a character that is no space belongs to the word before it, which is of that `kind`; and how many parts of a flag stand there."""
+    if kind == "space":
+        return False, int(now == "flag")
+    letter, before, after = text[at], text[at - 1], text[at + 1 : at + 2]
+    if now == "mark":
+        return True, flags
+    if now == "flag":
+        return (True, 2) if kind == "flag" and flags == 1 else (False, 1)
+    if before == JOINER and now == "sign" and kind == "sign":
+        return True, 0
+    if now in ("letter", "digit"):
+        return kind in ("letter", "digit"), 0
+    if letter == "\u30fc" and kind in RUNS:  # it makes the vowel before it long, in either kana
+        return True, 0
+    if letter in APOSTROPHES and after:
+        return kind == "letter" and _kind(before) in ("letter", "mark") and _kind(after) == "letter", 0
+    if letter in ".," and after:
+        return kind == "digit" and _kind(before) == _kind(after) == "digit", 0
+    return now == kind and now in RUNS, 0
+
+
+@lru_cache(maxsize=50_000)
+def _kind(letter: str) -> str:
+    category, code = unicodedata.category(letter), ord(letter)
+    if letter.isspace() or letter == "\u200b":
+        return "space"
+    if category[0] == "M" or category == "Cf" or 0x1F3FB <= code <= 0x1F3FF:
+        return "mark"
+    if 0x1F1E6 <= code <= 0x1F1FF:
+        return "flag"
+    if category[0] == "N" and not category == "Nl":
+        return "digit"
+    if category[0] != "L" and category != "Nl":
+        return "sign"
+    script = unicodedata.name(letter, "").removeprefix("HALFWIDTH ").replace("-", " ").partition(" ")[0]
+    if script in RUNS:
+        return script
+    return "single" if script in SINGLE or letter in "\u3005\u3007" else "letter"
+
+
+def _joined(text: str, word: list[int], stream: Stream, spans: list[tuple[int, int]], at: int) -> bool:
+    """True where a token goes on with the word of the token before it."""
+    if stream.special[at - 1] or stream.special[at]:
+        return False
+    (start0, end0), (start, end) = spans[at - 1], spans[at]
+    if min(start0, start) < 0 or not start0 <= start <= end0 or end <= start:
+        return False
+    if text[start0:end0] in ("", " ") and start == end0:
+        return not text[start].isspace()
+    return start < end0 or word[start] == word[end0 - 1] >= 0
+
+
+def _label(text: str, tokens: tuple[str, ...], spans: list[tuple[int, int]]) -> str:
+    if len(tokens) == 1:
+        return tokens[0].removeprefix(CONTINUES) or tokens[0]
+    piece = text[spans[0][0] : max(end for _, end in spans)].strip(" ")
+    return unicodedata.normalize("NFC", "".join(map(_readable, piece)))
+
+
+def _readable(letter: str) -> str:
+    """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the tags of flags stay: they shape what is seen."""
+    shapes = letter in "\u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
+    return f"U+{ord(letter):04X}" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and not shapes else letter

@@ -1,0 +1,79 @@
+"""Grids of heads side by side to one scale: both sides', and their difference where heads stand in the same places; and the pair that is open.
+
+The grids are sent once and hold no selection; the pair, in a small second message, marks its two heads in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+LARGEST_SIDE = 60
+LARGEST_GRID = 500_000  # bytes of thumbnails of one grid
+
+
+def grids(
+    a: np.ndarray, b: np.ndarray, rows: Sequence[str], columns: Sequence[str], *, titles: tuple[str, str], distances: np.ndarray | None, log: bool, token: str,
+) -> bytes:  # fmt: skip
+    """What the browser needs to draw both sides' heads, a and b (layer, head, row, column).
+
+    distances (layer, head): of heads in the same place, for a third grid of B - A; None where shapes differ. log: three decades of weights, and
+    differences as they are. token: the name of this picture.
+    """
+    heads = max(a.shape[0] * a.shape[1], b.shape[0] * b.shape[1])
+    side = int(min(LARGEST_SIDE, max(8, (LARGEST_GRID // heads) ** 0.5)))
+    fold = max(1, -(-max(a.shape[2:]) // side))
+    panels, blocks = [], {}
+    for key, title, array in (("a", titles[0], a), ("b", titles[1], b)):
+        small = _folded(array, fold, np.maximum)
+        blocks[key] = np.rint(np.sqrt(np.clip(small, 0, 1)) * 255).astype(np.uint8)
+        panels.append({"key": key, "title": title, "n_layer": array.shape[0], "n_head": array.shape[1], "top": 1.0})
+    if distances is not None:
+        change = b - a
+        more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
+        small = np.where(more >= -less, more, less)
+        top = float(np.abs(small).max(initial=0))
+        share = small / (top or 1)
+        blocks["change"] = (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(np.uint8)
+        panels.append({"key": "change", "title": "B − A", "n_layer": a.shape[0], "n_head": a.shape[1], "top": top})
+        blocks["distance"] = distances.astype(np.float32)
+    header = {
+        "kind": "grids",
+        "token": token,
+        "panels": panels,
+        "rows": list(rows),
+        "columns": list(columns),
+        "n_row": -(-len(rows) // fold),
+        "n_column": -(-len(columns) // fold),
+        "fold": fold,
+        "log": log,
+    }
+    return wire.encode(header, blocks)
+
+
+def _folded(array: np.ndarray, fold: int, most: np.ufunc) -> np.ndarray:
+    """(..., row, column) with each block of fold x fold cells as its maximum, or minimum."""
+    if fold == 1:
+        return array
+    columns = most.reduceat(array, np.arange(0, array.shape[-1], fold), axis=-1)
+    return most.reduceat(columns, np.arange(0, array.shape[-2], fold), axis=-2)
+
+
+def pair(a: tuple[int, int], b: tuple[int, int], *, title: str, words: str, token: str, picture: str, row: int | None = None) -> bytes:
+    """The pair that is open, head (layer, head) of A and of B: its line, and the grids `picture` that mark it; with `row` that row of the matrix
+    `picture` instead."""
+    header = {"kind": "pair", "token": token, "picture": picture, "a": list(a), "b": list(b), "title": title, "words": words}
+    return wire.encode(header | {"map": None if row is None else {"picture": picture, "row": row}}, {})
+
+
+_mount = st.components.v2.component("headlight.compare", html='<div class="compare"></div>', js=loader("compare"))
+
+
+def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
+    """Draw what `grids` or `pair` made. When the callback runs, `st.session_state[key]["head"]` is [grid, layer, head], the grid "a", "b" or "change"."""
+    _mount(data=data, key=key, on_head_change=on_choice)

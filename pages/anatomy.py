@@ -1,0 +1,306 @@
+"""Anatomy: why is this weight what it is?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer import session
+from explorer.analysis import anatomy as numbers
+from explorer.analysis import attention as matrices
+from explorer.analysis import heads as naming
+from explorer.components import anatomy as pictures
+from models.edits import Edit, from_line
+from models.recording import Attention, Recording
+
+LABELS = {"encoder self": "Encoder self-attention", "decoder self": "Decoder self-attention", "cross": "Cross-attention"}
+ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
+ROW_RULE_GIVEN = "Rows are named after the next token of the target; the last one after what the model would say next."
+NO_VECTORS = "This model gives its weights but not its queries, keys and values, so its cells cannot be opened here. The Attention page shows the weights."
+NO_OUTPUT = "This model does not give its W_O here, so the story ends at z: what the head wrote into the stream cannot be told apart from the others’ writing."
+FROM_ANOTHER_TEXT = "An edit put a head’s z from another text in the place of its own. That z is not in this recording, so the story ends here."
+
+
+@st.fragment
+def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -> None:
+    """The page below the sentence bar. Another head or cell runs this alone, on the recording that is there.
+
+    It takes names and not the recording, which Streamlit would keep for every visitor.
+    """
+    recording = session.record(model, text, edits, target=target_of(model, text, typed, edits))
+    st.subheader(
+        "Why is this weight what it is?", anchor=False,
+        help="One cell of one head, from its query and key to what the head wrote. Every number follows from those before it, computed in 64 bits from the model’s recorded vectors.",
+    )  # fmt: skip
+    left, right = st.columns([1, 1.25], gap="large")
+    with left:
+        attention = which(recording)
+        heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
+        head = chosen_head(heads, attention)
+        axes = axes_of(recording, attention)
+        query, key = chosen_cell(attention, head, axes)
+    if not numbers.has_vectors(attention):
+        st.info(NO_VECTORS)
+        return session.address()
+    outputs = outputs_of(recording, attention)
+    opened = numbers.cell(recording, attention, head.layer, head.head, query, key)
+    done = outputs and numbers.written(recording, attention, head.layer, query, outputs)
+    names = axes.rows, axes.keys
+    about = caption_of(recording, attention, opened, axes, typed)
+    with left:
+        grid = choose(recording, attention, head, axes)
+        if axes.said is not None:
+            st.caption(row_rule(recording, typed))
+    with right:
+        in_short(opened, done, names, head)
+    story(recording, opened, done, outputs, names, about, grid)
+    files_and_tables(recording, opened, done, axes, about)
+    if outputs:
+        split(recording, attention, opened, done, names)
+        three_forms(recording, attention, opened, outputs, names)
+    session.address()
+
+
+# ---- what is chosen -----------------------------------------------------------------------------------------------
+
+
+def which(recording: Recording) -> Attention:
+    """The attention on screen, with the control that chooses it where there are several."""
+    names = ("", *(attention.name for attention in recording.attention[1:]))
+    if len(names) > 1:
+        st.segmented_control(
+            "Attention", names, key="attention", format_func=lambda name: LABELS.get(name or recording.attention[0].name, name), required=True,
+            persist_state="session", label_visibility="collapsed", on_change=forget_choices,
+        )  # fmt: skip
+    return recording.attention[names.index(st.session_state.attention)]
+
+
+def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.Head:
+    """The head on screen, with the controls that choose it: the one chosen, or else the one whose name stands out most."""
+    layers, per_layer = attention.pattern.shape[:2]
+    layer, head = session.whole("layer", layers), session.whole("head", per_layer)
+    found = max(heads, key=naming.clarity) if layer is None or head is None else heads[layer * per_layer + head]
+    st.session_state["anatomy layer"], st.session_state["anatomy head"] = found.layer, found.head
+    with st.container(horizontal=True, gap="medium"):
+        st.segmented_control("Layer", range(layers), key="anatomy layer", required=True, on_change=take_head)
+        st.segmented_control("Head", range(per_layer), key="anatomy head", required=True, on_change=take_head)
+    return found
+
+
+def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
+    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
+    if attention.query == attention.key:
+        return matrices.axes(recording, attention)
+    last = len(recording.stream(attention.query).tokens) - 1
+    following = matrices.likeliest(session.logits(recording, attention.query, last))
+    return matrices.axes(recording, attention, *session.labels(recording.model.name, [following]))
+
+
+def chosen_cell(attention: Attention, head: naming.Head, axes: matrices.Axes) -> tuple[int, int]:
+    """The cell on screen: the one chosen; else the strongest of the row or the column held on the Attention page; else the head's strongest."""
+    row = session.whole("token", len(axes.rows))
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    if query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row) and int(key) < len(axes.keys):
+        return row, int(key)
+    st.session_state.anatomy_cell = ""
+    column = session.whole("source", len(axes.keys) if axes.said is not None and row is None else 0)
+    return matrices.strongest(attention.pattern[head.layer, head.head], attention.allowed, row, column)
+
+
+def choose(recording: Recording, attention: Attention, head: naming.Head, axes: matrices.Axes) -> str:
+    """The head's matrix, a click on a cell opens it; the picture's name."""
+    at = head.layer, head.head
+    st.markdown(f"Layer {head.layer}, head {head.head}: **{head.name}**. Choose a cell.")
+    what = (attention.name, "anatomy matrix", *at)
+    token = session.name_of(recording, *what)
+    about = f"Weights of layer {head.layer}, head {head.head}"
+    data = session.derived(
+        recording, what, lambda: pictures.matrix(attention.pattern[at], attention.allowed, axes.rows, axes.keys, about=about, sides=axes.sides, token=token), weigh=len
+    )
+    pictures.show(data, "anatomy matrix", lambda: take_cell("anatomy matrix"))
+    return token
+
+
+def outputs_of(recording: Recording, attention: Attention):
+    """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
+    try:
+        return session.outputs(recording).get(attention.name)
+    except (ValueError, AttributeError):
+        return None
+
+
+def take_head() -> None:
+    st.session_state.layer, st.session_state.head = str(st.session_state["anatomy layer"]), str(st.session_state["anatomy head"])
+
+
+def take_cell(key: str) -> None:
+    if cell := st.session_state[key].get("cell"):
+        query, column = map(int, cell)
+        st.session_state.token, st.session_state.anatomy_cell = str(query), f"{query}.{column}"
+        st.session_state.source = ""
+
+
+def forget_choices() -> None:
+    """Another attention has other heads and other tokens."""
+    for choice in ("layer", "head", "token", "source", "anatomy_cell"):
+        st.session_state[choice] = ""
+
+
+# ---- the story ----------------------------------------------------------------------------------------------------
+
+
+def in_short(opened: numbers.Cell, done: numbers.Written | None, names: tuple[tuple[str, ...], tuple[str, ...]], head: naming.Head) -> None:
+    """The weight and the whole way to it in a few lines."""
+    query, key = session.literal(names[0][opened.query]), session.literal(names[1][opened.key])
+    st.markdown(f"Query **{query}** ({opened.query}) gives key **{key}** ({opened.key}) the weight")
+    st.markdown(f"# {numbers.say(opened.weights[opened.key])}")
+    st.markdown("\n".join(f"1. {line}" for line in numbers.in_short(opened, done)))
+    st.page_link("../pages/attention.py", label=f"Layer {head.layer}, head {head.head} on the Attention page", icon=":material/grid_on:")
+
+
+def story(recording: Recording, opened: numbers.Cell, done: numbers.Written | None, outputs, names, about: tuple[str, ...], grid: str) -> None:
+    """The cell step by step."""
+    masks = not recording_attention(recording, opened.attention).allowed.all()
+    missing = NO_OUTPUT if outputs is None else FROM_ANOTHER_TEXT
+    facts = numbers.facts(opened, done, *names, why=numbers.reasons(opened, masks) | {"missing": missing})
+    slice_ = None if done is None else outputs[0][opened.layer, opened.head]
+    token = session.name_of(recording, opened.attention, "story", opened.layer, opened.head, opened.query, opened.key)
+    data = pictures.story(facts, numbers.vectors(opened, done), slice_, title=about[0], caption=about[1:], file=file_of(recording, opened), matrix=grid, token=token)
+    pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
+
+
+def recording_attention(recording: Recording, name: str) -> Attention:
+    return next(attention for attention in recording.attention if attention.name == name)
+
+
+def file_of(recording: Recording, opened: numbers.Cell) -> str:
+    which_one = opened.attention.split() if len(recording.attention) > 1 else ()
+    return "-".join(["headlight", recording.model.name, *which_one, f"L{opened.layer}H{opened.head}", f"q{opened.query}k{opened.key}"])
+
+
+def caption_of(recording: Recording, attention: Attention, opened: numbers.Cell, axes: matrices.Axes, typed: str | None) -> tuple[str, ...]:
+    """What a figure must say when it stands alone, its title first."""
+    model = recording.model
+    edits = ", ".join(map(str, recording.edits)) or "none"
+    lines = [
+        f"Why the weight is {numbers.say(opened.weights[opened.key])}: query {axes.rows[opened.query]} ({opened.query}), key {axes.keys[opened.key]} ({opened.key})",
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention, layer {opened.layer}, head {opened.head} · edits: {edits}",
+    ]
+    if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
+        if axes.said is not None:
+            lines.append(row_rule(recording, typed))
+        whose = "as typed" if typed is not None else "the model’s own, unedited" if recording.edits else "the model’s own"
+        lines.append(f"Target ({whose}): " + " ".join(recording.target.split()))
+    return (*lines, "Text: " + " ".join(recording.text.split()))
+
+
+def row_rule(recording: Recording, typed: str | None) -> str:
+    """What a row between two texts is named after. A target that is given to the model is not what it produces."""
+    return ROW_RULE if typed is None and not recording.edits else ROW_RULE_GIVEN
+
+
+def files_and_tables(recording: Recording, opened: numbers.Cell, done: numbers.Written | None, axes: matrices.Axes, about: tuple[str, ...]) -> None:
+    """All numbers as a file and as tables."""
+    tables = numbers.tables(opened, done, axes.keys)
+    st.download_button("All steps as CSV", lambda: numbers.to_csv(tables, about), f"{file_of(recording, opened)}.csv", "text/csv", on_click="ignore")
+    with st.expander("The numbers behind each step"):
+        for name, columns in tables.items():
+            st.markdown(f"**{name}**")
+            st.dataframe(columns, hide_index=True, height=min(360, 38 + 35 * len(next(iter(columns.values())))), alt=name)
+        st.caption(numbers.memory_said(recording))
+
+
+# ---- the heads together -------------------------------------------------------------------------------------------
+
+
+def split(recording: Recording, attention: Attention, opened: numbers.Cell, done: numbers.Written | None, names) -> None:
+    """The split into heads and back, with this sentence's sizes and this token's numbers."""
+    st.subheader("Cut into heads, and put together again", anchor=False, help="Heads are no separate networks: one wide vector is cut into equal pieces, each piece attends by itself, and the pieces are laid side by side again.")
+    card, n_head = recording.model, attention.q.shape[1]
+    label = names[0][opened.query]
+    token = session.name_of(recording, attention.name, "split", opened.layer, opened.head, opened.query)
+    n, m = attention.allowed.shape
+    pictures.show(
+        pictures.shapes(
+            n=n, m=m, n_head=n_head, head=opened.head, d_head=attention.q.shape[-1], d_v=attention.v.shape[-1], d_model=card.d_model,
+            query=opened.query, label=label, token=token,
+        ), "anatomy shapes", ignore,
+    )  # fmt: skip
+    if done is None:
+        return
+    pieces = (("q, all heads", done.q, "every head’s q"), ("z, concatenated", done.z, "every head’s z, side by side"))
+    for name, rows, what in pieces:
+        pictures.show(
+            pictures.strip(rows.ravel(), name=name, unit="dimension", about=f"{what}, of {label}", heads=n_head, head=opened.head, token=f"{token} {name}"),
+            f"anatomy {name}", ignore,
+        )  # fmt: skip
+
+
+def three_forms(recording: Recording, attention: Attention, opened: numbers.Cell, outputs, names) -> None:
+    """The lecture notes' three ways to write attention, on this token: the same numbers."""
+    st.subheader("Three ways to write it, one result", anchor=False, help="The output of the layer’s attention at the chosen token, computed by three routes.")
+    what = (attention.name, "forms", opened.layer, opened.query)
+    found = session.derived(recording, what, lambda: numbers.forms(recording, attention, opened.layer, opened.query, outputs))
+    token = session.name_of(recording, *what)
+    top = numbers.top_of(found)
+    routes = (
+        ("Per position", r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b", found.per_position),
+        ("Matrices, then concat", r"O = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b \vphantom{\sum_h}", found.concatenated),
+        ("A sum over heads", r"O = \sum_h A_h V_h W_O^h + b", found.by_head),
+    )
+    shapes = numbers.shapes_of(attention, recording.model.d_model)
+    for place, shape, (name, formula, vector) in zip(st.columns(3, gap="medium"), shapes, routes):
+        with place:
+            st.markdown(f"**{name}**")
+            st.latex(formula)
+            pictures.show(
+                pictures.strip(vector, name="", unit="dimension", about=f"{name}: the output at {names[0][opened.query]}", scale=top, token=f"{token} {name}"),
+                f"anatomy {name}", ignore,
+            )  # fmt: skip
+            st.caption(shape)
+    st.markdown(numbers.verdict(found, session.literal(names[0][opened.query])))
+
+
+def ignore() -> None:
+    pass
+
+
+def typed_target() -> str | None:
+    """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
+    writes = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    return st.session_state.target if writes and st.session_state.target.strip() else None
+
+
+def target_of(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -> str | tuple[int, ...] | None:
+    """What a translator's decoder reads: what was typed; under edits what the model says as it is, so that the rows stay the same."""
+    plain = session.record(model, text, target=typed)
+    if typed is not None or not edits or len(plain.streams) == 1:
+        return typed
+    return tuple(int(each) for each in plain.streams[-1].ids[1:])
+
+
+def switched(model: str, text: str, typed: str | None) -> tuple[Edit, ...]:
+    """The edits set on the page Switches, with a word on them and the way back; none where this text or model cannot follow them."""
+    if not st.session_state.edits:
+        return ()
+    try:
+        edits = from_line(st.session_state.edits)
+        session.record(model, text, edits, target=target_of(model, text, typed, edits))
+    except ValueError:
+        st.caption("What is set on the page Switches cannot be followed on this text, so the model is shown as it is.")
+        return ()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("As set on the page Switches: " + session.literal(", ".join(map(str, edits))) + ".")
+        st.button("The model as it is", on_click=drop_edits)
+    return edits
+
+
+def drop_edits() -> None:
+    st.session_state.edits = ""
+
+
+with st.spinner("Loading the model …"):
+    typed = typed_target()
+    shown = session.recording(target=typed)
+    edits = switched(shown.model.name, st.session_state.text, typed)
+session.one_of("attention", ("", *(attention.name for attention in shown.attention[1:])))
+explore(shown.model.name, st.session_state.text, typed, edits)

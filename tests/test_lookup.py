@@ -1,0 +1,284 @@
+"""Attention as a lookup, as messages and as one of three constructions: the laws, the page, and one journey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import driver
+import numpy as np
+import pytest
+from conftest import HOSTILE
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import lookup as numbers
+from explorer.components import wire
+from models import library, parameters
+from models.edits import MoveNorm
+from models.own import Handle, record
+
+TEXT = "the cat sat on the mat"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
+def handle(request) -> Handle:
+    return request.getfixturevalue(request.param)
+
+
+# ---- laws -----------------------------------------------------------------------------------------------------------
+
+
+def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: Handle) -> None:
+    for attention in record(handle, TEXT).attention:
+        np.testing.assert_allclose(numbers.softened(attention.scores, attention.allowed, 1.0), attention.pattern, atol=1e-6)
+
+
+def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: Handle) -> None:
+    for attention in record(handle, TEXT).attention:
+        cold, hot = (numbers.softened(attention.scores, attention.allowed, each) for each in (0, np.inf))
+        best = np.where(attention.allowed, attention.scores, -np.inf).argmax(-1)
+        np.testing.assert_array_equal(cold.argmax(-1), best)
+        np.testing.assert_allclose(cold.max(-1), 1)
+        np.testing.assert_allclose(hot, np.broadcast_to(attention.allowed / attention.allowed.sum(-1, keepdims=True), hot.shape))
+
+
+def test_equal_best_scores_share_the_weight() -> None:
+    np.testing.assert_allclose(numbers.softened(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0])
+
+
+def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: Handle) -> None:
+    attention = record(handle, TEXT).attention[-1]
+    query = attention.pattern.shape[2] - 1
+    way = numbers.distances(attention, 1, 2, query, (1e-4, 1e-3, 1e-2, 1e-1, 1.0))
+    found = numbers.lookup(attention, 1, 2, query, 0)
+    assert found.distance == 0 and found.relative == 0 and found.cosine == pytest.approx(1)
+    assert way[0] < 1e-6 and way[0] <= way[-1]
+    np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
+    mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
+    np.testing.assert_allclose(numbers.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=1e-6)
+
+
+def test_everywhere_says_what_each_lookup_says(handle: Handle) -> None:
+    for attention in record(handle, TEXT).attention:
+        found = numbers.everywhere(attention)
+        for at in ((0, 0, 3), (2, 3, 4)):
+            assert found[at] == pytest.approx(numbers.lookup(attention, *at).relative, abs=1e-6)
+        assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
+        count, near, median = numbers.counted(found)
+        assert count == np.isfinite(found).sum() and near == (found <= numbers.NEAR).sum() and median == pytest.approx(np.nanmedian(found))
+
+
+def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(handle: Handle) -> None:
+    recording, outputs = record(handle, TEXT), parameters.outputs(handle)
+    for attention in recording.attention:
+        for layer, head, query in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
+            z = numbers.messages(attention, layer, head, query).sum(axis=0)
+            np.testing.assert_allclose(z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=1e-5)
+            length, error = numbers.lengths(attention, layer, head, query)
+            assert length == pytest.approx(np.linalg.norm(z)) and error < 1e-12
+            table = numbers.received(attention, layer, head, query, recording.stream(attention.key).tokens)
+            assert sum(table["share of z"]) == pytest.approx(1) and sum(table["weight"]) == pytest.approx(1, abs=1e-5)
+            assert len(table["from"]) == attention.allowed[query].sum()
+            assert numbers.wrote_error(recording, attention, *outputs[attention.name], layer, query) < 1e-4
+
+
+def test_edges_are_the_weights_that_the_rule_says(handle: Handle) -> None:
+    for attention in record(handle, TEXT).attention:
+        weights = attention.pattern[1, 2]
+        found = numbers.edges(weights, attention.allowed, 1.5)
+        through = (weights >= 1.5 / attention.allowed.sum(-1)[:, None]) & attention.allowed
+        assert set(zip(found.queries, found.keys)) == set(zip(*np.nonzero(through))) and found.in_all == through.sum()
+        assert (np.diff(found.weights) <= 0).all()
+        nodes = numbers.nodes(weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1])
+        assert sum(nodes["edges in"]) == sum(nodes["edges out"]) == found.in_all
+        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=1e-4) and sum(nodes["weight out"]) == pytest.approx(weights.shape[0], abs=1e-4)
+
+
+def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(handle: Handle) -> None:
+    recording = record(handle, TEXT)
+    for attention in recording.attention:
+        if attention.query != attention.key:
+            with pytest.raises(ValueError, match="not the same tokens"):
+                numbers.constructions(np.ones((3, 3)), attention, 0, 0)
+            continue
+        naive, symmetric, own = numbers.constructions(numbers.entering(recording, attention, 1), attention, 1, 2)
+        for one in (naive, symmetric):
+            np.testing.assert_allclose(one.scores, one.scores.T, rtol=0, atol=1e-12 * np.abs(one.scores).max())
+            assert one.asymmetry < 1e-12
+        np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=1e-4)
+        np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=1e-5)
+        assert 0.01 < own.asymmetry <= 1
+
+
+def test_u_is_the_heads_own_w_q(small_handle: Handle) -> None:
+    recording = record(small_handle, TEXT)
+    attention = recording.attention[0]
+    module = small_handle.model.attentions()["self"][1]
+    weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
+    x, d_head = numbers.entering(recording, attention, 1), recording.model.d_head
+    ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
+    np.testing.assert_allclose(ux, attention.q[1, 2], atol=1e-5)
+
+
+def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: Handle) -> None:
+    recording = record(small_handle, TEXT, (MoveNorm("pre"),))
+    x = numbers.entering(recording, recording.attention[0], 2)
+    np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
+    plain = record(small_handle, TEXT)
+    np.testing.assert_array_equal(numbers.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed"))
+
+
+def test_asymmetry_by_hand() -> None:
+    assert numbers.asymmetry(np.array([[1.0, 2], [2, 5]])) == 0
+    assert numbers.asymmetry(np.array([[0.0, 2], [-2, 0]])) == pytest.approx(1)
+    assert numbers.asymmetry(np.array([[0.0, 2], [0, 0]])) == pytest.approx(np.sqrt(0.5))
+    assert numbers.asymmetry(np.zeros((2, 2))) == 0
+
+
+def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
+    attention = record(library.load("encoder"), TEXT).attention[0]
+    x = np.random.default_rng(0).normal(size=(attention.pattern.shape[-1], 16))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)  # of one length: Cauchy and Schwarz
+    assert numbers.constructions(x, attention, 0, 0)[0].own == len(x)
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def opened(**asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    app.run()
+    app = app.switch_page(str(ROOT / "pages" / "lookup.py")).run()
+    assert not app.exception and not app.error
+    return app
+
+
+def sent(app: AppTest, component: str, kind: str | None = None) -> tuple[dict, dict[str, np.ndarray]]:
+    """What a component was sent."""
+    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == f"headlight.{component}"]
+    return next(each for each in decoded if kind in (None, each[0].get("kind")))
+
+
+def told(app: AppTest) -> str:
+    return " ".join(each.value for each in (*app.markdown, *app.info))
+
+
+@pytest.mark.slow
+def test_the_browser_gets_the_models_scores_and_values() -> None:
+    app = opened(text=TEXT, layer="1", head="2", token="3", look_temperature="0.5")
+    header, blocks = sent(app, "lookup")
+    attention = record(library.load("encoder"), TEXT).attention[0]
+    np.testing.assert_array_equal(blocks["scores"], attention.scores[1, 2, 3])
+    np.testing.assert_array_equal(blocks["values"], attention.v[1, 2].ravel())
+    assert header["temperature"] == 0.5 and header["label"] == header["keys"][3]
+    assert "model encoder" in " ".join(header["caption"]) and TEXT in " ".join(header["caption"])
+    middle = sent(app, "matrix")[1]["v0"]
+    np.testing.assert_allclose(middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() -> None:
+    app = opened(text=TEXT, layer="1", head="2", look_at="Graph", look_rule="1", look_layout="Circle")
+    header, blocks = sent(app, "graph")
+    attention = record(library.load("encoder"), TEXT).attention[0]
+    for query, key, weight in zip(blocks["queries"], blocks["keys"], blocks["weights"]):
+        assert weight == attention.pattern[1, 2, query, key] >= 1 / attention.allowed[query].sum()
+    assert header["layout"] == "circle"
+    app.session_state["token"] = "4"
+    app.run()
+    assert sent(app, "graph")[0]["token"] == header["token"]
+    row, values = sent(app, "matrix", "row")
+    assert row["chosen"] == 4 and row["picture"] == header["token"]
+    np.testing.assert_array_equal(values["v0"], attention.pattern[1, 2, 4])
+    assert "Σ messages = z" in told(app)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", ["Scores", "Weights"])
+def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
+    app = opened(text=TEXT, model="decoder", layer="1", head="2", look_at="Three", look_before=before)
+    header, blocks = sent(app, "matrix", "panels")
+    recording = record(library.load("decoder"), TEXT)
+    made = numbers.constructions(numbers.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2)
+    for at, one in enumerate(made):
+        shown = blocks[f"v{at}"].reshape(one.scores.shape)
+        expected = one.scores if before == "Scores" else np.where(recording.attention[0].allowed, one.weights, np.nan)
+        np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-6)
+        assert f"Asymmetry of the scores: {one.asymmetry:.2f}" in header["panels"][at]["under"]
+    assert [panel["title"].split(":")[0] for panel in header["panels"]] == ["Naive", "Symmetric", "Asymmetric"]
+
+
+@pytest.mark.slow
+def test_between_two_texts_symmetry_has_no_meaning() -> None:
+    asked = {"model": "translator", "attention": "cross", "text": TEXT}
+    assert "Symmetry has no meaning here" in told(opened(look_at="Three", **asked))
+    header, _ = sent(opened(look_at="Graph", **asked), "graph")
+    assert header["sources"] and header["labels"][0].startswith("→ ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_looked_up(text: str) -> None:
+    for asked in ({}, {"look_at": "Graph"}, {"look_at": "Three"}, {"model": "decoder"}):
+        assert opened(text=text, **asked).get("bidi_component")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked", [{"layer": "99", "head": "x", "token": "-1"}, {"look_temperature": "nan"}, {"look_temperature": "-3", "look_at": "?"}, {"look_at": "Graph", "look_rule": "<b>", "look_layout": "9" * 999, "look_heads": ""}]
+)  # fmt: skip
+def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
+    app = opened(text=TEXT, **asked)
+    assert app.get("bidi_component") and set(app.query_params) <= {"text", "look_at"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("asked", "tables"), [({}, ("row table", "heads table")), ({"look_at": "Graph"}, ("nodes table",)), ({"look_at": "Three"}, ("three table",))])
+def test_behind_every_picture_is_a_table(asked: dict[str, str], tables: tuple[str, ...]) -> None:
+    app = opened(text=TEXT, **asked)
+    before = len(app.dataframe)
+    for name in tables:
+        app.session_state[name] = True
+    app.run()
+    assert not app.exception and len(app.dataframe) == before + len(tables)
+
+
+# ---- a journey ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/lookup?layer=3&head=5&token=9")
+    page.wait_for_selector(".lookup[data-temperature='1']")
+    attention = library.record(library.load("encoder"), page.locator("textarea").first.input_value()).attention[0]
+
+    def shown() -> tuple[list[float], float]:
+        return [float(each) for each in page.locator(".lookup .number").all_inner_texts()], float(page.locator(".lookup .figures strong").first.inner_text())
+
+    weights, distance = shown()
+    np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=6e-4)
+    assert distance == pytest.approx(numbers.lookup(attention, 3, 5, 9).distance, abs=6e-4)
+    page.locator(".lookup input").focus()
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    warm = float(page.locator(".lookup").get_attribute("data-temperature"))
+    assert warm > 1 and shown()[1] == pytest.approx(numbers.lookup(attention, 3, 5, 9, warm).distance, abs=6e-4)
+    page.get_by_role("button", name="Hard lookup").click()
+    assert shown()[1] == 0 and max(shown()[0]) == 1
+    page.wait_for_url("**look_temperature=0**")
+    page.get_by_role("radio", name="Messages").click()
+    page.wait_for_selector(".graph[data-token]")
+    page.locator(".graph .node").nth(9).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**token=10**")
+    page.wait_for_selector(".graph[data-row='10']")
+    with page.expect_download() as download:
+        page.locator(".graph").get_by_role("button", name="Picture as SVG").click()
+    drawn = Path(download.value.path()).read_text("utf-8")
+    assert "Attention as a graph, layer 3, head 5" in drawn and "model encoder" in drawn
