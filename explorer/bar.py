@@ -30,6 +30,10 @@ def show() -> None:
         borrow()
     if name := state.pop("unknown_model", None):
         words.warning(f"The link asks for a model called {session.literal(name)}, which is not here. {session.DEFAULT_MODEL} is shown instead.")
+    if offered := state.get("offered_model"):
+        with words, st.container(horizontal=True, vertical_alignment="center"):
+            st.info(f"The link asks for the Hugging Face model {session.literal(session.title(offered))}, which is not in memory. {session.title(state.model)} is shown until it is.")
+            st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
         words.warning(f"{session.literal(refused)} The model shown is {session.title(state.model)}.")
 
@@ -63,6 +67,11 @@ def fetched(name: str) -> str:
         bar.empty()
     loading.wait(None)
     return loading.problem
+
+
+def take_offered() -> None:
+    """The reader wants the model that the link names."""
+    st.session_state.wanted_model = st.session_state.pop("offered_model")
 
 
 def open_dialog() -> None:

@@ -12,6 +12,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -86,7 +87,9 @@ class Shelf:
         with self.looking:
             self.held[key] = (value, weight)
             while len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit:
-                self.held.popitem(last=False)
+                others = list(self.held)[:-1]
+                # To drop what is light would make no room, and it may have been long in the making.
+                self.held.pop(next((key for key in others if self.held[key][1] > self.limit / 100), others[0]))
 
 
 _shelf = Shelf(SHELF_BYTES)
@@ -113,24 +116,32 @@ def is_loaded(name: str) -> bool:
     return name in _handles
 
 
+def is_borrowed(name: str) -> bool:
+    """True for a model that does not come with the app, and may have to be fetched."""
+    return name.partition("@")[0] not in library.names() and name != f"{library.IN_ITS_OWN_CODE}{library.MINILM}"
+
+
 def borrowed() -> tuple[str, ...]:
     """The pretrained models in memory that no list names, and MiniLM in its own code where its package is installed."""
-    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in library.names() else ()
-    return (*minilm, *(name for name in _handles if name.partition("@")[0] not in library.names()))
+    here = library.names()
+    with _handles_lock:
+        held = tuple(_handles)
+    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in here else ()
+    return (*minilm, *(name for name in held if name.partition("@")[0] not in here))
 
 
 class Loading:
     """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then its `result`, or a `problem` in a sentence.
 
-    Everyone who asks for the same model waits for the same loading.
+    Everyone who asks for the same model waits for the same loading. Borrowed models come one after the other, since each looks at what memory is free.
     """
 
     _under_way: dict[Hashable, Loading] = {}
-    _asking = threading.Lock()
+    _asking, _turn = threading.Lock(), threading.Lock()
 
-    def __init__(self, begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> None:
+    def __init__(self, key: tuple[str, str], begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None]) -> None:
         self.share, self.result, self.problem = 0.0, None, ""
-        self._begin, self._done = begin, done
+        self._key, self._begin, self._done = key, begin, done
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -150,24 +161,28 @@ class Loading:
         return not self._thread.is_alive()
 
     @classmethod
-    def _only(cls, key: Hashable, begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> Loading:
+    def _only(cls, key: tuple[str, str], begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> Loading:
         with cls._asking:
-            under_way = cls._under_way.get(key)
-            if under_way is None or not under_way._thread.is_alive():
-                under_way = cls._under_way[key] = cls(begin, done)
-            return under_way
+            if key not in cls._under_way:
+                cls._under_way[key] = cls(key, begin, done)
+            return cls._under_way[key]
 
     def _told(self, done: int, total: int) -> None:
         self.share = min(1.0, done / total) if total else 0.0
 
     def _work(self) -> None:
+        kind, name = self._key
         try:
-            self.result = self._begin(self._told)
-            self._done(self.result)
+            with nullcontext() if kind == "model" and name.partition("@")[0] in library.names() else self._turn:
+                self.result = self._begin(self._told)
+                self._done(self.result)
         except ValueError as error:
-            self.problem = str(error)
-        except (OSError, MemoryError, RuntimeError) as error:
+            self.problem = str(error) or "The model cannot be read; choose another."
+        except Exception as error:  # files from anywhere, read by code of many families: they fail in any way
             self.problem = f"The model cannot be read ({type(error).__name__}: {str(error)[:200]}); choose another."
+        finally:
+            with self._asking:
+                self._under_way.pop(self._key, None)
 
 
 def _keep(name: str, made: Any) -> None:
@@ -231,29 +246,38 @@ def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh
     return _shelf.get(("derived", *_cause(recording), what), make, weigh)
 
 
+def kept(model: str, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 100_000) -> Any:
+    """Something computed from several recordings of a model, kept under `what`, which names them, so that it needs none of them again."""
+    return _shelf.get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
+
+
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
+    loaded = handle(recording.model.name)  # here and below before the shelf's lock: a model that has to be loaded anew holds nobody up
     return derived(
-        recording, ("lens", stream, top), lambda: library.lens(handle(recording.model.name), recording, stream, top),
+        recording, ("lens", stream, top), lambda: library.lens(loaded, recording, stream, top),
         lambda found: sum(getattr(each, "nbytes", 0) for each in vars(found).values()),
     )  # fmt: skip
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
-    return derived(recording, ("logits", stream, token), lambda: library.logits(handle(recording.model.name), recording, stream, token))
+    loaded = handle(recording.model.name)
+    return derived(recording, ("logits", stream, token), lambda: library.logits(loaded, recording, stream, token))
 
 
 def attribution(recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
     """A word's logit at a token, taken apart; with `against` the difference to another word's."""
     what = ("attribution", stream, token, id, against)
-    return derived(recording, what, lambda: library.attribute(handle(recording.model.name), recording, stream, token, id, against))
+    loaded = handle(recording.model.name)
+    return derived(recording, what, lambda: library.attribute(loaded, recording, stream, token, id, against))
 
 
 def nearest(recording: Recording, stream: str, token: int, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary that a token's vectors come nearest to at every site of its stream: ids and cosines, each (site, rank)."""
     vectors = recording.stream(stream).resid[:, token]
-    return derived(recording, ("nearest", stream, token, top), lambda: library.nearest(handle(recording.model.name), vectors, top))
+    loaded = handle(recording.model.name)
+    return derived(recording, ("nearest", stream, token, top), lambda: library.nearest(loaded, vectors, top))
 
 
 def all_logits(recording: Recording, stream: str) -> np.ndarray:
@@ -388,12 +412,14 @@ def _of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[
 
 def highway(recording: Recording, stream: str, token: int) -> Any:
     """The gradient of an output back to every state of a stream, as `library.highway`."""
-    return derived(recording, ("highway", stream, token), lambda: library.highway(handle(recording.model.name), recording, stream, token))
+    loaded = handle(recording.model.name)
+    return derived(recording, ("highway", stream, token), lambda: library.highway(loaded, recording, stream, token))
 
 
 def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     """The Jacobians of one sub-layer at one token, as `library.jacobian`."""
-    return derived(recording, ("jacobian", stream, token, site), lambda: library.jacobian(handle(recording.model.name), recording, stream, token, site))
+    loaded = handle(recording.model.name)
+    return derived(recording, ("jacobian", stream, token, site), lambda: library.jacobian(loaded, recording, stream, token, site))
 
 
 class Experiment:
@@ -471,12 +497,12 @@ class Swept:
 def sweep(recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int) -> Experiment:
     """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
     `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
-    loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
+    model, text, edits = recording.model.name, recording.text, recording.edits
     begin = library.sweep_heads if what == "Heads" else library.sweep_sites
 
     def to_come() -> Iterator[Swept]:
         try:
-            swept = begin(loaded, text, donor, name, token, id, against, edits)
+            swept = begin(handle(model), text, donor, name, token, id, against, edits)
             found: list[tuple[tuple[Any, int], float]] = []
             yield Swept(swept.clean, swept.donor, swept.places)
             for effect in swept.effects:
@@ -498,30 +524,35 @@ def longest_lag(n: int) -> int:
     return library.longest_lag(n)
 
 
-def embedding_scale(model: str) -> float:
-    """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is."""
-    return float(getattr(_embedding(model), "scale", 1.0))
+def embedding_scale(model: str) -> float | None:
+    """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is; None
+    where a model in its own code does not say."""
+    return float(_embedding(model).scale) if offers(model)["weights"] else None
 
 
 def word_vector(model: str) -> str:
     """What a model's stream begins with for a word, in a few signs."""
-    segment = getattr(_embedding(model), "segment", None)
-    return ("√d × " if embedding_scale(model) != 1 else "") + "embedding" + ("" if segment is None else " + segment")
+    if not offers(model)["weights"]:
+        return "embedding"
+    return ("√d × " if embedding_scale(model) != 1 else "") + "embedding" + ("" if _embedding(model).segment is None else " + segment")
 
 
 def _embedding(model: str) -> Any:
-    return getattr(handle(model).model, "embedding", None)  # a model that runs in another's code keeps its own elsewhere
+    return handle(model).model.embedding
 
 
 def readout(model: str) -> str | None:
-    """How a model says its words: "tied" to its embedding, by a "transform" before that, or None where it says none."""
-    return getattr(handle(model).model.config, "readout", "tied")
+    """How a model says its words: "tied" to its embedding, by a "transform" before that, by its "own code", or None where it says none."""
+    offered = offers(model)
+    if not offered["logits"]:
+        return None
+    return "own code" if not offered["weights"] else "tied" if offered["linear readout"] else "transform"
 
 
 def position_table(model: str) -> np.ndarray | None:
-    """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing."""
-    learned = getattr(handle(model).model.config, "positions", None) == "learned"
-    return np.array(_embedding(model).position.detach().numpy()) if learned else None
+    """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing, or does not show it."""
+    offered = offers(model)
+    return np.array(_embedding(model).position.detach().numpy()) if offered["weights"] and offered["positions"] == "learned" else None
 
 
 def embeddings(model: str) -> np.ndarray:
@@ -593,6 +624,8 @@ def begin(page: str) -> None:
     if not library.knows(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL
+    if is_borrowed(state.model) and not is_loaded(state.model):  # a link alone fetches nothing: the reader is asked first
+        state.offered_model, state.model = state.model, DEFAULT_MODEL
     for name, default in CHOICES.items():
         state[name] = asked.get(name, default)
 

@@ -6,10 +6,12 @@ from math import isfinite
 
 from models.edits import (
     NORM_PLACES, POSITIONS, SUBLAYERS, Edit, HideToken, MoveNorm, OtherPositions, ScaledBy, ShiftPositions, ShufflePositions, ShuffleTokens,
-    WithMask, WithoutMask, WithoutNorm, WithoutResidual,
+    WithMask, WithoutMask, WithoutResidual, last,
 )  # fmt: skip
 from models.recording import Card
 from models.transformer import Config
+
+MOST_EDITS = 400
 
 
 def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple[str, ...], can_hide: bool) -> None:
@@ -17,7 +19,12 @@ def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple
 
     attentions: the model's attentions by label; can_hide: whether it fills masked words.
     """
+    if len(edits) > MOST_EDITS:
+        raise ValueError(f"{len(edits)} edits at once; {MOST_EDITS} are taken")
+    adds = config.positions is not None or last(edits, OtherPositions) is not None
     for edit in edits:
+        if isinstance(edit, (ShufflePositions, ShiftPositions)) and not adds:
+            raise ValueError(f"{edit}: {card.name} adds no positions that could be moved")
         for wrong in (_places(edit, card, attentions), _values(edit), _parts(edit, card, config, can_hide)):
             if wrong:
                 raise ValueError(wrong)
@@ -63,6 +70,6 @@ def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
         return f"{card.name} is a decoder and has its causal mask already"
     if isinstance(edit, WithoutResidual) and edit.sublayer == "cross" and card.kind != "encoder-decoder":
         return f"{card.name} has no cross-attention"
-    if isinstance(edit, (WithoutNorm, MoveNorm)) and config.norm is None:
-        return f"{card.name} was trained without LayerNorm and has none to change"
+    if isinstance(edit, MoveNorm) and config.norm is None:
+        return f"{card.name} was trained without LayerNorm and has none to move"
     return ""

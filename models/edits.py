@@ -164,7 +164,7 @@ class WithoutResidual(Edit):
 
 @dataclass(frozen=True)
 class WithoutNorm(Edit):
-    """LayerNorm is left out. `layer` None: in every layer, and a last one after the stack as well."""
+    """LayerNorm is left out. `layer` None: in every layer, after the embeddings and after the stack as well."""
 
     layer: int | None = None
 
@@ -208,7 +208,7 @@ class HideToken(Edit):
 
 @dataclass(frozen=True)
 class PatchHead(Edit):
-    """The head's output z is, place by place, the one it has when the model reads `text` instead, under all other edits.
+    """The head's output z is, place by place, the one it has when the model reads `text` instead, under all other edits but patches.
 
     Places that the other text has not keep their own.
     """
@@ -224,7 +224,7 @@ class PatchHead(Edit):
 
 @dataclass(frozen=True)
 class PatchSite(Edit):
-    """The vectors at a site are, place by place, those that stand there when the model reads `text` instead, under all other edits.
+    """The vectors at a site are, place by place, those that stand there when the model reads `text` instead, under all other edits but patches.
 
     `token`: at that place alone. `stream` names the stream, as the Recording does; None for the first. Places that the other text has not keep their own.
     """
@@ -294,7 +294,10 @@ def from_json(written: dict) -> Edit:
     name = rest.pop("kind", None)
     if name not in KINDS:
         raise ValueError(f"no edit is called {name!r}; there are {', '.join(KINDS)}")
-    return KINDS[name](**rest)
+    try:
+        return KINDS[name](**rest)
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be made from {sorted(rest)}") from error
 
 
 def to_line(edits: tuple[Edit, ...]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.edits import Edit, MeanHead, WithoutMask
+from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
 from models.prediction import Beam, Sampling, probabilities
 from models.tokenizer import Tokenizer
 from models.transformer import Decoder, EncoderDecoder, Model, Put, Stored
@@ -90,7 +90,8 @@ def greedy(model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: t
     # What such an edit does to a token depends on those after it or on its place: nothing that was stored would stay true.
     stored = None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
     said, token = [], tokenizer.bos
-    for _ in range(longest_answer(memory.shape[1], model.config.n_positions)):
+    shifted = last(edits, ShiftPositions)
+    for _ in range(longest_answer(memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by))):
         ids = [token] if stored is not None else [tokenizer.bos, *said]
         token = int(model.logits(model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]).argmax())
         if token == tokenizer.eos:

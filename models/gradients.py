@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.edits import Edit, WithoutNorm, WithoutResidual
+from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.own import Handle
 from models.recording import Recording
 from models.transformer import Config, EncoderDecoder, Layer, Stored, causal, sinusoids
@@ -56,8 +56,11 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
     """The gradient of the likeliest word's logit at a token, back to every state of the stream, the same word for every way.
 
     For the encoder of a translator the output is the decoder's first word. Of WAYS those that take away what the model has; the first is the
-    model as it is. Raises ValueError for a token that is not there, and for a model without a readout.
+    model as it is. Raises ValueError for a token that is not there, for a model without a readout, and for a run into which something of
+    another was put.
     """
+    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
+        raise ValueError("gradients are those of a text's own run, and something of another was put into this one")
     output = recording.streams[-1]
     row = token if output.name == stream else 0
     if not 0 <= token < len(recording.stream(stream).tokens):
@@ -132,7 +135,9 @@ class Jacobian:
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
-    """The Jacobians of the sub-layer `site`, such as "0.attn", of an unedited recording. Raises ValueError for one that is not there."""
+    """The Jacobians of the sub-layer `site`, such as "0.attn", of an unedited recording. Raises ValueError for one that is not there, and for an edited recording."""
+    if recording.edits:
+        raise ValueError("the Jacobian is that of an unedited run")
     of = recording.stream(stream)
     before = {wrote.rpartition(".")[0]: state for state, wrote, _ in of.writes()}
     if site not in before or site == "pos" or not 0 <= token < len(of.tokens):

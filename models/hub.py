@@ -98,6 +98,8 @@ def check_size(count: int, download: int, name: str) -> None:
     need, free = 4 * count + MEMORY_TO_SPARE, free_memory()
     if free is not None and need > free:
         raise NotLoaded(f"{name} needs {_size(need)} of memory and {_size(free)} are free; close something or choose a smaller model.")
+    if download > 8 * MOST_PARAMETERS + MEMORY_TO_SPARE:
+        raise NotLoaded(f"{name} is a download of {_size(download)}, far more than a model of the size that Headlight takes; choose a smaller one.")
     if download and download + DISK_TO_SPARE > (room := _free_disk()):
         raise NotLoaded(f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; make room or choose a smaller model.")
 
@@ -109,7 +111,10 @@ def weights_of(folder: Path, name: str) -> list[Path]:
         files = [folder / "model.safetensors"]
     elif index.is_file():
         try:
-            files = sorted({folder / file for file in json.loads(index.read_text("utf-8"))["weight_map"].values()})
+            named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+            if any(Path(file).name != file for file in named):
+                raise ValueError("a file outside the folder")
+            files = sorted(folder / file for file in named)
         except (ValueError, KeyError, AttributeError) as error:
             raise NotLoaded(f"The list of weight files of {name} cannot be read; fetch the model again.") from error
     else:

@@ -439,11 +439,15 @@ def _readout(handle: Handle, vectors: Tensor) -> Tensor:
     return torch.cat(said)
 
 
+_silence = Lock()
+
+
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the bars and remarks that transformers writes to the terminal."""
+    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is put back is what was there."""
     from transformers.utils import logging
 
+    _silence.acquire()
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
     logging.disable_progress_bar()
@@ -453,3 +457,4 @@ def _quietly() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
+        _silence.release()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -181,17 +182,20 @@ def kept(handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[st
 
 
 def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]:
-    """What patches put in, by stream."""
+    """What patches put in, by stream; a text that several of them name is read once."""
+    donor = cache(lambda text: kept(handle, text, edits))
     found: dict[str, list[Put]] = {"encoder": [], "decoder": []}
     for edit in edits:
         if isinstance(edit, PatchHead):
             stream, name = place_of(handle, edit.attention, edit.layer)
-            found[stream].append(Put(name, kept(handle, edit.text, edits, {name})[stream][name][edit.head], head=edit.head))
+            found[stream].append(Put(name, donor(edit.text)[stream][name][edit.head], head=edit.head))
         elif isinstance(edit, PatchSite):
-            held = kept(handle, edit.text, edits)
+            held = donor(edit.text)
             stream = edit.stream or next(iter(held))
             if stream not in held or edit.site not in held[stream] or edit.site.endswith(".z"):
                 raise ValueError(f"{edit}: {handle.card.name} has no such site")
+            if edit.token is not None and not 0 <= edit.token < len(held[stream][edit.site]):
+                raise ValueError(f"{edit}: the other text has tokens 0 to {len(held[stream][edit.site]) - 1} there")
             found[stream].append(Put(edit.site, held[stream][edit.site], token=edit.token))
     return {stream: tuple(puts) for stream, puts in found.items()}
 
@@ -212,6 +216,8 @@ def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
     for a decoder, text [EOS] for the source of an encoder-decoder. A model that puts nothing around a text reads its end mark where there is none."""
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, *handle.ends)
     if not tokens.ids:
+        if handle.tokenizer.eos is None:
+            raise ValueError(f"{handle.card.name} reads nothing where there is no text; write a word")
         return handle.tokenizer.tokens(text, handle.card.n_positions, (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos),), ())
     return tokens, dropped
 

@@ -6,17 +6,18 @@ forward pass knows of any of them. So every switch, every cell's anatomy and eve
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import tokenizers
 import torch
-from safetensors.torch import load as load_safetensors
+from safetensors.torch import load_file
 from torch import Tensor
 
+from models import hub
 from models.own import Handle, handle_of
 from models.tokenizer import Tokenizer, WordPiece
 from models.transformer import Config, Decoder, Encoder, Model
@@ -48,9 +49,12 @@ def load(folder: Path, name: str) -> Handle:
     family = described.get("model_type")
     if family not in FAMILIES:
         raise ValueError(f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}")
-    stored, tensors = _files(folder)
-    model = build(described, tensors)
-    tokenizer, ends = _tokenizer(folder)
+    try:
+        stored, tensors = _files(folder)
+        model = build(described, tensors)
+        tokenizer, ends = _tokenizer(folder)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise ValueError(f"the files of {name} do not fit together ({type(error).__name__}: {str(error).splitlines()[0][:160]}); fetch the model again") from error
     kinds = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()})
     return handle_of(model, tokenizer, name, stored, f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes", ends)
 
@@ -58,11 +62,12 @@ def load(folder: Path, name: str) -> Handle:
 def covers(folder: Path) -> bool:
     """True for a folder whose model is of a family and of a variant that our classes cover."""
     described = json.loads((folder / "config.json").read_text("utf-8"))
-    if described.get("model_type") not in FAMILIES or not (folder / "tokenizer.json").exists():
+    if described.get("model_type") not in FAMILIES or not described.get("tie_word_embeddings", True):
         return False
     try:
+        _tokenizer(folder)
         FAMILIES[described["model_type"]].config(described, {})
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         return False
     return True
 
@@ -70,27 +75,46 @@ def covers(folder: Path) -> bool:
 def build(described: dict, tensors: Tensors) -> Model:
     """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
-    bare = {key.removeprefix(family.prefix): tensor for key, tensor in tensors.items()}
+    bare = {_modern(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
     config = family.config(described, bare)
-    model = family.model(config).eval()
+    _expect_all_used(described["model_type"], config, bare)
+    with torch.device("meta"):  # no memory for numbers that are replaced at once
+        model = family.model(config).eval()
     try:
-        found = {key: tensor.float().contiguous() for key, tensor in family.tensors(config, bare)}
+        found = {key: tensor.float().clone(memory_format=torch.contiguous_format) for key, tensor in family.tensors(config, bare)}
     except KeyError as missing:
         raise ValueError(f"the weights lack {missing.args[0]}") from missing
-    model.load_state_dict(found)
+    model.load_state_dict(found, assign=True)
     return model
+
+
+# Where a readout's own matrix may lie, and the embedding that it must equal.
+READOUT_MATRICES = ("lm_head.weight", "lm_head.decoder.weight", "cls.predictions.decoder.weight", "vocab_projector.weight")
+LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h)\.(\d+)\.")
+
+
+def _modern(key: str) -> str:
+    """A tensor's name as it is today: early BERT files say gamma and beta."""
+    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
+    """Raises ValueError for weights that our model would leave out: a readout of its own, or layers that the configuration does not name."""
+    words = tensors.get("wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight")
+    for key in READOUT_MATRICES:
+        if key in tensors and words is not None and not torch.equal(tensors[key], words):
+            raise ValueError("its readout is not tied to its embedding, which Headlight’s own classes need; open it in its own code")
+    layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
+    if layers and max(layers) >= config.n_layer:
+        raise ValueError(f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; fetch the model again")
 
 
 def _files(folder: Path) -> tuple[str, Tensors]:
     """The weights in a folder, and the first half of the hash of their files."""
-    index = folder / "model.safetensors.index.json"
-    names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values())) if index.exists() else ["model.safetensors"]
-    hashed, tensors = hashlib.sha256(), {}
-    for name in names:
-        content = (folder / name).read_bytes()
-        hashed.update(content)
-        tensors |= load_safetensors(content)
-    return hashed.hexdigest()[:12], tensors
+    files, tensors = hub.weights_of(folder, str(folder)), {}
+    for file in files:
+        tensors |= load_file(file)
+    return hub.digest(files)[:12], tensors
 
 
 # ---- BERT, RoBERTa, DistilBERT ---------------------------------------------------------------------------------------
@@ -223,7 +247,10 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[st
     file = folder / "tokenizer.json"
     if not file.exists():
         raise ValueError("the folder has no tokenizer.json, which Headlight’s own classes need")
-    pieces = tokenizers.Tokenizer.from_file(str(file))
+    try:
+        pieces = tokenizers.Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises bare ones
+        raise ValueError(f"tokenizer.json cannot be read ({str(error)[:120]})") from error
     pieces.no_truncation()
     pieces.no_padding()
     kind = json.loads(file.read_text("utf-8"))["model"]["type"]
@@ -239,7 +266,9 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[st
         name("pad", ("[PAD]", "<pad>")), name("cls", ("[CLS]", "<s>")), name("sep", ("[SEP]", "</s>")), name("mask", ("[MASK]", "<mask>")),
         name("bos", ("<|endoftext|>", "<s>")), name("eos", ("<|endoftext|>", "</s>")),
     )  # fmt: skip
-    ends = ((cls,), (sep,)) if cls and sep else ((), ())
+    framed = pieces.encode("a")  # as the tokenizer itself frames a text: a decoder may have [CLS] among its words and not use it
+    own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
+    ends = (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
     names = (pad, cls, sep, mask, bos, eos)
     if kind == "WordPiece":
         return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends

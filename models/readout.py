@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import MeanHead, PatchHead, ZeroHead
+from models.edits import MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
 from models.recording import Attention, Recording, Stream
@@ -90,6 +90,9 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
     if model.config.readout != "tied":
         raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
+    first = recording.streams[0].name
+    if any(isinstance(edit, PatchSite) and (edit.stream or first) == stream and not edit.site.endswith((".wrote", ".read")) for edit in edits):
+        raise ValueError("a state was put in from another text, so the logit is no sum of what this run wrote")
     held: dict[tuple[str, int, int, str], Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
     if "pos.wrote" in of.sites:
         held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
@@ -136,7 +139,8 @@ def _heads(handle: Handle, attention: Attention, layer: int, token: int, w_o: nn
     """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's bias."""
     z = outputs_of_heads(handle, recording, attention, layer, token)
     slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
-    gone = {edit.head for edit in recording.edits if isinstance(edit, ZeroHead) and (edit.attention, edit.layer) == (attention.name, layer)}
+    here = [edit for edit in recording.edits if isinstance(edit, (ZeroHead, PatchHead)) and (edit.attention, edit.layer) == (attention.name, layer)]
+    gone = {edit.head for edit in here if isinstance(edit, ZeroHead)} - {edit.head for edit in here if isinstance(edit, PatchHead)}
     parts = {("head", layer, head, attention.name): z[head] @ slices[head] for head in range(len(z)) if head not in gone}
     return {**parts, ("bias", -1, -1, ""): wrote - sum(parts.values(), torch.zeros_like(wrote))}
 

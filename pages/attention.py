@@ -128,13 +128,18 @@ def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, .
     all_heads.show(data, "heads", on_choice=take_head)
 
 
-def looked_at(attention: Attention, at: tuple[int, int], axes: numbers.Axes, recording: Recording) -> numbers.Shown:
-    """A head's matrix with the choices on screen: between tokens or words, all of them or some left out."""
-    state = st.session_state
+def choices() -> tuple[str, str, str]:
+    """What rows and columns are, which are kept, and whether the rest is renormalised."""
+    return st.session_state.att_unit, st.session_state.att_keep, st.session_state.att_sum
+
+
+def looked_at(recording: Recording, attention: Attention, at: tuple[int, int], axes: numbers.Axes, chosen: tuple[str, str, str]) -> numbers.Shown:
+    """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
+    unit, kept, total = chosen
     grouped = None
-    if state.att_unit == "Words":
+    if unit == "Words":
         grouped = session.derived(recording, (attention.name, "words"), lambda: numbers.groups(recording, attention, axes))
-    return numbers.shown(attention.pattern[at], attention.allowed, axes, grouped, state.att_keep, state.att_sum == "Renormalised")
+    return numbers.shown(attention.pattern[at], attention.allowed, axes, grouped, kept, total == "Renormalised")
 
 
 def units() -> None:
@@ -203,7 +208,7 @@ def formula(recording: Recording, attention: Attention, head: naming.Head, axes:
         f"**How a weight is made.** {who}"
         f"The score of a pair is q · k / √{recording.model.d_head}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
         f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {power(steps.exponential)}, "
-        f"the row’s sum is {power(steps.total)}, so the weight is {power(steps.exponential)} / {power(steps.total)} = **{steps.weight:.3f}**.{alone}"
+        f"the row’s sum is {power(steps.total)}, so the weight is {power(steps.exponential)} / {power(steps.total)} = **{small(steps.weight)}**.{alone}"
     )
 
 
@@ -215,6 +220,11 @@ def power(value: float) -> str:
     return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
 
 
+def small(weight: float) -> str:
+    """A weight with three decimals, one that these would make 0 as a power of ten."""
+    return power(weight) if 0 < weight < 0.0005 else f"{weight:.3f}"
+
+
 def detail(recording: Recording, attention: Attention, head: naming.Head, axes: numbers.Axes, held: tuple[int | None, int | None], target: str | None) -> None:
     at, model, text = (head.layer, head.head), recording.model.name, recording.text
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -222,8 +232,7 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
         view = st.segmented_control("View", VIEWS, key="view", required=True, persist_state="session", label_visibility="collapsed")
     st.markdown(summary(head, naming.meanings(recording, attention)))
     st.caption(figures(head, axes))
-    units()
-    shown = looked_at(attention, at, axes, recording)
+    shown = looked_at(recording, attention, at, axes, choices())
     state = st.session_state
     scale, tone = state.scale, state.tone
     title = f"Layer {head.layer}, head {head.head}: {head.name}"
@@ -247,6 +256,7 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
         st.dataframe(columns, hide_index=True, height=480, column_config=four, alt=f"{title}, rows {axes.sides[0]} tokens, columns {axes.sides[1]} tokens")
     if view == "Plotly":
         in_plotly(shown, (title, *caption), scale, tone, file)
+    units()
     if lines := notes(shown):
         st.caption(" ".join(map(session.literal, lines)) + " The name and the figures above are measured on all tokens.")
     if axes.said is not None:
@@ -255,10 +265,10 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
         st.caption(f"{NOT_ALLOWED} Their weight is 0.")
     query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
     pair = f"{session.literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {session.literal(axes.keys[key])}"
-    st.page_link("../pages/anatomy.py", label=f"Take this weight apart: **{pair}**, {attention.pattern[at][query, key]:.3f}", icon=":material/zoom_in:")
+    st.page_link("../pages/anatomy.py", label=f"Take this weight apart: **{pair}**, {small(attention.pattern[at][query, key])}", icon=":material/zoom_in:")
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Download CSV", lambda: csv_of(model, text, target, attention.name, at, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
+            "Download CSV", lambda asked=choices(): csv_of(model, text, target, attention.name, at, asked, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
         )
         st.download_button(
             "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text, target=target)), f"headlight-{model}.npz", "application/octet-stream",
@@ -271,7 +281,7 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
 def is_it_right(recording: Recording) -> None:
     """The laws of the recording, checked when the reader asks."""
     state = st.session_state
-    with st.expander("Is it right?", icon=":material/check:", key="att right", expanded=state.att_right == "Open", on_change="rerun") as panel:
+    with st.expander("Is it right?", icon=":material/fact_check:", key="att right", expanded=state.att_right == "Open", on_change="rerun") as panel:
         state.att_right = "Open" if panel.open else ""
         if panel.open:
             st.markdown(verdicts(session.derived(recording, "right", lambda: right.checks(recording, *parameters(recording)))))
@@ -309,10 +319,10 @@ def error(value: float) -> str:
     return f"{digits}\u00a0×\u00a010" + str(int(exponent)).translate(SUPERSCRIPT)
 
 
-def csv_of(model: str, text: str, target: str | None, attention: str, at: tuple[int, int], about: tuple[str, ...]) -> str:
+def csv_of(model: str, text: str, target: str | None, attention: str, at: tuple[int, int], chosen: tuple[str, str, str], about: tuple[str, ...]) -> str:
     recording = session.record(model, text, target=target)
     found = next(one for one in recording.attention if one.name == attention)
-    shown = looked_at(found, at, axes_of(recording, found), recording)
+    shown = looked_at(recording, found, at, axes_of(recording, found), chosen)
     return numbers.to_csv(shown.matrix, shown.axes, about, shown.hidden)
 
 
@@ -432,7 +442,7 @@ def take_token(model: str, text: str, target: str | None, name: str, at: tuple[i
     row, column, opened = (*(st.session_state["one head"].get("token") or (-1, -1)), -1)[:3]
     recording = session.record(model, text, target=target)
     attention = next(one for one in recording.attention if one.name == name)
-    shown = looked_at(attention, at, axes_of(recording, attention), recording)
+    shown = looked_at(recording, attention, at, axes_of(recording, attention), choices())
     state = st.session_state
     state.token = state.source = state.anatomy_cell = ""
     if 0 <= row < len(shown.row_tokens):

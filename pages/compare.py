@@ -136,7 +136,8 @@ def modelled(model: str, text: str) -> tuple[Side, Side]:
 def others(model: str) -> tuple[str, ...]:
     """The models that side B can be: all but the one above, and that one's other weights; and one that a link names."""
     cards, base = session.cards(), model.partition("@")[0]
-    linked = (st.session_state.other_model,) if ":" in str(st.session_state.other_model) else ()
+    asked = str(st.session_state.other_model)
+    linked = (asked,) if ":" in asked and (session.is_loaded(asked) or not session.is_borrowed(asked)) else ()  # a link alone fetches nothing
     names = (*([base] if base in cards else []), *checkpoints(base, cards), *cards, *session.borrowed(), *linked)
     return tuple(name for name in dict.fromkeys(names) if name != model)
 

@@ -113,8 +113,25 @@ def learned_rows(model: str, text: str):
     return table[:n]
 
 
+WITHIN = {
+    "rotary": "it turns queries and keys by their positions (rotary)", "distance": "it takes from a score the more, the further apart two tokens are",
+    "relative": "its scores depend on how far apart two tokens are",
+}  # fmt: skip
+
+
+def within(model: str) -> str:
+    """How a model that adds nothing brings positions into its attention, "" where it does not."""
+    kind = session.offers(model)["positions"]
+    return WITHIN.get(str(kind), "") if kind else ""
+
+
 def told_none(model: str) -> None:
-    st.info(f"**{model} adds nothing for positions** to its embeddings. What follows is the paper’s formula itself, for comparison.")
+    how = f"; {within(model)}" if within(model) else ""
+    st.info(f"**{session.literal(model)} adds nothing for positions** to its embeddings{how}. What follows is the paper’s formula itself, for comparison.")
+
+
+def told_within(model: str) -> None:
+    st.info(f"**{session.literal(model)} adds nothing for positions** to its embeddings; {within(model)}. That cannot be taken away here, and this screen compares a model with and without its positions.")
 
 
 def learned_table(model: str, text: str) -> None:
@@ -323,16 +340,17 @@ def take_stream() -> None:
     st.session_state.stream = st.session_state["stream choice"]
 
 
-def a_head(plain: Recording, bare: Recording, stream: str) -> tuple[int, int]:
+def a_head(model: str, text: str, target: str | None, stream: str) -> tuple[int, int]:
     """The head, chosen; at first the one of layer 0 that positions move most."""
-    layers, heads = plain.model.n_layer, plain.model.n_head
+    card = session.handle(model).card
+    layers, heads = card.n_layer, card.n_head
     layer, head = session.whole("layer", layers), session.whole("head", heads)
     if layer is None or head is None:
-        layer, head = 0, session.derived(plain, ("most positional", stream), lambda: numbers.most_positional(plain, bare, stream))
+        layer, head = 0, session.kept(model, ("most positional", text, target, stream), lambda: numbers.most_positional(*with_and_without(model, text, target=target), stream))
     st.session_state["head choice"] = (layer, head)
     return st.selectbox(
         "Head", [(one, other) for one in range(layers) for other in range(heads)], key="head choice", on_change=take_head,
-        format_func=lambda at: f"Layer {at[0]}, head {at[1]}", help="At first the head of layer 0 in which position × position varies most.",
+        format_func=lambda at: f"Layer {at[0]}, head {at[1]}", help="At first the head of layer 0 that positions move most.",
     )  # fmt: skip
 
 
@@ -347,9 +365,15 @@ def target_of(model: str, text: str) -> str | None:
     return recording.target if recording.model.kind == "encoder-decoder" else None
 
 
-def with_and_without(model: str, text: str, *edits: ShuffleTokens, target: str | None) -> tuple[Recording, Recording]:
+def with_and_without(model: str, text: str, *, target: str | None) -> tuple[Recording, Recording]:
     """A text recorded with positions and without."""
-    return session.record(model, text, edits, target), session.record(model, text, (*edits, WithoutPositions()), target)
+    return session.record(model, text, (), target), session.record(model, text, without(model), target)
+
+
+def without(model: str) -> tuple[WithoutPositions, ...]:
+    """The edit that takes the positions away; none for a model that adds none."""
+    added = session.kept(model, "adds positions", lambda: numbers.kind(session.record(model, "Hi").streams[0]) != "none")
+    return (WithoutPositions(),) if added else ()
 
 
 def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]:
@@ -365,7 +389,14 @@ def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]
 
 def sentence(model: str, text: str) -> None:
     target = target_of(model, text)
-    plain, bare = with_and_without(model, text, target=target)
+    if own_positions(model, text)[0] == "none" and within(model):
+        told_within(model)
+        return
+    try:
+        plain, bare = with_and_without(model, text, target=target)
+    except ValueError as why:  # a model that runs in another's code may not let its positions be taken away
+        st.info(f"{session.literal(str(why))}. This screen compares a model with and without its positions.")
+        return
     shown = a_stream(plain)
     stream = plain.stream(shown)
     what = numbers.kind(stream)
@@ -380,7 +411,7 @@ def sentence(model: str, text: str) -> None:
         plot(draw.lengths(added.word, added.encoding, added.both, stream.tokens, about, names), "lengths", about[0], f"positions-lengths-{model}")
         told_lengths(added, stream, names, session.embedding_scale(model))
     with right:
-        layer, head = a_head(plain, bare, shown)
+        layer, head = a_head(model, text, target, shown)
         scores = numbers.by_offset(plain, bare, shown, layer, head)
         lines = (f"Mean score by distance, layer {layer}, head {head}", *caption_of(plain, shown, "Text tokens only; without: edit WithoutPositions"))
         if len(scores.offset):
@@ -395,8 +426,8 @@ def sentence(model: str, text: str) -> None:
     )
 
 
-def told_lengths(added: numbers.Added, stream: Stream, names: tuple[str, str], scale: float) -> None:
-    """The lengths in words. `scale`: by what the model multiplies its embeddings."""
+def told_lengths(added: numbers.Added, stream: Stream, names: tuple[str, str], scale: float | None) -> None:
+    """The lengths in words. `scale`: by what the model multiplies its embeddings, None where that is not known."""
     shortest, longest = added.ends
     words = (
         f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])})."
@@ -405,10 +436,10 @@ def told_lengths(added: numbers.Added, stream: Stream, names: tuple[str, str], s
         lengths = f"The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; {words}"
     else:
         lengths = f"The positions’ vectors, learned, have lengths from {added.encoding.min():.2f} to {added.encoding.max():.2f}; {words}"
-    first = f", here √{len(stream.at('embed')[0])} = {scale:.2f}" if scale != 1 else ", with no factor √d before it"
+    first = "" if scale is None else f", here √{len(stream.at('embed')[0])} = {scale:.2f}" if scale != 1 else ", with no factor √d before it"
     without = (
         f" Without the factor √d they would run from {added.word[shortest] / scale:.2f} to {added.word[longest] / scale:.2f}, against {added.encoding.mean():.2f} for the position."
-        if scale != 1 else ""
+        if scale not in (None, 1) else ""
     )  # fmt: skip
     after = " A LayerNorm then follows, which sets every sum’s length anew." if "embed.normed" in stream.sites else " Layer 0 reads it through a LayerNorm." if "0.attn.read" in stream.sites else ""
     st.markdown(f"**What is added up** is {names[0]} + {names[1]}{first}. {lengths}{without}{after}")
@@ -440,40 +471,46 @@ def order(model: str, text: str) -> None:
         st.info("There are no words yet to put in another order.")
         return
     if numbers.kind(base.stream(chosen_stream(base))) == "none":
+        if within(model):
+            told_within(model)
+            return
         st.info(f"{model} adds nothing for positions, so its run with them and its run without are one and the same.")
     edits, other_text = another_order(text, numbers.turned_round(numbers.read_part(base)))
-    here, here_bare = with_and_without(model, text, target=target)
-    there, there_bare = with_and_without(model, other_text, *edits, target=target)
-    if there.dropped:
-        st.warning(f"The other order is {there.dropped + there.model.n_positions:,} tokens; {model} reads {there.model.n_positions}. Its last {there.dropped:,} are left out.")
-    shown = a_stream(here)
-    pairs, read = numbers.matched(here.stream(shown), there.stream(shown), bool(edits)), there.streams[0].tokens
-    with_, without = (numbers.agreement(one.stream(shown), other.stream(shown), pairs) for one, other in ((here, there), (here_bare, there_bare)))
-    st.markdown(f"**This order:** {told_tokens(here.streams[0].tokens)}  \n**The other:** {told_tokens(read)}")
-    if read == here.streams[0].tokens:
+    shown = a_stream(base)
+    asked = (model, text, other_text, edits, target, shown)
+    try:
+        with st.spinner("Reading the words in both orders …"):
+            found = orders_of(asked)
+    except ValueError as why:  # as in `sentence`
+        st.info(f"{session.literal(str(why))}. This screen compares a model with and without its positions.")
+        return
+    if found.dropped:
+        size = base.model.n_positions
+        st.warning(f"The other order is {found.dropped + size:,} tokens; {model} reads {size}. Its last {found.dropped:,} are left out.")
+    pairs, with_, without = found.pairs, found.with_, found.without
+    st.markdown(f"**This order:** {told_tokens(base.streams[0].tokens)}  \n**The other:** {told_tokens(found.read)}")
+    if found.read == base.streams[0].tokens:
         st.info("The other order is the same as this one. Try another shuffle, or type other words.")
     else:
-        results(here, shown, pairs, with_, without)
-    other_about = f"Other order: {' '.join(read)}"
-    about = caption_of(here, shown, other_about)
+        results(base, shown, pairs, with_, without)
+    about = caption_of(base, shown, f"Other order: {' '.join(found.read)}")
     left, right = st.columns(2, gap="large")
     with left:
         title = ("Largest difference of the same word’s vectors", *about)
         plot(draw.differences(with_.site, with_.to_draw(with_.site), without.to_draw(with_.site), title), "differences", title[0], f"positions-order-{model}")
         st.caption("A point for each state on the way through the layers; a difference of exactly 0 has no place on a log scale.")
     with right:
-        columns = numbers.word_columns(here.stream(shown), pairs, with_, without)
+        columns = numbers.word_columns(found)
         st.markdown("**Word by word**, the last layer’s vectors")
         st.dataframe(columns, hide_index=True, height=min(420, 38 + 35 * max(1, len(pairs.here))), column_config=formats(columns), alt="How far each word’s last vectors agree in the two orders")
         st.caption("Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and every layer’s rounding takes a little.")
-    head_maps(here, there, here_bare, there_bare, shown, pairs, about)
-    again = (model, text, other_text, edits, target, shown)
+    head_maps(asked, found, about)
     layer, head = st.session_state["head choice"]
     bare = st.session_state.positions == "Without"
     tables(
-        ("Words", ("The same words in two orders", *about), lambda: order_columns(*again)),
-        ("Sites", ("Largest difference by site", *about), lambda: site_columns(*again)),
-        ("Maps", (f"Layer {layer}, head {head}, {st.session_state.positions.lower()} positions", *about), lambda: map_columns(*again, layer, head, bare)),
+        ("Words", ("The same words in two orders", *about), lambda: order_columns(asked)),
+        ("Sites", ("Largest difference by site", *about), lambda: site_columns(asked)),
+        ("Maps", (f"Layer {layer}, head {head}, {st.session_state.positions.lower()} positions", *about), lambda: map_columns(asked, layer, head, bare)),
         file=f"positions-order-{model}",
     )
 
@@ -535,57 +572,67 @@ def meaning(here: Recording, shown: str, pairs: numbers.Matched, without: number
     return "Even without positions the vectors differ by more than rounding."
 
 
-def head_maps(here: Recording, there: Recording, here_bare: Recording, there_bare: Recording, shown: str, pairs: numbers.Matched, about: Sequence[str]) -> None:
+def head_maps(asked: Asked, orders: numbers.Orders, about: Sequence[str]) -> None:
     """One head's weights in both orders, side by side."""
+    model, text, *_, target, shown = asked
     left, right = st.columns([1, 1], vertical_alignment="bottom")
     with left:
-        layer, head = a_head(here, here_bare, shown)
+        layer, head = a_head(model, text, target, shown)
     positions = right.segmented_control("Positions", POSITIONS, key="positions", required=True, persist_state="session")
-    if not len(pairs.here):
+    if not len(orders.pairs.here):
         return
-    one, other = (here_bare, there_bare) if positions == "Without" else (here, there)
-    one, other = numbers.attention_of(one, shown), numbers.attention_of(other, shown)
-    first, second, gap = numbers.maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
-    tokens, top = [here.stream(shown).tokens[place] for place in pairs.here], max(first.max(), second.max())
+    found = maps_of(asked, layer, head, positions == "Without")
+    tokens = [orders.tokens[place] for place in orders.pairs.here]
     words = f"Layer {layer}, head {head}, {positions.lower()} positions"
-    for column, matrix, title in zip(st.columns(2, gap="large"), (first, second), ("This order", "The other order, matched by word")):
+    for column, matrix, title in zip(st.columns(2, gap="large"), (found.here, found.there), ("This order", "The other order, matched by word")):
         with column:
-            plot(draw.weights(matrix, tokens, float(top), (title, words, *about)), title, f"{title}: {words}", f"positions-map-L{layer}H{head}-{title.split(',')[0].replace(' ', '-').lower()}")
+            plot(draw.weights(matrix, tokens, found.top, (title, words, *about)), title, f"{title}: {words}", f"positions-map-L{layer}H{head}-{title.split(',')[0].replace(' ', '-').lower()}")
     st.markdown(
-        f"Rows and columns of the second map are put in the first one’s order. The largest difference of a weight in this head: **{power(gap)}**; in any of the {one.pattern.shape[0] * one.pattern.shape[1]} heads: **{power(numbers.largest_gap(one, other, pairs))}**."
+        f"Rows and columns of the second map are put in the first one’s order. The largest difference of a weight in this head: **{power(found.gap)}**; in any of the {found.n_heads} heads: **{power(found.largest)}**."
     )
 
 
-def compared(model: str, text: str, other_text: str, edits: tuple[ShuffleTokens, ...], target: str | None, shown: str, bare: bool):
-    """Both orders recorded anew from names, and how their tokens match."""
-    one = with_and_without(model, text, target=target)[bare]
-    other = with_and_without(model, other_text, *edits, target=target)[bare]
-    return one, other, numbers.matched(one.stream(shown), other.stream(shown), bool(edits))
+Asked = tuple[str, str, str, tuple[ShuffleTokens, ...], str | None, str]  # model, text, the other text, edits, target, stream: what the two orders are asked for by
 
 
-def agreements(*again) -> tuple[numbers.Agreement, numbers.Agreement]:
-    """The comparison with positions and without."""
-    found = []
-    for bare in (False, True):
-        one, other, pairs = compared(*again, bare)
-        found.append(numbers.agreement(one.stream(again[-1]), other.stream(again[-1]), pairs))
-    return found[0], found[1]
+def two_orders(asked: Asked, bare: bool) -> tuple[Recording, Recording]:
+    """Both orders recorded, with positions or without."""
+    model, text, other_text, edits, target, _ = asked
+    away = without(model) if bare else ()
+    return session.record(model, text, away, target), session.record(model, other_text, (*edits, *away), target)
 
 
-def order_columns(*again) -> dict[str, Sequence]:
-    one, _, pairs = compared(*again, False)
-    return numbers.order_columns(one.stream(again[-1]), pairs, *agreements(*again))
+def orders_of(asked: Asked) -> numbers.Orders:
+    """The comparison of two orders, kept as the few numbers that it is: the passes of a long text fill the memory."""
+
+    def made() -> numbers.Orders:
+        return numbers.orders(lambda bare: two_orders(asked, bare), asked[-1], bool(asked[3]))
+
+    return session.kept(asked[0], ("orders", asked), made)
 
 
-def site_columns(*again) -> dict[str, Sequence]:
-    return numbers.site_columns(*agreements(*again))
+def maps_of(asked: Asked, layer: int, head: int, bare: bool) -> numbers.Maps:
+    """One head's weights in both orders."""
+    pairs = orders_of(asked).pairs
+
+    def made() -> numbers.Maps:
+        return numbers.both_maps(*(numbers.attention_of(each, asked[-1]) for each in two_orders(asked, bare)), layer, head, pairs)
+
+    return session.kept(asked[0], ("order maps", asked, layer, head, bare), made, lambda found: found.here.nbytes + found.there.nbytes)
 
 
-def map_columns(*again) -> dict[str, Sequence]:
-    *again, layer, head, bare = again
-    one, other, pairs = compared(*again, bare)
-    first, second, _ = numbers.maps(numbers.attention_of(one, again[-1]).pattern[layer, head], numbers.attention_of(other, again[-1]).pattern[layer, head], pairs)
-    return numbers.map_columns(first, second, [one.stream(again[-1]).tokens[place] for place in pairs.here])
+def map_columns(asked: Asked, layer: int, head: int, bare: bool) -> dict[str, Sequence]:
+    maps, found = maps_of(asked, layer, head, bare), orders_of(asked)
+    return numbers.map_columns(maps.here, maps.there, [found.tokens[place] for place in found.pairs.here])
+
+
+def order_columns(asked: Asked) -> dict[str, Sequence]:
+    return numbers.order_columns(orders_of(asked))
+
+
+def site_columns(asked: Asked) -> dict[str, Sequence]:
+    found = orders_of(asked)
+    return numbers.site_columns(found.with_, found.without)
 
 
 # ---- adding or concatenating ----------------------------------------------------------------------------------------------
@@ -605,6 +652,9 @@ def adding(model: str, text: str) -> None:
     card, what = session.record(model, text).model, own_positions(model, text)[0]
     if what == "none":
         st.info(f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above.")
+        return
+    if not session.offers(model)["weights"]:
+        st.info(f"{session.literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs.")
         return
     found, room = overlap_of(model, text), numbers.room_needed(positions_of(model, text), HELD)
     r = found.most(EMBEDDED)

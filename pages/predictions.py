@@ -36,7 +36,10 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording, which Streamlit would keep for as long as
     the visit lasts. `target`: what the decoder of a translator reads where it is not its own translation."""
     recording = session.record(model, text, target=target)
-    if recording.model.kind == "encoder":
+    if recording.model.kind == "encoder" and HideToken not in session.offers(model)["edits"]:
+        edits, place = (), None
+        st.info(f"{session.literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below.")
+    elif recording.model.kind == "encoder":
         edits, place = filling_section(model, text)
     elif recording.model.kind == "decoder":
         edits, place = (), session.whole("token", len(recording.streams[0].tokens))
@@ -196,7 +199,8 @@ def writing_section(model: str, text: str) -> None:
     try:
         draft = session.draft(model, text)
     except ValueError as why:
-        st.info(f"Nothing can be written here: {why}. Shorten the text to go on from it. What the model says after the last token that it reads stands below.")
+        shorter = " Shorten the text to go on from it." if session.offers(model)["weights"] else ""
+        st.info(f"Nothing can be written here: {session.literal(str(why))}.{shorter} What the model says after the last token that it reads stands below.")
         of = numbers.distribution(session.logits(recording, stream.name, len(stream.tokens) - 1), sampling)
         with st.columns([1, 1], gap="large")[0]:
             choices(recording, of, stream.tokens, None, seed)
@@ -617,8 +621,10 @@ def top_words(recording: Recording, cell: reading.Cell, labels: dict[int, str], 
 
 def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str], site: str) -> str:
     """How a cell comes about, with the numbers of the one that is held."""
-    where = residual.norm_place(reading.read_stream(recording))
-    if where == "pre":
+    where, how = residual.norm_place(reading.read_stream(recording)), session.readout(recording.model.name)
+    if how == "own code":
+        read = "This model runs in its own code, and its own readout reads every state."
+    elif where == "pre":
         read = "This model is pre-LN: LayerNorm stands in front of the sub-layers and once more at the end. Every state is sent through that last one before it is read."
     elif where is None:
         read = "This model has no LayerNorm: every state is read as it is."
@@ -626,10 +632,10 @@ def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str
         read = "This model is post-LN: a LayerNorm follows every sub-layer. The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
     else:
         read = "This model is post-LN: a LayerNorm follows every sub-layer. So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding rows are read raw."
-    state = "state" if session.readout(recording.model.name) == "tied" else "transform(state)"
-    transform = "" if state == "state" else " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s readout."
+    logits = {"tied": "state · embeddingᵀ + bias", "transform": "transform(state) · embeddingᵀ + bias"}.get(str(how), "readout(state)")
+    transform = " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s readout." if how == "transform" else ""
     return (
-        f"**How a cell is made.** Logits = {state} · embeddingᵀ + bias, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
+        f"**How a cell is made.** Logits = {logits}, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
         f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
         f"Here **{session.literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
         f"p the final probability and q the one here: **{cell.kl:.3f} nats**."
@@ -670,13 +676,14 @@ def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None
 def attribution_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
     """One word's logit at one token, taken apart into what each part of the model wrote."""
     model, stream = recording.model, reading.read_stream(recording)
-    sums = session.readout(model.name) == "tied" and all(attention.opens for attention in recording.attention)
+    sums = session.readout(model.name) == "tied"
     st.subheader(
         "What made it say that?", anchor=False,
         help="Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is one too, of what each head, each FFN and the embedding put in.",
     )  # fmt: skip
     if not sums:
-        st.info(f"A logit of {model.name} cannot be taken apart into a sum: between the last state and the words stands a layer that bends, or its heads do not show their values. The lens above reads every state.")
+        why = "it runs in its own code, which does not show W_O and the norms" if session.readout(model.name) == "own code" else "between its last state and the words stands a layer that bends"
+        st.info(f"A logit of {session.literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state.")
         return
     left, right, _ = st.columns(3)
     with left:

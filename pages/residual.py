@@ -181,6 +181,9 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
     names = tuple(measure.name for measure in numbers.NORMS)
     measure, log = pick("norm", names, numbers.NORMS)
     grid = session.derived(recording, ("norms", stream.name, measure), lambda: numbers.norm_grid(stream, measure), _weigh)
+    if not session.offers(recording.model.name)["weights"]:
+        not_shown(recording, "the gains and biases of its norms")
+        return
     norms = session.norms(recording, stream.name)
 
     def note(token: int) -> None:
@@ -258,8 +261,8 @@ def factor() -> float:
 
 
 def heads(recording: Recording, stream: Stream) -> None:
-    if not all(attention.opens for attention in recording.attention):
-        st.info(f"{recording.model.name} shows its heads’ weights and not their values, so what each of them wrote is not known.")
+    if not session.shows_writes(recording):
+        not_shown(recording, "W_O, through which a head writes")
         return
     names = tuple(measure.name for measure in numbers.HEADS)
     measure, log = pick("writer", names, numbers.HEADS)
@@ -284,6 +287,9 @@ def heads(recording: Recording, stream: Stream) -> None:
 def gradient(recording: Recording, stream: Stream) -> None:
     from explorer.figures.residual import lines
 
+    if not session.offers(recording.model.name)["weights"]:
+        not_shown(recording, "its gradients")
+        return
     st.session_state["followed"] = chosen(recording, stream)
     labels = numbers.numbered(stream.tokens)
     token = st.selectbox("Token", range(len(labels)), format_func=labels.__getitem__, key="followed", on_change=take_selected, width=320)
@@ -471,6 +477,11 @@ def times(values) -> str:
 
 
 # ---- shared -------------------------------------------------------------------------------------------------------
+
+
+def not_shown(recording: Recording, what: str) -> None:
+    """For a model in its own code: what it keeps to itself, and what there is to look at."""
+    st.info(f"{session.literal(recording.model.name)} runs in its own code, which does not show {what}. “{FLOW_LABELS['Writes']}” works for it.")
 
 
 def pick(key: str, names: tuple[str, ...], measures: tuple[numbers.Measure, ...]) -> tuple[str, bool]:

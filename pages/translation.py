@@ -13,6 +13,7 @@ from explorer.components import translation as pictures
 from models.prediction import Beam
 from models.recording import Recording, to_npz
 
+USUAL = "translator"  # for a model that runs in its own code
 BEAMS = ("1", "2", "3", "4", "5")
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
@@ -327,6 +328,8 @@ def stop(name: tuple[str, str, str] | None) -> None:
 
 with st.spinner("Loading the model …"):
     shown = session.model_for("encoder-decoder")
-    session.handle(shown)
+    if not session.offers(shown)["weights"]:
+        st.info(f"{session.literal(session.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page.")
+        shown = USUAL
 seek(shown, st.session_state.text)
 explore(shown, st.session_state.text)

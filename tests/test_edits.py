@@ -237,6 +237,20 @@ EVERY = (
 )  # fmt: skip
 
 
+def test_a_translator_writes_with_shifted_positions(small_translator: own.Handle) -> None:
+    for by in (5, 30, 54):
+        assert library.record(small_translator, TEXT, (ShiftPositions(by),)).streams[1].sites
+
+
+def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
+    for name, moved in (("induction-no-positions", ShufflePositions(1)), ("induction-no-positions", ShiftPositions(1)), ("induction-no-norm", MoveNorm("pre"))):
+        with pytest.raises(ValueError, match=name):
+            library.record(library.load(name), TEXT, (moved,))
+    for name, gone in (("induction-no-scale", WithoutScale()), ("induction-no-residual", WithoutResidual()), ("induction-no-positions", WithoutPositions()), ("induction-no-norm", WithoutNorm())):
+        handle = library.load(name)
+        np.testing.assert_array_equal(last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT)))
+
+
 @pytest.mark.parametrize("many", [2, 5, 12])
 def test_any_edits_go_together(small_handle: own.Handle, small_decoder: own.Handle, many: int) -> None:
     drawn = list(combinations(EVERY, many))[:: max(1, len(list(combinations(EVERY, many))) // 25)]
@@ -244,6 +258,12 @@ def test_any_edits_go_together(small_handle: own.Handle, small_decoder: own.Hand
         for handle, more in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
             recording = recorded(handle, *asked, more)
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
+            if any(isinstance(each, PatchSite) for each in asked):
+                with pytest.raises(ValueError, match="put in"):
+                    library.attribute(handle, recording, recording.streams[0].name, 2, 7)
+            else:
+                found = library.attribute(handle, recording, recording.streams[0].name, 2, 7)
+                assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=1e-3 + 1e-5 * abs(found.logit))
 
 
 def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
@@ -261,7 +281,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
         (ScaledBy(0.0), "above 0"), (ScaledBy(float("nan")), "above 0"), (ShiftPositions(-1), "onwards"), (ShiftPositions(60), "position"), (ShufflePositions(-1), "seed"),
         (OtherPositions("magic"), "magic"), (MoveNorm("up"), "up"), (WithoutResidual(None, "lunch"), "lunch"), (WithoutResidual(None, "cross"), "no cross-attention"),
         (MeanHead(0, 4), "head 4"), (UniformHead(3, 0), "layer 3"), (PatchHead(OTHER, 0, 0, "cross"), "cross"), (PatchSite(OTHER, "9.lunch"), "no such site"),
-        (WithMask(), "decoder"), (edits.HideToken(1), "masked words"),
+        (WithMask(), "decoder"), (edits.HideToken(1), "masked words"), (PatchSite(OTHER, "embed", -1), "tokens 0 to"), (PatchSite(OTHER, "embed", 40), "tokens 0 to"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(small_decoder: own.Handle, asked: edits.Edit, why: str) -> None:

@@ -110,6 +110,23 @@ def test_without_a_readout_there_are_no_words() -> None:
         ours.logits(torch.zeros(24))
 
 
+def test_early_files_that_say_gamma_and_beta_are_read() -> None:
+    model = uneven(bert())
+    early = {key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor for key, tensor in model.state_dict().items()}
+    ids = torch.tensor([[3, 14, 15, 9]])
+    with torch.no_grad():
+        torch.testing.assert_close(pretrained.build(model.config.to_dict(), early)(ids), pretrained.build(model.config.to_dict(), model.state_dict())(ids))
+
+
+def test_weights_that_would_be_left_out_are_refused() -> None:
+    model = uneven(gpt2(tie_word_embeddings=False))
+    assert not torch.equal(model.lm_head.weight, model.transformer.wte.weight)
+    with pytest.raises(ValueError, match="tied"):
+        pretrained.build(model.config.to_dict(), model.state_dict())
+    with pytest.raises(ValueError, match="3 layers"):
+        pretrained.build(bert().config.to_dict() | {"num_hidden_layers": 2}, bert().state_dict())
+
+
 def test_weights_that_lack_a_part_are_refused() -> None:
     model = bert()
     lacking = {key: tensor for key, tensor in model.state_dict().items() if "layer.1.attention.self.key.weight" not in key}
@@ -215,6 +232,25 @@ def test_every_switch_works_on_pretrained_weights(bert_folder: Path, gpt2_folder
         assert np.isfinite(changed.streams[0].resid).all()
         if asked != edits.MoveNorm(handle.model.config.norm):
             assert np.abs(changed.streams[0].resid[-1] - plain.streams[0].resid[-1]).max() > 1e-4
+
+
+def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(gpt2_folder: Path, tmp_path: Path) -> None:
+    for file in gpt2_folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    pieces_of = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    pieces_of.add_special_tokens(["<s>", "</s>"])
+    pieces_of.save(str(tmp_path / "tokenizer.json"))
+    assert pretrained.load(tmp_path, "tiny").ends == ((), ())
+
+
+def test_what_cannot_be_read_in_our_classes_is_left_to_its_own_code(bert_folder: Path, tmp_path: Path) -> None:
+    assert pretrained.covers(bert_folder)
+    for file in bert_folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert not pretrained.covers(tmp_path)
+    with pytest.raises(ValueError):
+        library.load(f"ours:{tmp_path}")
 
 
 def test_a_folder_that_does_not_fit_says_why(tmp_path: Path) -> None:

@@ -511,6 +511,6 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(visitor
     page.locator("[data-testid=stProgress]").first.wait_for(timeout=60_000)
     page.get_by_role("button", name="Stop").first.click()
     page.get_by_role("button", name="Go on").wait_for(timeout=60_000)
-    assert "stopped" in page.locator("[data-testid=stProgress]").inner_text()
+    page.locator("[data-testid=stProgress]", has_text="stopped").wait_for(timeout=60_000)
     assert page.locator("td").filter(has_text="%").count() == 3, "how much each network says right"
     assert parse_qs(urlparse(page.url).query)["flow"] == ["RNN"]

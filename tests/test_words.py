@@ -330,6 +330,11 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(visitor
         page.get_by_role("button", name="Matrix as SVG").click()
     drawing = saved.value.path().read_text("utf-8")
     assert "Rows renormalised over the shown tokens" in drawing and ">hidden<" in drawing and saved.value.suggested_filename.endswith("words-no-specials-renormalised.svg")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    rows = list(csv.reader(line for line in saved.value.path().read_text("utf-8").splitlines() if not line.startswith("#")))
+    assert rows[0][1] == "hidden" and [f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995] == [one for one in shares if one[0] == "0"]
+    assert all(sum(map(float, row[2:])) == pytest.approx(1, abs=1e-4) for row in rows[1:])
     other.context.close()
 
 
@@ -344,7 +349,7 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     page.mouse.click(box["x"] + 1.5 * box["width"] / n, box["y"] + 3.5 * box["height"] / n)
     page.wait_for_url("**anatomy_cell=3.1**")
     visitor.drawn()
-    assert page.locator(".area i.cell").is_visible() and page.locator(".token[aria-pressed=true]").count() == 1
+    assert page.locator(".area i.opened").is_visible() and page.locator(".token[aria-pressed=true]").count() == 1
     page.get_by_role("link", name="Take this weight apart").click()
     page.wait_for_url("**/anatomy**")
     page.wait_for_url("**anatomy_cell=3.1**")

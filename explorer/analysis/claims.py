@@ -301,7 +301,7 @@ def to_csv(findings: Sequence[Finding], about: Sequence[str]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     columns = table(findings)
     writer.writerow(columns)
-    writer.writerows(["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in row] for row in zip(*columns.values()))
+    writer.writerows(["" if cell is None else repr(float(cell)) if isinstance(cell, float) else cell for cell in row] for row in zip(*columns.values()))
     return file.getvalue()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -416,6 +416,47 @@ def largest_gap(one: Attention, other: Attention, pairs: Matched) -> float:
     return max(gaps, default=0.0)
 
 
+@dataclass(frozen=True)
+class Orders:
+    """A text in two orders: the tokens of a stream as it is, `tokens`, and those `read` of the other text, how many of which were dropped; which
+    token is which; and how far their vectors agree with positions and without."""
+
+    tokens: tuple[str, ...]
+    read: tuple[str, ...]
+    dropped: int
+    pairs: Matched
+    with_: Agreement
+    without: Agreement
+
+
+def orders(recorded: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool) -> Orders:
+    """Two orders compared. `recorded` gives both recordings, without positions where it is asked for True; one pair at a time is held."""
+    one, other = recorded(False)
+    tokens, read, dropped, pairs = one.stream(stream).tokens, other.streams[0].tokens, other.dropped, matched(one.stream(stream), other.stream(stream), same_text)
+    with_ = agreement(one.stream(stream), other.stream(stream), pairs)
+    one, other = recorded(True)
+    return Orders(tokens, read, dropped, pairs, with_, agreement(one.stream(stream), other.stream(stream), pairs))
+
+
+@dataclass(frozen=True)
+class Maps:
+    """A head's weights in two orders, (match, match), as `maps` has them; their largest difference `gap`, that in any of `n_heads` heads, and
+    the largest weight."""
+
+    here: np.ndarray
+    there: np.ndarray
+    gap: float
+    largest: float
+    n_heads: int
+    top: float
+
+
+def both_maps(one: Attention, other: Attention, layer: int, head: int, pairs: Matched) -> Maps:
+    """One head in two orders."""
+    here, there, gap = maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
+    return Maps(here, there, gap, largest_gap(one, other, pairs), one.pattern.shape[0] * one.pattern.shape[1], float(max(here.max(), there.max())))
+
+
 # ---- adding or concatenating ----------------------------------------------------------------------------------------------
 
 
@@ -495,12 +536,13 @@ def offset_columns(of: ByOffset) -> dict[str, Sequence]:
     return columns if of.places is None else columns | {"position × position": of.places}
 
 
-def order_columns(one: Stream, pairs: Matched, with_: Agreement, without: Agreement) -> dict[str, Sequence]:
+def order_columns(found: Orders) -> dict[str, Sequence]:
     """The matched tokens and how far their last vectors agree, as named columns."""
+    with_, without = found.with_, found.without
     return {
-        "token": [one.tokens[place] for place in pairs.here],
-        "place": pairs.here,
-        "place in the other order": pairs.there,
+        "token": [found.tokens[place] for place in found.pairs.here],
+        "place": found.pairs.here,
+        "place in the other order": found.pairs.there,
         "with: largest difference": with_.by_token,
         "with: digits": with_.digits,
         "with: cosine": with_.cosine,
@@ -510,11 +552,12 @@ def order_columns(one: Stream, pairs: Matched, with_: Agreement, without: Agreem
     }
 
 
-def word_columns(one: Stream, pairs: Matched, with_: Agreement, without: Agreement) -> dict[str, Sequence]:
+def word_columns(found: Orders) -> dict[str, Sequence]:
     """The matched tokens in short: where they moved, and to how many digits their last vectors agree, as named columns."""
+    with_, without = found.with_, found.without
     return {
-        "token": [one.tokens[place] for place in pairs.here],
-        "place": [f"{here} → {there}" for here, there in zip(pairs.here, pairs.there)],
+        "token": [found.tokens[place] for place in found.pairs.here],
+        "place": [f"{here} → {there}" for here, there in zip(found.pairs.here, found.pairs.there)],
         "digits, without": [_short(each) for each in without.digits],
         "digits, with": [_short(each) for each in with_.digits],
         "cosine, with": with_.cosine,

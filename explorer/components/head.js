@@ -294,7 +294,7 @@ function matrix(kept) {
   corner.append(make("span", "", `${down} ↓`), make("span", "", `${right} →`));
   const area = make("div", kept.permitted ? "area masked" : "area");
   const [row, column, pinRow, pinColumn] = ["row", "column", "row pinned", "column pinned"].map((c) => make("i", c));
-  const cell = make("i", "cell pinned");
+  const cell = make("i", "opened pinned");
   area.append(canvas, pinRow, pinColumn, row, column, cell);
   frame.append(corner, top, left, area);
   const strip = kept.hidden && hiddenStrip(kept, frame);
