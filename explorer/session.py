@@ -737,6 +737,7 @@ def forget_token() -> None:
 
 def forget_head() -> None:
     """Another model: what was chosen of the last one means nothing there."""
+    st.session_state.pop("offered_model", None)
     forget_token()
     st.session_state.stage = st.session_state.stream = st.session_state.target = ""
     st.session_state.attention = st.session_state.layer = st.session_state.head = ""

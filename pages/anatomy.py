@@ -42,8 +42,9 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
         st.info(NO_VECTORS)
         return session.address()
     outputs = outputs_of(recording, attention)
-    opened = numbers.cell(recording, attention, head.layer, head.head, query, key)
-    done = outputs and numbers.written(recording, attention, head.layer, query, outputs)
+    scale = session.offers(recording.model.name)["scale"]
+    opened = numbers.cell(recording, attention, head.layer, head.head, query, key, scale)
+    done = outputs and numbers.written(recording, attention, head.layer, query, outputs, scale)
     names = axes.rows, axes.keys
     about = caption_of(recording, attention, opened, axes, typed)
     with left:
@@ -66,12 +67,19 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = ("", *(attention.name for attention in recording.attention[1:]))
+    name = session.one_of("attention", names)
     if len(names) > 1:
+        st.session_state["anatomy attention"] = name  # a key of its own: a widget of another page under the same one is gone with that page
         st.segmented_control(
-            "Attention", names, key="attention", format_func=lambda name: LABELS.get(name or recording.attention[0].name, name), required=True,
-            persist_state="session", label_visibility="collapsed", on_change=forget_choices,
+            "Attention", names, key="anatomy attention", format_func=lambda each: LABELS.get(each or recording.attention[0].name, each), required=True,
+            label_visibility="collapsed", on_change=take_attention,
         )  # fmt: skip
-    return recording.attention[names.index(st.session_state.attention)]
+    return recording.attention[names.index(name)]
+
+
+def take_attention() -> None:
+    st.session_state.attention = st.session_state["anatomy attention"]
+    forget_choices()
 
 
 def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.Head:
@@ -152,7 +160,7 @@ def in_short(opened: numbers.Cell, done: numbers.Written | None, names: tuple[tu
     """The weight and the whole way to it in a few lines."""
     query, key = session.literal(names[0][opened.query]), session.literal(names[1][opened.key])
     st.markdown(f"Query **{query}** ({opened.query}) gives key **{key}** ({opened.key}) the weight")
-    st.markdown(f"# {numbers.say(opened.weights[opened.key])}")
+    st.markdown(f"# {numbers.say_weight(opened.weights[opened.key])}")
     st.markdown("\n".join(f"1. {line}" for line in numbers.in_short(opened, done)))
     st.page_link("../pages/attention.py", label=f"Layer {head.layer}, head {head.head} on the Attention page", icon=":material/grid_on:")
 
@@ -182,15 +190,15 @@ def caption_of(recording: Recording, attention: Attention, opened: numbers.Cell,
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
     lines = [
-        f"Why the weight is {numbers.say(opened.weights[opened.key])}: query {axes.rows[opened.query]} ({opened.query}), key {axes.keys[opened.key]} ({opened.key})",
+        f"Why the weight is {numbers.say_weight(opened.weights[opened.key])}: query {axes.rows[opened.query]} ({opened.query}), key {axes.keys[opened.key]} ({opened.key})",
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention, layer {opened.layer}, head {opened.head} · edits: {edits}",
     ]
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
         if axes.said is not None:
             lines.append(row_rule(recording, typed))
         whose = "as typed" if typed is not None else "the model’s own, unedited" if recording.edits else "the model’s own"
-        lines.append(f"Target ({whose}): " + " ".join(recording.target.split()))
-    return (*lines, "Text: " + " ".join(recording.text.split()))
+        lines.append(f"Target ({whose}): " + session.read_text(recording, target=True))
+    return (*lines, "Text: " + session.read_text(recording))
 
 
 def row_rule(recording: Recording, typed: str | None) -> str:
@@ -244,7 +252,7 @@ def three_forms(recording: Recording, attention: Attention, opened: numbers.Cell
     top = numbers.top_of(found)
     routes = (
         ("Per position", r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b", found.per_position),
-        ("Matrices, then concat", r"O = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b \vphantom{\sum_h}", found.concatenated),
+        ("Matrices, then concat", r"O \vphantom{\sum_h} = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b", found.concatenated),
         ("A sum over heads", r"O = \sum_h A_h V_h W_O^h + b", found.by_head),
     )
     shapes = numbers.shapes_of(attention, recording.model.d_model)

@@ -170,7 +170,7 @@ def notes(shown: numbers.Shown) -> list[str]:
         gone = ", ".join(shown.left_out[:8]) + (f" and {len(shown.left_out) - 8} more" if len(shown.left_out) > 8 else "")
         where = "columns" if across and state.att_keep == "No sinks" else "rows and columns"
         lines.append(f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row goes there.")
-        lines.append("Rows renormalised over the shown tokens: they sum to 1 without the hidden share." if shown.renormalised else "Weights as they are: a row and its hidden share sum to 1.")
+        lines.append("Rows renormalised over the shown tokens: they sum to 1 without the hidden share; rows that give the shown tokens nothing stay empty." if shown.renormalised else "Weights as they are: a row and its hidden share sum to 1.")
     if state.att_keep == "No sinks":
         lines.append(SINK_RULE)
     return lines
@@ -206,10 +206,16 @@ def formula(recording: Recording, attention: Attention, head: naming.Head, axes:
     alone = "" if attention.allowed[query].sum() > 1 else " There is nothing else this token may look at."
     st.markdown(
         f"**How a weight is made.** {who}"
-        f"The score of a pair is q · k / √{recording.model.d_head}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
+        f"The score of a pair is {scoring(recording)}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
         f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {power(steps.exponential)}, "
         f"the row’s sum is {power(steps.total)}, so the weight is {power(steps.exponential)} / {power(steps.total)} = **{small(steps.weight)}**.{alone}"
     )
+
+
+def scoring(recording: Recording) -> str:
+    """How this model makes a score of q and k."""
+    offered = session.offers(recording.model.name)
+    return f"q · k{'' if offered['scale'] == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered['biased'] else ''}"
 
 
 def power(value: float) -> str:
@@ -293,7 +299,8 @@ def parameters(recording: Recording) -> tuple:
         outputs, norms = session.outputs(recording), {stream.name: session.norms(recording, stream.name) for stream in recording.streams}
     except (ValueError, AttributeError):
         outputs = norms = None
-    return outputs, norms, session.cards().get(recording.model.name, {}).get("config")
+    offered, built = session.offers(recording.model.name), session.cards().get(recording.model.name, {}).get("config") or {}
+    return outputs, norms, built | {"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]}
 
 
 def verdicts(checks: tuple[right.Check, ...]) -> str:
@@ -423,8 +430,8 @@ def caption_of(recording: Recording, attention: Attention, axes: numbers.Axes, s
     if not attention.allowed.all():
         lines.append(NOT_ALLOWED)
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
-        lines.append(f"Target ({'the model’s own' if target is None else 'as typed'}): " + " ".join(recording.target.split()))
-    return (*lines, "Text: " + " ".join(recording.text.split()))
+        lines.append(f"Target ({'the model’s own' if target is None else 'as typed'}): " + session.read_text(recording, target=True))
+    return (*lines, "Text: " + session.read_text(recording))
 
 
 def row_rule(target: str | None) -> str:

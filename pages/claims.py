@@ -50,7 +50,7 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
     data = pictures.payload(
         [group for group in groups if group[2]],
         counts=[(counts[verdict], words, TONES[verdict]) for verdict, words in zip(evidence.VERDICTS, ("hold", "do not hold here", "cannot be tested here"))],
-        says=f"Model {model}, {len(recording.streams[0].tokens)} tokens. {'All ' + str(len(findings)) + ' tested.' if ready else f'{len(found)} of {len(findings)} tested …'} Open one for its numbers.",
+        says=f"Model {session.title(model)}, {len(recording.streams[0].tokens)} tokens. {f'{len(findings)} claims.' if ready else f'{len(found)} of {len(findings)} claims so far …'} Open one for its numbers.",
         open=opened, told=told, token=session.name_of(recording, "claims", len(found), places),
     )  # fmt: skip
     pictures.show(data, "claims", take_claim, take_page)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer import session
 from explorer.analysis import compare as numbers
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
-from models.edits import Edit, UniformHead, WithMask, WithoutFeedForward, WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead, from_line, to_line
+from models.edits import Edit, MeanHead, UniformHead, WithMask, WithoutFeedForward, WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead, from_line, to_line
 from models.recording import Attention, NotFinite, Recording
 
 WHATS = {"Edit": "Before and after", "Sentence": "Two sentences", "Model": "Two models"}
+HOWS = {"silent": ZeroHead, "mean": MeanHead, "even": UniformHead}
 VIEWS = {"Heads": "Heads side by side", "Nearest": "Nearest heads", "Vectors": "Vectors"}
 TONES = ("Linear", "Log")
 # A sentence that differs in few words, for texts the app offers; of any other text the reader types one.
@@ -87,28 +89,82 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
     what = session.one_of("other_what", tuple(WHATS))
     left, middle, right = st.columns([1.6, 2, 0.65], vertical_alignment="bottom")
     left.segmented_control("Compare", tuple(WHATS), key="other_what", format_func=WHATS.get, required=True, persist_state="session", on_change=forget_pair, width="stretch")
+    below = st.container()
     with middle:
-        one, other = {"Edit": edited, "Sentence": worded, "Model": modelled}[what](model, text)
+        one, other = edited(model, text, below) if what == "Edit" else {"Sentence": worded, "Model": modelled}[what](model, text)
     right.button("Swap A and B", icon=":material/swap_horiz:", on_click=swap, width="stretch", help="What is A becomes B. Differences turn their signs.")
     return (other, one) if st.session_state.other_swap else (one, other)
 
 
-def edited(model: str, text: str) -> tuple[Side, Side]:
-    """The run as it is, and under edits. Both runs' decoders read the same."""
-    st.text_input(
-        "Edits of B, as they are written in links", key="other_edits", persist_state="session", on_change=forget_pair, placeholder="WithoutPositions, ZeroHead:2:5:self, …",
-        help="Several with a comma between them. The examples above fill this field; the page Switches writes the same words in its address.",
-    )  # fmt: skip
+def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
+    """The run as it is, and under edits. Both runs' decoders read the same. What cannot be followed is said `below`."""
     target = session.typed_target(model)
     plain = session.record(model, text, target=target)
     if len(plain.streams) > 1:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
+    if not follows(model, ZeroHead):
+        raise ValueError("this model runs in its own code, which can be neither switched nor silenced; compare two sentences or two models")
+    if not st.session_state.other_edits or not follows(model, WithoutPositions) and st.session_state.other_edits == session.CHOICES["other_edits"]:
+        st.session_state.other_edits = to_line((ZeroHead(0, 0, plain.attention[0].name),))
     try:
-        edits = from_line(st.session_state.other_edits.replace(" ", ""))
+        edits, wrong = from_line(st.session_state.other_edits.replace(" ", "")), []
     except ValueError as error:
-        st.warning(f"Not read: {session.literal(str(error))}")
-        edits = ()
+        edits, wrong = (), [str(error)]
+    pick_head(plain, edits)
+    edits, unfit = followed(Side(model, text, edits, target))
+    if wrong or unfit:
+        below.warning(f"Left out of B: {session.literal('; '.join((*wrong, *unfit)))}.")
     return Side(model, text, (), target), Side(model, text, edits, target)
+
+
+def follows(model: str, kind: type) -> bool:
+    """Whether a model can follow edits of this kind: one that runs in its own code follows few."""
+    return issubclass(kind, session.offers(model)["edits"])
+
+
+def followed(side: Side) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a side that its model can follow, and what is wrong with the others. Numbers that overflow are found later, and are no refusal."""
+
+    def refused(edits: tuple[Edit, ...]) -> str:
+        try:
+            replace(side, edits=edits).record()
+        except NotFinite:
+            pass
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    if not refused(side.edits):
+        return side.edits, []
+    reasons = {edit: refused((edit,)) for edit in side.edits}
+    good = tuple(edit for edit, why in reasons.items() if not why)
+    if not good or refused(good):
+        raise ValueError("; ".join(why for why in reasons.values() if why) or refused(side.edits))
+    return good, [why for why in reasons.values() if why]
+
+
+def pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
+    """One head of B, and what is done to it; all else in writing. What is shown is what the edits say."""
+    state, several = st.session_state, len(plain.attention) > 1
+    heads = [(layer, head, each.name) for each in plain.attention for layer in range(each.pattern.shape[0]) for head in range(each.pattern.shape[1])]
+    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], tuple(HOWS.values())) else None
+    now = (alone.layer, alone.head, alone.attention) if alone is not None else None
+    state["head of B"] = now = now if now in heads else None
+    state["done to it"] = next((how for how, kind in HOWS.items() if now and isinstance(alone, kind)), "silent")
+    left, middle, right = st.columns([1.15, 1.25, 1], vertical_alignment="bottom")
+    left.selectbox(
+        "Head changed in B", heads, index=None, key="head of B", placeholder="Choose a head", on_change=take_head_of_b,
+        format_func=lambda at: numbers.name(at[:2]) + (f", {at[2]}" if several else ""), help="Type its numbers to find it. The head changes alone: it takes the place of the example above.",
+    )  # fmt: skip
+    middle.segmented_control(
+        "It is made", tuple(HOWS), key="done to it", required=True, disabled=now is None, on_change=take_head_of_b,
+        help="Silent: it writes nothing. Mean: at every token it writes its mean over this text. Even: it looks everywhere alike.",
+    )  # fmt: skip
+    with right.popover("In writing", width="stretch", help="Every edit of B as links write it, to put several together."):
+        st.text_input(
+            "Edits of B, as they are written in links", key="other_edits", persist_state="session", on_change=forget_pair, placeholder="WithoutPositions, ZeroHead:2:5:self, …",
+            help="Several with a comma between them. The examples above fill this field; the page Switches writes the same words in its address.",
+        )  # fmt: skip
 
 
 def worded(model: str, text: str) -> tuple[Side, Side]:
@@ -154,7 +210,6 @@ def offered(model: str) -> dict[str, dict[str, str]]:
     kind = session.handle(model).card.kind
     tired, wide = next(iter(MATES.items()))
     mask = ("Look ahead", WithoutMask()) if kind != "encoder" else ("A causal mask", WithMask())
-    first = "encoder self" if kind == "encoder-decoder" else "self"
     made = {
         "tired / wide": {"text": tired, "other_what": "Sentence", "other_text": wide},
         "Ram / Hari": {"text": "Ram pushed Hari", "other_what": "Sentence", "other_text": "Hari pushed Ram"},
@@ -164,9 +219,8 @@ def offered(model: str) -> dict[str, dict[str, str]]:
         "No LayerNorm": edit(WithoutNorm()),
         "No FFN": edit(WithoutFeedForward()),
         mask[0]: edit(mask[1]),
-        "Head L0 H0 off": edit(ZeroHead(0, 0, first)),
-        "Head L0 H0 even": edit(UniformHead(0, 0, first)),
     }
+    made = {name: choices for name, choices in made.items() if all(follows(model, type(one)) for one in from_line(choices.get("other_edits", "")))}
     cards = session.cards()
     if {"encoder", "decoder"} <= set(cards):
         made["encoder / decoder"] = {"model": "encoder", "other_what": "Model", "other_model": "decoder"}
@@ -584,6 +638,14 @@ def take_map_row(of: tuple[int, int]) -> None:
 
 def take_word() -> None:
     st.session_state.other_word = str(st.session_state["word followed"])
+
+
+def take_head_of_b() -> None:
+    """The head chosen for B is the one edit of B; an emptied choice changes nothing."""
+    state = st.session_state
+    if (chosen := state["head of B"]) is not None:
+        state.other_edits = to_line((HOWS[state["done to it"]](*chosen),))
+        forget_pair()
 
 
 def swap() -> None:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from explorer import session
 from explorer.analysis import attention as matrices
-from explorer.analysis import heads as naming
 from explorer.analysis import lookup as numbers
 from explorer.analysis import residual, summaries
 from explorer.components import graph as graphs
@@ -22,6 +21,7 @@ LABELS = {"encoder self": "Encoder self-attention", "decoder self": "Decoder sel
 RULES = ("0.5", "1", "1.5", "2", "3", "5")
 WHOSE = ("One", "Mean")
 NO_MESSAGES = "A message is one head’s weight times **that head’s** value, so a mean of heads has weights but no messages. Choose “This head” to open them."
+WHICH_FIRST = "Where none is chosen: the one whose second key draws the mixture farthest from the first key’s value."
 MOST_SHOWN = 300_000  # cells of a table on screen
 CLOSED = "The model {} runs in code that hands out its weights of attention and no scores, queries, keys or values, so this cannot be computed. The page’s graph needs weights alone."
 # What the lecture notes say of each construction.
@@ -42,8 +42,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     axes = axes_of(recording, attention)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         way = st.segmented_control("Look at it as", WAYS, key="look_at", format_func=WAY_LABELS.get, required=True, persist_state="session")
-        layer, head = chosen_head(recording, attention)
-        query = chosen_query(attention, axes, layer, head) if way != "Three" else 0
+        layer, head, query = chosen(recording, attention, axes, way)
     if not attention.opens and way != "Graph":
         st.info(CLOSED.format(session.literal(model)))
     else:
@@ -73,28 +72,22 @@ def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
     return matrices.axes(recording, attention, *session.labels(recording.model.name, [following]))
 
 
-def chosen_head(recording: Recording, attention: Attention) -> tuple[int, int]:
-    """The head on screen, the one of the page Attention: the one chosen, or else the one whose name stands out most."""
-    layers, heads = attention.pattern.shape[:2]
-    layer, head = session.whole("layer", layers), session.whole("head", heads)
+def chosen(recording: Recording, attention: Attention, axes: matrices.Axes, way: str) -> tuple[int, int, int]:
+    """The head and the query on screen, with their controls: those of the page Attention; what is not chosen there is where soft and hard part most."""
+    layers, heads, rows = attention.pattern.shape[:3]
+    layer, head, query = session.whole("layer", layers), session.whole("head", heads), session.whole("token", rows)
     if layer is None or head is None:
-        described = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
-        found = max(described, key=naming.clarity)
-        layer, head = found.layer, found.head
+        layer = head = None
+    if None in (layer, head, query):
+        layer, head, query = session.derived(recording, (attention.name, "divided", layer, head, query), lambda: numbers.divided(attention, axes.rows, axes.keys, axes.special, layer, head, query))
+    labels = matrices.numbered(axes.rows)
     st.session_state["lookup layer"], st.session_state["lookup head"] = layer, head
     st.selectbox("Layer", range(layers), key="lookup layer", on_change=take_head, width=110)
     st.selectbox("Head", range(heads), key="lookup head", on_change=take_head, width=110)
-    return layer, head
-
-
-def chosen_query(attention: Attention, axes: matrices.Axes, layer: int, head: int) -> int:
-    """The query on screen: the chosen token, or else the one with the largest weight."""
-    asked = session.whole("token", len(axes.rows))
-    query = matrices.strongest(attention.pattern[layer, head], attention.allowed)[0] if asked is None else asked
-    labels = matrices.numbered(axes.rows)
-    st.session_state["lookup query"] = query
-    st.selectbox("Query", range(len(labels)), format_func=labels.__getitem__, key="lookup query", on_change=take_query, width=220)
-    return query
+    if way != "Three":
+        st.session_state["lookup query"] = query
+        st.selectbox("Query", range(rows), format_func=labels.__getitem__, key="lookup query", on_change=take_query, width=220, help=WHICH_FIRST)
+    return layer, head, query
 
 
 # ---- soft and hard --------------------------------------------------------------------------------------------------
@@ -119,7 +112,7 @@ def soft_or_hard(recording: Recording, attention: Attention, axes: matrices.Axes
         "lookup", take_temperature,
     )  # fmt: skip
     st.markdown(
-        f"At the model’s own T = 1, **{session.literal(axes.rows[query])}** ({query}) gives “{session.literal(axes.keys[one.key])}” ({one.key}) **{attention.pattern[layer, head, query, one.key]:.2f}** "
+        f"At the model’s own T = 1, **{session.literal(axes.rows[query])}** ({query}) gives “{session.literal(axes.keys[one.key])}” ({one.key}) **{attention.pattern[layer, head, query, one.key]:.3f}** "
         f"of its weight. The mixture lies **{percent(one.relative)}** of that value’s length away from it, at a cosine of {number(one.cosine)}."
     )
     table("row table", lambda: numbers.row_table(attention, layer, head, query, temperature, axes.keys), title, caption, file)
@@ -269,7 +262,7 @@ def constructions(recording: Recording, attention: Attention, axes: matrices.Axe
     if x is None:
         st.info(f"The model {session.literal(recording.model.name)} does not offer the vectors that enter a layer, so x · x cannot be computed.")
         return
-    st.markdown(f"Three ways to score a pair, from the vectors x that enter layer {layer}; the third is head {head} as it is. Each is divided by the root of its vectors’ width.")
+    st.markdown(f"Three ways to score a pair, from the vectors x that enter layer {layer}; the first two are divided by the root of their vectors’ width, the third is head {head}’s own score, as the model makes it.")
     before = st.segmented_control("Show", ("Weights", "Scores"), key="look_before", format_func={"Weights": "After the softmax", "Scores": "Before it"}.get, required=True, persist_state="session", label_visibility="collapsed")
     made = session.derived(recording, ("constructions", attention.name, layer, head), lambda: numbers.constructions(x, attention, layer, head), weigh=lambda all: sum(one.scores.nbytes * 2 for one in all))
     panels = []
@@ -280,7 +273,7 @@ def constructions(recording: Recording, attention: Attention, axes: matrices.Axe
         mine = f"In {one.own} of {one.rows} rows a token looks most at itself; own weight {number(one.own_weight)} on average." if one.rows else "No row has a choice."
         panels.append(pictures.Panel(TITLES[one.name], shown, -top if before == "Scores" else 0, top, under=f"Asymmetry of the scores: {one.asymmetry:.2f}\n{mine}\n{NOTES[one.name]}"))
     title = f"Three constructions, layer {layer}, head {head}, {'scores' if before == 'Scores' else 'weights'}"
-    caption = caption_of(recording, attention, "Scores: x · x / √d_model, q · q / √d_head, q · k / √d_head. Asymmetry: |S − Sᵀ| / (2 |S|), 0 for a symmetric S")
+    caption = caption_of(recording, attention, "Scores: x · x / √d_model, q · q / √d_head, and the model’s own of q and k. Asymmetry: |S − Sᵀ| / (2 |S|), 0 for a symmetric S")
     file = f"headlight-{recording.model.name}-{attention.name.replace(' ', '-')}-L{layer}H{head}-constructions-{before.lower()}"
     picture = session.name_of(recording, attention.name, "three", layer, head, before)
     data = session.derived(
@@ -324,17 +317,17 @@ def caption_of(recording: Recording, attention: Attention, what: str) -> tuple[s
     """What a figure must say when it stands alone."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
-    target = ("Target: " + " ".join(recording.target.split()),) if recording.target else ()
+    target = ("Target: " + session.read_text(recording, target=True),) if recording.target else ()
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
         what,
         *target,
-        "Text: " + " ".join(recording.text.split()),
+        "Text: " + session.read_text(recording),
     )
 
 
 def percent(value: float) -> str:
-    return f"{value:.0%}" if value == value else "an undefined share"
+    return (f"{value:.1%}" if value < 0.0995 else f"{value:.0%}") if value == value else "an undefined share"
 
 
 def number(value: float) -> str:

@@ -367,10 +367,10 @@ def target_of(model: str, text: str) -> str | None:
 
 def with_and_without(model: str, text: str, *, target: str | None) -> tuple[Recording, Recording]:
     """A text recorded with positions and without."""
-    return session.record(model, text, (), target), session.record(model, text, without(model), target)
+    return session.record(model, text, (), target), session.record(model, text, taken_away(model), target)
 
 
-def without(model: str) -> tuple[WithoutPositions, ...]:
+def taken_away(model: str) -> tuple[WithoutPositions, ...]:
     """The edit that takes the positions away; none for a model that adds none."""
     added = session.kept(model, "adds positions", lambda: numbers.kind(session.record(model, "Hi").streams[0]) != "none")
     return (WithoutPositions(),) if added else ()
@@ -598,7 +598,7 @@ Asked = tuple[str, str, str, tuple[ShuffleTokens, ...], str | None, str]  # mode
 def two_orders(asked: Asked, bare: bool) -> tuple[Recording, Recording]:
     """Both orders recorded, with positions or without."""
     model, text, other_text, edits, target, _ = asked
-    away = without(model) if bare else ()
+    away = taken_away(model) if bare else ()
     return session.record(model, text, away, target), session.record(model, other_text, (*edits, *away), target)
 
 

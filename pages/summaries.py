@@ -101,7 +101,7 @@ def summary(recording: Recording, attention: Attention, axes: matrices.Axes, wha
     asked = session.whole("token", len(axes.rows))
     if what != "Flow" or len(queries) > 1:
         values = session.derived(recording, ("summary", attention.name, what, layer, head), lambda: computed(recording, attention, what, layer, head), weigh=lambda made: made.nbytes)
-        row = opened(recording, attention, axes, values, parted, layer, head) if asked is None else asked
+        row = opened(recording, attention, axes, parted, layer, head) if asked is None else asked
         line = values[row]
     else:
         (row,) = queries
@@ -137,8 +137,8 @@ def scope(attention: Attention, what: str, controls) -> tuple[int | None, int | 
     with controls:
         st.selectbox(
             "Up to layer" if through else "Layer", ("", *map(str, range(layers))), key="sum_layer", persist_state="session", width=180,
-            format_func=lambda each: (f"Layer {each}" if each else f"The last, {layers - 1}" if through else "All layers"),
-        )  # fmt: skip
+            format_func=lambda each: f"Layer {each}" if each else "All layers",
+        )  # fmt: skip  # the same words for every summary: the browser goes on showing the one that was chosen
         if what == "Values" and st.session_state.sum_layer:
             st.selectbox("Head", ("", *map(str, range(heads))), key="sum_head", persist_state="session", width=180, format_func=lambda each: f"Head {each}" if each else "All heads")
     layer = int(st.session_state.sum_layer) if st.session_state.sum_layer else None
@@ -162,7 +162,7 @@ def rows_of_flow(recording: Recording, attention: Attention, axes: matrices.Axes
         return list(range(len(axes.rows)))
     if row <= numbers.MOST_OF_A_ROW:
         asked = session.whole("token", len(axes.rows))
-        return [numbers.telling(numbers.mean(attention, layer), axes.special, True) if asked is None else asked]
+        return [opened(recording, attention, axes, None, None, None) if asked is None else asked]
     st.info(
         f"**Flow is not computed for {len(axes.rows)} tokens.** The work grows with the third power of their number and would keep everyone else on this machine waiting. "
         "Rollout rests on the same assumptions and is there for any length; a shorter text, or fewer layers, gives the flow."
@@ -177,10 +177,13 @@ def disagreements(recording: Recording, attention: Attention) -> numbers.Disagre
     return session.derived(recording, ("disagreements", attention.name), lambda: numbers.disagreements(attention, session.outputs(recording)[attention.name][0]))
 
 
-def opened(recording: Recording, attention: Attention, axes: matrices.Axes, values, parted, layer: int | None, head: int | None) -> int:
-    """The row to open with where none is chosen: one that is marked, or else one that tells."""
+def opened(recording: Recording, attention: Attention, axes: matrices.Axes, parted, layer: int | None, head: int | None) -> int:
+    """The row to open with where none is chosen: of one head a row that is marked, or else one that tells, the same for every summary."""
     marked = numbers.cells(parted, layer, head)
-    return marked[0][0] if marked and head is not None else numbers.telling(values, axes.special, attention.query == attention.key)
+    if marked and head is not None:
+        return marked[0][0]
+    mean = session.derived(recording, ("summary", attention.name, "Mean", None, None), lambda: numbers.mean(attention), weigh=lambda made: made.nbytes)
+    return numbers.telling(mean, axes.special, attention.query == attention.key)
 
 
 def drawn(recording, attention, axes, what, values, parted, layer, head, title, caption, file, picture, high, missing) -> bytes:
@@ -344,8 +347,8 @@ def caption_of(recording: Recording, attention: Attention, title: str, what: str
     if what in MARKED:
         lines.append(f"Marked: cells with at least {numbers.MOST:g} of a head’s row but at most {numbers.LEAST:g} of what it writes there, by length.")
     if recording.target:
-        lines.append("Target: " + " ".join(recording.target.split()))
-    return (*lines, "Text: " + " ".join(recording.text.split()))
+        lines.append("Target: " + session.read_text(recording, target=True))
+    return (*lines, "Text: " + session.read_text(recording))
 
 
 # ---- what the reader chose --------------------------------------------------------------------------------------------

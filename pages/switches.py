@@ -39,6 +39,7 @@ DONORS = {
 }
 # What a card says a model was trained without, as the switch that takes it away.
 TAKEN = {"scale": (WithoutScale(),), "positions": (WithoutPositions(),), "residual": (WithoutResidual(),), "norm": (WithoutNorm(),)}
+LAYERED = (WithoutScale, ScaledBy, WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)
 MOST_EDITS, MOST_TOLD, MOST_PILLS = 300, 6, 16
 MOST_CELLS, SOME_ROWS, MOST_BUTTONS = 16_000, 16, 6
 LOOK = 0.7  # seconds between two looks at a sweep that runs
@@ -58,7 +59,7 @@ def explore(model: str, text: str) -> None:
     presets(plain, edits)
     if wrong:
         more = f"\n- and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        st.warning("These edits of the link cannot be followed and are left out:\n" + "\n".join(f"- {session.literal(why)}" for why in wrong[:3]) + more)
+        st.warning("These switches cannot be followed and are left out:\n" + "\n".join(f"- {session.literal(why)}" for why in wrong[:3]) + more)
     other, error = changed_run(plain, edits)
     token = chosen(plain)
     with st.container(border=True):
@@ -178,7 +179,7 @@ def happened(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
         st.markdown(
             "The sentence tells the quantity that moved furthest, on a scale from 0 to 1 of its own: mean **row entropy** of a layer, as a share of an even row’s; mean **largest weight** of a row and "
             "**probability** of the word said before, the change itself; mean **Jensen–Shannon distance** of a layer’s rows (base 2), its square; **growth** of the vectors from the first state to the last, in powers of ten, at most 1; "
-            "**KL** of the prediction, 1 − e^(−KL). Below it the largest of the other families. Rows with a single key to look at are left out."
+            "**KL** of the prediction, 1 − e^(−KL). Below it the largest of the other families. Rows with a single key to look at in both runs are left out."
         )
         columns = numbers.moved_columns(found)
         st.dataframe(columns, hide_index=True, height=min(420, 40 + 35 * len(found)), column_config=dict.fromkeys(list(columns)[1:], FOUR))
@@ -216,8 +217,8 @@ def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · edits: {told(recording.edits)}",
         what,
-        "Text: " + " ".join(recording.text.split()),
-        *(("Output of the model as it is, read by both runs: " + " ".join(recording.target.split()),) if recording.target else ()),
+        "Text: " + session.read_text(recording),
+        *(("Output of the model as it is, read by both runs: " + session.read_text(recording, target=True),) if recording.target else ()),
     )
 
 
@@ -242,7 +243,19 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
     unfit = {"No LayerNorm"} if own == "none" else set()
     unfit |= {"LayerNorm before, not after"} if own != "post" else set()
     unfit |= {"Look ahead: no causal mask"} if plain.model.kind == "encoder" else {"A causal mask"}
-    return {name: edits for name, edits in made.items() if name not in unfit and len(edits) <= MOST_EDITS}
+    taken = TAKEN.get(lacks(plain))  # what the model never had is not taken away
+    return {name: edits for name, edits in made.items() if name not in unfit and edits != taken and len(edits) <= MOST_EDITS and follows(plain, *map(type, edits))}
+
+
+def follows(plain: Recording, *kinds: type) -> bool:
+    """Whether the model can follow edits of all these kinds: one that runs in its own code follows few."""
+    can = session.offers(plain.model.name)["edits"]
+    return all(issubclass(kind, can) for kind in kinds)
+
+
+def lacks(plain: Recording) -> str:
+    """The part that the model was trained without, as its card names it; "" for none."""
+    return str(session.facts(plain.model.name).get("without") or "")
 
 
 def presets(plain: Recording, edits: tuple[Edit, ...]) -> None:
@@ -258,23 +271,30 @@ def controls(plain: Recording, edits: tuple[Edit, ...]) -> None:
         st.subheader("Switches", anchor=False, width="content")
         st.button("Reset", icon=":material/restart_alt:", on_click=put, args=((),), disabled=not st.session_state.edits, help="Everything as the model was trained.")
     whole_model(plain, edits)
-    by_layer(plain, edits)
-    heads(plain, edits)
+    if follows(plain, *LAYERED):
+        by_layer(plain, edits)
+    else:
+        st.caption("This model runs in its own code, where its scale, residual, LayerNorm, FFN and positions cannot be switched. They can in models that run in Headlight’s own classes: the list under “Any Hugging Face model …” says which.")
+    if follows(plain, *BRUSHES.values()):
+        heads(plain, edits)
 
 
 def whole_model(plain: Recording, edits: tuple[Edit, ...]) -> None:
     kind = plain.model.kind
-    if kind != "encoder":
+    if kind != "encoder" and follows(plain, WithoutMask):
         shown("mask off", not applies(edits, WithoutMask))
         st.toggle("Causal mask", key="mask off", on_change=take_toggle, args=(edits, "mask off", WithoutMask(), False), help="Each token sees itself and earlier ones only. Without it, a decoder sees the words it is to say.")
-    if kind != "decoder":
+    if kind != "decoder" and follows(plain, WithMask):
         label = "Causal mask in the encoder" if kind == "encoder-decoder" else "Causal mask"
         shown("mask on", applies(edits, WithMask))
         st.toggle(label, key="mask on", on_change=take_toggle, args=(edits, "mask on", WithMask(), True), help="This encoder was trained without one: every token sees every token.")
+    if not follows(plain, *POSITION_KINDS):
+        return
     used = next((edit for edit in reversed(edits) if isinstance(edit, POSITION_KINDS)), None)
     now = {None: "own", WithoutPositions: "none", ShufflePositions: "shuffled", ShiftPositions: "shifted"}.get(None if used is None else type(used)) or used.to
     shown("positions of", now)
-    st.selectbox("Positions", list(POSITIONS), key="positions of", format_func=POSITIONS.get, on_change=take_positions, args=(edits,))
+    names = POSITIONS | ({"own": "as trained: none"} if lacks(plain) == "positions" else {})
+    st.selectbox("Positions", list(names), key="positions of", format_func=names.get, on_change=take_positions, args=(edits,))
     if now in ("shuffled", "shifted"):
         most = 9999 if now == "shuffled" else plain.model.n_positions - max(len(stream.tokens) for stream in plain.streams)
         shown("positions by", min(used.seed if now == "shuffled" else used.by, most))
@@ -299,7 +319,7 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     divisor = scales[here]
     shown("scale off", "own" if divisor is None else "off" if divisor == 1 else "other")
     st.segmented_control(
-        "Scores are divided by", ("own", "off", "other"), key="scale off", format_func={"own": f"√{plain.model.d_head}", "off": "1 (no scale)", "other": "other"}.get, required=True,
+        "Scores are divided by", ("own", "off", "other"), key="scale off", format_func={"own": "1, its own" if session.offers(plain.model.name)["scale"] == 1.0 else f"√{plain.model.d_head}", "off": "1 (no scale)", "other": "other"}.get, required=True,
         on_change=take_scale, args=context, help=f"√d_head, eq. 1 of the paper: √{plain.model.d_head} = {plain.model.d_head**0.5:.2f}.",
     )  # fmt: skip
     if divisor not in (None, 1):
@@ -307,7 +327,9 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
         st.number_input("Divisor", 0.001, 1000.0, step=0.5, format="%.3g", key="divisor", on_change=take_scale, args=context)
     places = [place for place in SUBLAYERS if f"0.{place}.wrote" in plain.streams[-1].sites]
     kept = [[place for place in places if not applies(edits, WithoutResidual, layer, place)] for layer in range(layers)]
-    if places:
+    if lacks(plain) == "residual":
+        st.caption("This model was trained without residual connections.")
+    elif places:
         shown("residuals", kept[here])
         st.pills("Residual kept around", places, selection_mode="multi", key="residuals", format_func=SUBLAYERS.get, on_change=take_residual, args=(*context, tuple(places)))
     own, norms = own_norm(plain), [norm_in(edits, layer, own_norm(plain)) for layer in range(layers)]
@@ -579,7 +601,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
             st.caption(f"{one.size:,} pairs of tokens are too many for a table here: these are the {SOME_ROWS} first rows of the matrix. The CSV has all.")
         table = numbers.matrix_columns(one if whole else one[:SOME_ROWS], two if whole else two[:SOME_ROWS], axes.rows, axes.keys)
         st.dataframe(table, hide_index=True, height=360, column_config=dict.fromkeys(("before", "after", "difference"), st.column_config.NumberColumn(format="%.4f")))
-    st.subheader("Which heads changed most?", anchor=False, help="How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between the row before and after, from 0, the same, to 1, no key in common. Rows with a single key are left out.")
+    st.subheader("Which heads changed most?", anchor=False, help="How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between the row before and after, from 0, the same, to 1, no key in common. Rows with a single key in both runs are left out.")
     data = session.derived(
         other, ("pairs", before.name),
         lambda: pictures.pairs(before.pattern, after.pattern, distance, rows=axes.rows, keys=axes.keys, token=session.name_of(other, "pairs", before.name)), weigh=len,
@@ -681,6 +703,9 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
     base_edits = (*hiding(plain, token), *without(edits, PatchHead, PatchSite))
     try:
         base = session.record(model, plain.text, base_edits)
+        if len(base.streams) > 1 and base.streams[-1].ids.tolist() != plain.streams[-1].ids.tolist():
+            st.info("Under these switches the model writes something else, so its tokens are not those above. Take the switches back to patch.")
+            return
         across = session.record(model, donor, base_edits)
         stream = base.streams[-1].name
         at, there = min(token, len(base.streams[-1].tokens) - 1), min(token, len(across.streams[-1].tokens) - 1)

@@ -161,6 +161,10 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
     assert opened.plain is None and opened.weights.sum() == pytest.approx(1) and np.isfinite(opened.weights).all()
 
 
+def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
+    assert [anatomy.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == ["0.999982", "0.9979", "1", "0"]
+
+
 @pytest.mark.parametrize("name", library.names())
 def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: str) -> None:
     recording = library.record(library.load(name), TEXT)

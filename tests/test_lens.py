@@ -361,6 +361,30 @@ def test_every_arrangement_is_read_and_said_as_it_is(model: str, state: str, par
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("family, name", [("llama", "grammar"), ("bert", "grammar-masked"), ("bart", "reverse")])
+def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(family: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tiny
+
+    from models import huggingface
+
+    monkeypatch.setitem(session._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name))
+    asked = {
+        "predictions": [{}], "translation": [{}], "embeddings": [{}, {"sums": "Sums"}], "residual": [{"flow": flow} for flow in ("Writes", "LayerNorm", "Heads", "Gradient")],
+        "positions": [{"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")],
+    }  # fmt: skip
+    said = ""
+    for page, choices in asked.items():
+        for choice in choices:
+            app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
+            for key, value in {"model": name, "text": "the cat sat", **choice}.items():
+                app.query_params[key] = value
+            app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+            said += " ".join(each.value for each in (*clean(app.run()).markdown, *app.info))
+    assert "in its own code" in said and "cannot be taken apart into a sum" in said
+    assert ("turns queries and keys by their positions" in said) == (family == "llama")
+
+
+@pytest.mark.slow
 def test_a_held_cell_opens_with_words_that_add_up_to_one() -> None:
     app = opened(model="decoder", text="Plants eat animals", site="1.attn.normed", token="2")
     recording = session.record("decoder", "Plants eat animals")

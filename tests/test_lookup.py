@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import lookup as numbers
 from explorer.components import wire
+from explorer.figures.lookup import histogram
 from models import library, parameters
 from models.edits import MoveNorm
 from models.own import Handle, record
@@ -66,6 +67,31 @@ def test_everywhere_says_what_each_lookup_says(handle: Handle) -> None:
         assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
         count, near, median = numbers.counted(found)
         assert count == np.isfinite(found).sum() and near == (found <= numbers.NEAR).sum() and median == pytest.approx(np.nanmedian(found))
+
+
+def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(handle: Handle) -> None:
+    for attention in record(handle, TEXT).attention:
+        layers, heads, queries, keys = attention.pattern.shape
+        rows, columns, special = [f"q{at}" for at in range(queries)], [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))], [False] * (keys - 1) + [True]
+
+        def draw(at: tuple[int, int, int]) -> float:
+            weights = np.where(attention.allowed[at[2]], attention.pattern[at], -1)
+            one, two = np.argsort(-weights)[:2]
+            if not {one, two}.isdisjoint({0, keys - 1}) or weights[two] < 0:
+                return -1.0
+            first, second = attention.v[at[0], at[1], [one, two]].astype(np.float64)
+            return weights[two] * np.linalg.norm(first - second) / (np.linalg.norm(first) + np.linalg.norm(second))
+
+        places = list(np.ndindex(layers, heads, queries))
+        assert draw(numbers.divided(attention, rows, columns, special)) == pytest.approx(max(map(draw, places)))
+        assert numbers.divided(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
+        found = numbers.divided(attention, rows, columns, special, query=queries - 1)
+        assert found[2] == queries - 1 and draw(found) == pytest.approx(max(draw(at) for at in places if at[2] == queries - 1))
+
+
+def test_one_token_alone_is_opened_too(small_decoder: Handle) -> None:
+    attention = record(small_decoder, "").attention[0]
+    assert attention.pattern.shape[2:] == (1, 1) and numbers.divided(attention, ["[BOS]"], ["[BOS]"], [True]) == (0, 0, 0)
 
 
 def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(handle: Handle) -> None:
@@ -176,6 +202,24 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
     assert "model encoder" in " ".join(header["caption"]) and TEXT in " ".join(header["caption"])
     middle = sent(app, "matrix")[1]["v0"]
     np.testing.assert_allclose(middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
+    app = opened(model=model)
+    text = app.text_area(key="text").value
+    attention = library.record(library.load(model), text).attention[0]
+    at = tuple(app.selectbox(key=f"lookup {each}").value for each in ("layer", "head", "query"))
+    np.testing.assert_array_equal(sent(app, "lookup")[1]["scores"], attention.scores[at])
+    assert numbers.lookup(attention, *at).relative > numbers.NEAR and attention.pattern[at].max() < 0.9
+
+
+def test_a_histogram_away_from_its_page_tells_text_and_target() -> None:
+    about = ("Lookups", "Headlight · model translator (3,657,728 parameters, weights 667c28be548d) · encoder self-attention · edits: none", "Target: Bonjour", "Text: Hello <b> " + "word " * 90)
+    drawn = histogram(np.array([0.1, 0.4, np.nan]), 0.4, numbers.NEAR, about)
+    said = drawn.layout.title.subtitle.text
+    assert "edits: none" in said.replace("<br>", " ") and "Target: Bonjour" in said and "Text: Hello &lt;b&gt;" in said and said.endswith("…")
 
 
 @pytest.mark.slow

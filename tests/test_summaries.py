@@ -225,6 +225,14 @@ def test_choosing_a_row_sends_none_of_the_matrix_again() -> None:
 
 
 @pytest.mark.slow
+def test_all_summaries_open_at_one_row_and_call_the_layers_the_same() -> None:
+    """The browser goes on showing the words that were chosen, so they may not change their meaning."""
+    seen = {what: opened(text=TEXT, sum_what=what) for what in ("Mean", "Max", "Rollout", "Flow", "Values")}
+    assert len({sent(app, "row")[0]["chosen"] for app in seen.values()}) == 1
+    assert len({tuple(app.selectbox(key="sum_layer").options) for app in seen.values()}) == 1
+
+
+@pytest.mark.slow
 def test_a_disagreement_opens_its_head_at_its_row() -> None:
     app = opened()
     handle = library.load("encoder")
@@ -312,3 +320,6 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
         page.get_by_role("button", name="Picture as SVG").click()
     drawn = Path(download.value.path()).read_text("utf-8")
     assert "Rollout, up to the last layer" in drawn and "model encoder" in drawn
+    page.get_by_role("radio", name="Max").click()
+    page.wait_for_url("**sum_what=Max**")
+    assert page.get_by_role("combobox", name="Layer").input_value() == "All layers"

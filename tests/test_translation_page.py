@@ -292,9 +292,9 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
 
 
 @slow
-def test_the_models_translation_is_taken_even_where_its_search_was_let_go() -> None:
+def test_the_models_translation_is_taken_even_where_its_search_was_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened(text="I love to eat bread")
-    session._shelf.held.clear()
+    monkeypatch.setattr(session, "_shelf", session.Shelf(session.SHELF_BYTES))
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
 
@@ -478,7 +478,10 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
 def test_a_beam_is_chosen_and_the_link_opens_it_again(visitor: Visitor, browser, server: str) -> None:
     visited(visitor, beams="4")
     page = visitor.page
-    held = session.search("translator", SENTENCE, 4).steps[-1]
+    search = session.search("translator", SENTENCE, 4)
+    while not search.finished:
+        search.go_on()
+    held = search.steps[-1]
     page.locator(".hypothesis").nth(2).click()
     page.wait_for_selector(".hypothesis:nth-child(3)[aria-checked=true]")
     page.wait_for_url("**beam=3**")

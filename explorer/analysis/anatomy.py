@@ -80,15 +80,15 @@ class Cell:
         return (float(powers[self.key]), total) if np.isfinite(total) and total > 0 else None
 
 
-def cell(recording: Recording, attention: Attention, layer: int, head: int, query: int, key: int) -> Cell:
-    """The cell of a query and a key in a head, opened."""
+def cell(recording: Recording, attention: Attention, layer: int, head: int, query: int, key: int, scale: float | None = None) -> Cell:
+    """The cell of a query and a key in a head, opened. `scale`: what the model itself multiplies q . k by, where that is known."""
     q = attention.q[layer, head, query].astype(np.float64)
     keys, v = attention.k[layer, head].astype(np.float64), attention.v[layer, head].astype(np.float64)
     recorded = attention.scores[layer, head, query].astype(np.float64)
     allowed = attention.allowed[query]
     dots = keys @ q
     room = OFF * max(float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30)
-    divisor, scaled_by = _divisor(recording, layer, dots, recorded, room)
+    divisor, scaled_by = _divisor(recording, layer, dots, recorded, room, scale)
     added, measured = _added(recording, attention, head, query, dots / divisor, recorded, room)
     scores = dots / divisor + added
     masked = np.where(allowed, scores, -np.inf)
@@ -111,12 +111,14 @@ def has_vectors(attention: Attention) -> bool:
     return bool(attention.q.shape[-1] and attention.k.shape[-1] and attention.v.shape[-1])
 
 
-def _divisor(recording: Recording, layer: int, dots: np.ndarray, recorded: np.ndarray, room: float) -> tuple[float, Edit | None]:
+def _divisor(recording: Recording, layer: int, dots: np.ndarray, recorded: np.ndarray, room: float, known: float | None) -> tuple[float, Edit | None]:
     """What scores are divided by, and the edit that says so, if any. A model may be one that was built without a scale."""
     if (edit := _of_layer(recording, "ScaledBy", layer)) is not None:
         return float(edit.divisor), edit
     if (edit := _of_layer(recording, "WithoutScale", layer)) is not None:
         return 1.0, edit
+    if known:
+        return 1 / known, None
     scale = sqrt(recording.model.d_head)
     plain, divided = (float(np.abs(dots / by - recorded).max()) for by in (1.0, scale))
     return (1.0, None) if plain <= room < divided else (scale, None)
@@ -188,7 +190,7 @@ class Written:
         return float(np.linalg.norm(self.total))
 
 
-def written(recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs) -> Written | None:
+def written(recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs, scale: float | None = None) -> Written | None:
     """What a layer's heads wrote at a query. outputs: W_O cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model).
 
     None where an edit took a head's z from another text: then it is not in the recording.
@@ -196,7 +198,7 @@ def written(recording: Recording, attention: Attention, layer: int, query: int, 
     heads = range(attention.q.shape[1])
     if any(_of_head(recording, "PatchHead", attention, layer, head) for head in heads):
         return None
-    found = [_z_of(recording, attention, layer, head, query) for head in heads]
+    found = [_z_of(recording, attention, layer, head, query, scale) for head in heads]
     z = np.stack([vector for vector, _ in found])
     w_o, bias = outputs[0][layer].astype(np.float64), outputs[1][layer].astype(np.float64)
     by_head = np.stack([vector @ each for vector, each in zip(z, w_o)])
@@ -210,20 +212,21 @@ def written(recording: Recording, attention: Attention, layer: int, query: int, 
     return Written(q, z, tuple(edit for _, edit in found), by_head, bias, total, shares, np.linalg.norm(parts, axis=1), own)
 
 
-def _z_of(recording: Recording, attention: Attention, layer: int, head: int, query: int) -> tuple[np.ndarray, Edit | None]:
+def _z_of(recording: Recording, attention: Attention, layer: int, head: int, query: int, scale: float | None) -> tuple[np.ndarray, Edit | None]:
     """A head's z at a query as W_O reads it, and the edit that set it."""
     if (edit := _of_head(recording, "ZeroHead", attention, layer, head)) is not None:
         return np.zeros(attention.v.shape[-1]), edit
     if (edit := _of_head(recording, "MeanHead", attention, layer, head)) is not None:
         return attention.pattern[layer, head].mean(axis=0, dtype=np.float64) @ attention.v[layer, head].astype(np.float64), edit
-    return cell(recording, attention, layer, head, query, 0).z, None
+    return cell(recording, attention, layer, head, query, 0, scale).z, None
 
 
 def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
     """What an attention wrote into its stream, (query, d_model), as recorded; None for a model that does not show it."""
     stream = recording.stream(attention.query)
     site = f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
-    return stream.at(site).astype(np.float64) if site in stream.sites else None
+    patched = any(type(edit).__name__ == "PatchSite" and edit.site == site for edit in recording.edits)
+    return stream.at(site).astype(np.float64) if site in stream.sites and not patched else None
 
 
 # ---- three forms --------------------------------------------------------------------------------------------------
@@ -301,6 +304,11 @@ def say(value: float, figures: int = 4) -> str:
         digits, _, exponent = f"{size:.{figures - 1}e}".partition("e")
         text = f"{float(digits):g} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
     return f"−{text}" if value < 0 else text
+
+
+def say_weight(value: float) -> str:
+    """A weight in four figures; in six where four would make all of it out of almost all."""
+    return say(value, 6 if 0.99995 <= value < 1 else 4)
 
 
 def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
@@ -387,7 +395,7 @@ def _told(done: Written, head: int) -> dict[str, object]:
 
 def dividing(opened: Cell) -> str:
     """What the score is divided by, as it stands in the formula."""
-    if opened.scaled_by is None and opened.divisor != 1:
+    if opened.scaled_by is None and np.isclose(opened.divisor, sqrt(len(opened.q))):
         return f"√{len(opened.q)}"
     return f"{opened.divisor:g}"
 

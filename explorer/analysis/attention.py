@@ -15,6 +15,7 @@ from models.recording import Attention, Recording
 UNITS = ("Tokens", "Words")
 KEPT = ("All", "No specials", "No sinks")
 SUMS = ("As they are", "Renormalised")
+LEAST_LEFT = 1e-6  # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
 # A sink is a token on which a head rests much of its attention whatever the row: so much on average, and so many times an even row's.
 SINK, SINK_LIFT = 0.2, 3
 SCALES = ("Head", "Row", "Global")
@@ -133,7 +134,7 @@ def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[wo
         left_out = tuple(f"{keys.labels[at]} ({at})" for at in np.flatnonzero(gone))
         if renormalise:
             total = part.astype(np.float64).sum(axis=1, keepdims=True)
-            part = (part / np.where(total > 0, total, 1)).astype(matrix.dtype)
+            part = (part / np.where(total > LEAST_LEFT, total, np.inf)).astype(matrix.dtype)
     return Shown(
         part, allowed[np.ix_(at_rows, at_keys)], _axes_of(rows, keys, at_rows, at_keys, across), hidden,
         _tokens(rows, at_rows), _tokens(keys, at_keys), left_out, nothing_left, renormalise and hidden is not None,

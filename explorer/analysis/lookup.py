@@ -100,6 +100,41 @@ def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int,
     return tuple((int(at[0]), int(at[1]), float(middle[at])) for at in (least, most))
 
 
+def divided(attention: Attention, rows: Sequence[str], keys: Sequence[str], special: Sequence[bool], layer: int | None = None, head: int | None = None, query: int | None = None) -> tuple[int, int, int]:
+    """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard one; what is given is kept.
+
+    The draw is w2 |v2 - v1| / (|v1| + |v2|), w2 the second largest weight of a row, v1 and v2 the values of the two: 0 where one key takes
+    all or where both hand over the same, at most 1/2. Of an attention that has no values it is w2. rows (query) and keys (key) are labels,
+    special (key): a row is taken first where it and the two keys are words, and not at all where it has no choice, unless there is no other.
+    """
+    layers, heads, queries, count = attention.pattern.shape
+    if count < 2:
+        return layer or 0, head or 0, query or 0
+    at_layers, at_heads, at_rows = (range(size) if each is None else [each] for size, each in ((layers, layer), (heads, head), (queries, query)))
+    worded = _worded(keys, special)
+    asking = _worded(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[at_rows]
+    choosing = attention.allowed.sum(axis=1)[at_rows] > 1
+    best, found = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
+    for one in at_layers:
+        for other in at_heads:
+            weights = np.where(attention.allowed[at_rows], attention.pattern[one, other][at_rows], -1.0)
+            two = np.argpartition(-weights, 1, axis=1)[:, :2]
+            draw = np.maximum(np.take_along_axis(weights, two, axis=1).min(axis=1), 0).astype(np.float64)
+            if attention.opens:
+                a, b = attention.v[one, other].astype(np.float64)[two.T]
+                draw *= np.linalg.norm(a - b, axis=-1) / np.maximum(np.linalg.norm(a, axis=-1) + np.linalg.norm(b, axis=-1), 1e-300)
+            draw += choosing.astype(float) + (choosing & asking & worded[two].all(axis=1))
+            at = int(draw.argmax())
+            if draw[at] > best:
+                best, found = draw[at], (one, other, at_rows[at])
+    return found
+
+
+def _worded(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
+    """Which tokens are of the text and have a letter or a digit."""
+    return np.array([not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)])
+
+
 def distances(attention: Attention, layer: int, head: int, query: int, temperatures: Sequence[float] = tuple(CURVE)) -> np.ndarray:
     """|z(T) - z_hard| at each temperature."""
     return np.array([lookup(attention, layer, head, query, each).distance for each in temperatures])
@@ -229,16 +264,15 @@ def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarr
 
 def constructions(x: np.ndarray, attention: Attention, layer: int, head: int) -> tuple[Construction, ...]:
     """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x (token, d_model); Ux . Ux with the head's own W_Q
-    (and its bias) for U, so that Ux = q; and the head's own q . k. Each is divided by the root of its vectors' width.
+    (and its bias) for U, so that Ux = q; and the head's own scores, as recorded. The first two are divided by the root of their vectors' width.
 
     Raises ValueError for an attention between two streams.
     """
     if attention.query != attention.key:
         raise ValueError(f"{attention.name} goes from one stream to another: rows and columns are not the same tokens")
-    x, q, k = (each.astype(np.float64) for each in (x, attention.q[layer, head], attention.k[layer, head]))
-    return tuple(
-        _construction(name, left @ right.T / np.sqrt(left.shape[-1]), attention.allowed) for name, left, right in (("x · x", x, x), ("Ux · Ux", q, q), ("q · k", q, k))
-    )
+    x, q = x.astype(np.float64), attention.q[layer, head].astype(np.float64)
+    made = (("x · x", x @ x.T / np.sqrt(x.shape[-1])), ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])), ("q · k", attention.scores[layer, head].astype(np.float64)))
+    return tuple(_construction(name, scores, attention.allowed) for name, scores in made)
 
 
 def _construction(name: str, scores: np.ndarray, allowed: np.ndarray) -> Construction:

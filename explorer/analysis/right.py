@@ -75,14 +75,14 @@ def checks(recording: Recording, outputs: Outputs | None = None, norms: Norms | 
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model). norms: by stream, then by place, gain
     and bias (d_model) and eps. Without them these laws are not checked. built: how the model was built, where it differs from the paper:
-    `residual`, `scaled_scores` False.
+    `residual`, `scaled_scores` False; `biased` True where something is added to q . k.
     """
     built = built or {}
     with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
         return (
             row_sums(recording),
             forbidden(recording),
-            scores(recording, bool(built.get("scaled_scores", True))),
+            scores(recording, bool(built.get("scaled_scores", True)), bool(built.get("biased"))),
             softmax(recording),
             written(recording, outputs),
             sums(recording, bool(built.get("residual", True))),
@@ -113,7 +113,7 @@ def forbidden(recording: Recording) -> Check:
     return check
 
 
-def scores(recording: Recording, scaled: bool = True) -> Check:
+def scores(recording: Recording, scaled: bool = True, biased: bool = False) -> Check:
     """Scores are q . k / sqrt(d_head); under an edit divided by something else, or less a penalty on distance."""
     plain = _edits(recording, "WithoutScale") or not scaled
     edits = [*_edits(recording, "ScaledBy"), *_edits(recording, "WithoutScale"), *(each for each in _edits(recording, "OtherPositions") if each.to == "distance")]
@@ -122,6 +122,9 @@ def scores(recording: Recording, scaled: bool = True) -> Check:
     for attention, layer, head in _heads(recording):
         if not attention.opens:
             check.leave(f"{attention.name}-attention: the model does not show its q and k")
+            continue
+        if biased:
+            check.leave(f"{attention.name}-attention: the model adds a bias to q · k that it does not show")
             continue
         q, k = attention.q[layer, head].astype(np.float64), attention.k[layer, head].astype(np.float64)
         expected = q @ k.T / _divisor(recording, layer, q.shape[1], scaled) - _penalty(recording, attention, head)

@@ -249,7 +249,10 @@ def told(found: Sequence[Moved]) -> tuple[str, ...]:
     for each in found:
         if each.moved > (WORTH if first else SAME):
             first.setdefault(each.family, each)
-    return tuple(each.says for each in first.values())
+    said = [each.says for each in first.values()]
+    if first and next(iter(first.values())).moved < WORTH:
+        said[0] = f"hardly anything changed: {said[0]}"
+    return tuple(said)
 
 
 def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Moved]:
@@ -292,9 +295,11 @@ def _prediction(of: Answer, said: str, says: str) -> list[Moved]:
 
 
 def went(was: float, now: float, written=lambda value: f"{value:.2f}") -> str:
-    """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that are written alike stay."""
-    if written(was) == written(now):
+    """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get more figures."""
+    if was == now:
         return f"stays at {written(now)}"
+    if written(was) == written(now):
+        written = "{:.5g}".format
     return f"{'rose' if now > was else 'fell'} from {written(was)} to {written(now)}"
 
 

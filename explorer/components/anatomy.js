@@ -55,6 +55,9 @@ function num(value, figures = 4) {
   return value < 0 ? `−${text}` : text;
 }
 
+// A weight; almost all of a row is not said to be all of it.
+const ofRow = (weight, figures) => num(weight, num(weight, figures) === "1" && weight < 1 ? 6 : figures);
+
 const inBrackets = (value, figures = 4) => (value < 0 ? `(${num(value, figures)})` : num(value, figures));
 const FULL = 6; // figures in formulas: enough for a reader who computes them anew
 
@@ -435,7 +438,7 @@ function summed(kept, at) {
   const d = z.length;
   const parts = header.rows.map((key, r) => ({ key, values: blocks.shares.subarray(r * d, (r + 1) * d) }));
   const top = Math.max(largestOf(z), ...parts.map((part) => largestOf(part.values)));
-  const rows = parts.map(({ key, values }) => ({ name: [`${num(header.rowWeights[header.rows.indexOf(key)], 2)} × v of `, word(header.labels[key])], values, sides: "two", top, strong: key === header.key.at }));
+  const rows = parts.map(({ key, values }) => ({ name: [`${ofRow(header.rowWeights[header.rows.indexOf(key)], 2)} × v of `, word(header.labels[key])], values, sides: "two", top, strong: key === header.key.at }));
   if (header.rest) rows.push({ name: [header.rest === 1 ? "the other key" : `the other ${header.rest} keys`], values: blocks.rest, sides: "two", top });
   rows.push({ name: ["z, their sum"], values: z, sides: "two", top, strong: true });
   if (header.set) rows.push({ name: ["z under the edit"], values: blocks.set, sides: "two", top: Math.max(top, largestOf(blocks.set)), strong: true });
@@ -547,7 +550,7 @@ function matrix(kept, root) {
     if (!at || at[0] >= rows || at[1] >= n) return line.replaceChildren("Choose a cell to open it.");
     const [q, k] = at;
     const place = q * n + k;
-    const value = free && !free[place] ? notAllowed(q, k) : `${unknown(place) > 0.00005 ? "≈ " : ""}${num(weight[place], 3)}`;
+    const value = free && !free[place] ? notAllowed(q, k) : `${unknown(place) > 0.00005 ? "≈ " : ""}${ofRow(weight[place], 3)}`;
     line.replaceChildren(word(header.queries[q]), ` ${q} → `, word(header.keys[k]), ` ${k}  `, make("strong", "", value));
   };
   const at = (event) => {

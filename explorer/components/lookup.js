@@ -160,7 +160,7 @@ function draw(kept) {
     strips.forEach(({ kind, canvas }) => paint(kept, canvas, drawn[kind], scale));
     const found = apart(soft, kept.hard);
     distance.textContent = show(found.distance);
-    relative.textContent = Number.isFinite(found.relative) ? `${Math.round(100 * found.relative)} %` : "–";
+    relative.textContent = Number.isFinite(found.relative) ? `${(100 * found.relative).toFixed(found.relative < 0.0995 ? 1 : 0)}%` : "–";
     cosine.textContent = show(found.cosine, 2);
     kept.root.dataset.temperature = called(t);
     mark(kept, t);
@@ -180,7 +180,8 @@ function draw(kept) {
     kept.waiting = setTimeout(tell, PAUSE);
   };
   const [left, right] = [make("div", "side"), make("div", "side")];
-  left.append(says, slider, ends, bars);
+  const more = make("p", "more", `${header.keys.length} keys: scroll for the others.`);
+  left.append(says, slider, ends, bars, more);
   const foot = make("div", "foot");
   foot.append(...exports(kept));
   right.append(table, figures, plot, foot);
@@ -198,6 +199,7 @@ function draw(kept) {
   kept.observer.observe(plot);
   fit();
   kept.set(kept.temperature);
+  more.hidden = bars.scrollHeight <= bars.clientHeight + 1;
   // The key that a hard lookup returns is what the eye looks for first.
   const found = bars.children[kept.hardKey];
   bars.scrollTop = Math.max(0, found.offsetTop - bars.offsetTop - bars.clientHeight / 2);

@@ -1,0 +1,96 @@
+"""Every page on borrowed models: tiny ones of several families, in their own code and in ours, and the walk from page to page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+from streamlit.testing.v1 import AppTest
+from test_pages import ROOT
+
+from explorer import session
+from explorer.analysis import anatomy, lookup, right
+from models import library
+
+PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
+FAMILIES = ("ours:bert", "ours:gpt2", "hub:t5", "hub:gpt_neox", "hub:bloom", "hub:llama")
+TEXT = "the cat sat on the mat"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("borrowed")
+    made = {}
+    for family in {name.partition(":")[2] for name in FAMILIES}:
+        (root / family).mkdir()
+        made[family] = tiny.build(family, root / family)
+    return made
+
+
+@pytest.fixture(params=FAMILIES, scope="module")
+def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
+    """The name of a borrowed model in memory."""
+    way, _, family = request.param.partition(":")
+    name = f"{way}:{folders[family]}"
+    session.handle(name)
+    return name
+
+
+def opened(page: str, **asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    if page != "attention":
+        app.switch_page(str(ROOT / f"pages/{page}.py"))
+    return app.run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_opens_on_every_family(model: str, page: str) -> None:
+    app = opened(page, model=model, text=TEXT)
+    assert not app.exception
+    assert app.session_state.model == model, "the page shows the model that was asked for, or says which one it shows instead"
+
+
+def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    session.handle(session.DEFAULT_MODEL)
+    asked = []
+    monkeypatch.setattr(library, "load", lambda name, told=None: asked.append(name))
+    app = opened("attention", model="hub:someone/large")
+    assert not asked and app.session_state.model == session.DEFAULT_MODEL
+    assert any("someone/large" in each.value and "not in memory" in each.value for each in app.info)
+    assert "Fetch it" in [button.label for button in app.button]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["translator", "reverse"])
+def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> None:
+    app = opened("attention", model=model, attention="cross")
+    for page in ("anatomy", "attention", "summaries", "anatomy", "lookup", "attention"):
+        app.switch_page(str(ROOT / f"pages/{page}.py")).run()
+        assert not app.exception and app.session_state.attention == "cross", page
+
+
+def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Path]) -> None:
+    """T5 divides by nothing and adds a number for the distance: the same at every place, and no failure of the law."""
+    name = f"hub:{folders['t5']}"
+    handle = session.handle(name)
+    recording, offered = library.record(handle, TEXT), library.offers(handle)
+    attention = recording.attention[0]
+    added = [anatomy.cell(recording, attention, 0, 1, at, at + 2, offered["scale"]).added[at + 2] for at in range(4)]
+    np.testing.assert_allclose(added, added[0], atol=1e-5)
+    assert abs(added[0]) > 1e-4
+    checks = right.checks(recording, built={"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]})
+    told = next(check for check in checks if "q · k" in check.law)
+    assert not told.checked and any("bias" in why for why in told.not_checked)
+
+
+def test_the_asymmetric_scores_are_the_models_own() -> None:
+    for name in ("induction-no-scale", "encoder"):
+        recording = library.record(library.load(name), TEXT)
+        attention = recording.attention[0]
+        made = lookup.constructions(lookup.entering(recording, attention, 1), attention, 1, 2)
+        np.testing.assert_array_equal(made[2].scores, attention.scores[1, 2].astype(np.float64))
