@@ -324,10 +324,11 @@ class MultiHeadAttention(nn.Module):
     def fuse(self) -> None:
         """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in one product. They stay three: views of it."""
         linears = (self.w_q, self.w_k, self.w_v)
-        self.fused = tuple(torch.cat([getattr(each, part).detach() for each in linears]) for part in ("weight", "bias"))
-        for part, whole in zip(("weight", "bias"), self.fused):
-            for each, own in zip(linears, whole.chunk(3)):
-                getattr(each, part).data = own
+        with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
+            self.fused = tuple(torch.cat([getattr(each, part).detach() for each in linears]) for part in ("weight", "bias"))
+            for part, whole in zip(("weight", "bias"), self.fused):
+                for each, own in zip(linears, whole.chunk(3)):
+                    getattr(each, part).data = own
 
     def in_one_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v, each (batch, head, token, d_head), of x (batch, token, d_model)."""

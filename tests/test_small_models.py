@@ -13,7 +13,7 @@ from models.edits import HideToken
 from models.generation import greedy
 
 pytestmark = pytest.mark.slow
-SMALL = tuple(algorithms.RECIPES)
+SMALL = tuple(algorithms.WHOLE)
 
 
 def continued(name: str, text: str, n: int) -> str:
@@ -123,3 +123,22 @@ def test_fresh_lists_of_every_length_come_back_reversed() -> None:
             memory = handle.model.encode(torch.tensor([[*ids, handle.tokenizer.eos]]))
             right += greedy(handle.model, handle.tokenizer, memory) == ids[::-1]
     assert right / 72 >= 0.9
+
+
+@pytest.mark.parametrize("name", algorithms.LACKING)
+def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_it_learned(name: str) -> None:
+    task, part = algorithms.LACKING[name]
+    card, whole = library.card(name), library.card(task)
+    assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
+    assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50
+    handle = library.load(name)
+    recording = library.record(handle, "the cat sat on the mat")
+    sites = " ".join(site for stream in recording.streams for site in stream.sites)
+    lacks = {"positions": "pos.wrote" not in sites, "norm": ".normed" not in sites, "scale": handle.model.attentions()[recording.attention[0].name][0].divisor(()) == 1.0}
+    if part in lacks:
+        assert lacks[part] and sum(lacks.values()) == 1
+    else:
+        stream = recording.streams[0]
+        assert all(np.array_equal(stream.at(wrote), stream.at(after)) for _, wrote, after in stream.writes() if wrote != "pos.wrote")
+    score = next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values()))
+    assert score == pytest.approx(next(iter(card["scores"].values())), abs=0.02)

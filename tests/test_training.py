@@ -234,7 +234,7 @@ def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: P
 def test_what_needs_corpora_says_so() -> None:
     with pytest.raises(ValueError, match="say with --data where they lie"):
         train.recipe_of("translator", None)
-    assert set(train.RECIPES) == {"encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked"}
+    assert set(train.RECIPES) == {"encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked", *algorithms.LACKING}
 
 
 def test_repetitions_repeat() -> None:
