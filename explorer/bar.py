@@ -35,7 +35,7 @@ def show() -> None:
             st.info(f"The link asks for the Hugging Face model {session.literal(session.title(offered))}, which is not in memory. {session.title(state.model)} is shown until it is.")
             st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
-        words.warning(f"{session.literal(refused)} The model shown is {session.title(state.model)}.")
+        words.warning(f"{session.literal(refused.rstrip('.'))}. The model shown is {session.title(state.model)}.")
 
 
 def options() -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import bidirectional
 from urllib.parse import quote
 
 import numpy as np
@@ -790,5 +791,6 @@ def address() -> None:
 
 
 def literal(text: str) -> str:
-    """User text inside Markdown, shown as it is."""
-    return "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter for letter in text)
+    """User text inside Markdown, shown as it is; right-to-left text in an isolate, so that it does not turn the numbers beside it."""
+    said = "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter for letter in text)
+    return f"\u2068{said}\u2069" if any(bidirectional(letter) in ("R", "AL", "AN") for letter in text) else said

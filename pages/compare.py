@@ -104,17 +104,28 @@ def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
     if not follows(model, ZeroHead):
         raise ValueError("this model runs in its own code, which can be neither switched nor silenced; compare two sentences or two models")
-    if not st.session_state.other_edits or not follows(model, WithoutPositions) and st.session_state.other_edits == session.CHOICES["other_edits"]:
+    st.session_state.other_edits = st.session_state.other_edits.strip() or session.CHOICES["other_edits"]
+    if st.session_state.other_edits == session.CHOICES["other_edits"] and not follows(model, WithoutPositions):
         st.session_state.other_edits = to_line((ZeroHead(0, 0, plain.attention[0].name),))
-    try:
-        edits, wrong = from_line(st.session_state.other_edits.replace(" ", "")), []
-    except ValueError as error:
-        edits, wrong = (), [str(error)]
+    edits, wrong = written(st.session_state.other_edits)
     pick_head(plain, edits)
     edits, unfit = followed(Side(model, text, edits, target))
+    if wrong and not edits:
+        raise ValueError("; ".join(wrong))
     if wrong or unfit:
         below.warning(f"Left out of B: {session.literal('; '.join((*wrong, *unfit)))}.")
     return Side(model, text, (), target), Side(model, text, edits, target)
+
+
+def written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a line, and what is wrong with its other words."""
+    edits, wrong = [], []
+    for word in filter(None, (each.strip() for each in line.split(","))):
+        try:
+            edits += from_line(word)
+        except ValueError:
+            wrong.append(f"“{word[:60]}” is no edit that can be read")
+    return tuple(dict.fromkeys(edits)), wrong
 
 
 def follows(model: str, kind: type) -> bool:
@@ -151,15 +162,16 @@ def pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
     now = (alone.layer, alone.head, alone.attention) if alone is not None else None
     state["head of B"] = now = now if now in heads else None
     state["done to it"] = next((how for how, kind in HOWS.items() if now and isinstance(alone, kind)), "silent")
-    left, middle, right = st.columns([1.15, 1.25, 1], vertical_alignment="bottom")
+    left, *middle, right = st.columns([1.15, 1.25, 1] if now else [2.4, 1], vertical_alignment="bottom")
     left.selectbox(
-        "Head changed in B", heads, index=None, key="head of B", placeholder="Choose a head", on_change=take_head_of_b,
+        "Head changed in B", heads, index=None, key="head of B", placeholder="Choose a head", on_change=take_head_of_b, args=(plain.attention[0].name,),
         format_func=lambda at: numbers.name(at[:2]) + (f", {at[2]}" if several else ""), help="Type its numbers to find it. The head changes alone: it takes the place of the example above.",
     )  # fmt: skip
-    middle.segmented_control(
-        "It is made", tuple(HOWS), key="done to it", required=True, disabled=now is None, on_change=take_head_of_b,
-        help="Silent: it writes nothing. Mean: at every token it writes its mean over this text. Even: it looks everywhere alike.",
-    )  # fmt: skip
+    if now:
+        middle[0].segmented_control(
+            "It is made", tuple(HOWS), key="done to it", required=True, on_change=take_head_of_b, args=(plain.attention[0].name,),
+            help="Silent: it writes nothing. Mean: at every token it writes its mean over this text. Even: it looks everywhere alike.",
+        )  # fmt: skip
     with right.popover("In writing", width="stretch", help="Every edit of B as links write it, to put several together."):
         st.text_input(
             "Edits of B, as they are written in links", key="other_edits", persist_state="session", on_change=forget_pair, placeholder="WithoutPositions, ZeroHead:2:5:self, …",
@@ -323,6 +335,8 @@ def compared(one: Side, other: Side, a: Recording, of_a: Attention, b: Recording
             near = session.derived(a, ("compared nearest", *on), lambda: numbers.nearest(distances))
     with st.container(border=True):
         st.subheader(session.literal(numbers.sentence(found, paired, near)), anchor=False, help=DISTANCE)
+        if paired is not None and numbers.all_same(paired) and any(isinstance(edit, (ZeroHead, MeanHead)) for edit in (*one.edits, *other.edits)):
+            st.caption("A head that writes something else still looks where it looked. It is felt in the layers above, if there are any in this attention, and in what the model says: the page Switches shows that.")
         units_told(found, a, of_a, b, of_b)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         st.segmented_control("Look at", tuple(VIEWS), key="other_view", format_func=VIEWS.get, required=True, persist_state="session", label_visibility="collapsed")
@@ -640,12 +654,13 @@ def take_word() -> None:
     st.session_state.other_word = str(st.session_state["word followed"])
 
 
-def take_head_of_b() -> None:
-    """The head chosen for B is the one edit of B; an emptied choice changes nothing."""
+def take_head_of_b(first: str) -> None:
+    """The head chosen for B is the one edit of B, and its attention the one looked at (`first`: the one that is without a choice); without a head B is what this page first shows."""
     state = st.session_state
-    if (chosen := state["head of B"]) is not None:
-        state.other_edits = to_line((HOWS[state["done to it"]](*chosen),))
-        forget_pair()
+    chosen = state["head of B"]
+    state.other_edits = to_line((HOWS[state.get("done to it", "silent")](*chosen),)) if chosen else ""
+    state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
+    forget_pair()
 
 
 def swap() -> None:

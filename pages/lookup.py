@@ -206,7 +206,7 @@ def messages(recording: Recording, attention: Attention, axes: matrices.Axes, la
         )  # fmt: skip
         cut = f" Drawn are the {numbers.MOST_EDGES:,} strongest." if edges.in_all > len(edges.weights) else ""
         sides = "" if across else " Arcs on the right come from the token itself and earlier ones, on the left from later ones." if layout == "Arcs" else ""
-        st.caption(f"{rule}: {edges.in_all:,} of {edges.allowed:,}.{cut}{sides}")
+        st.caption(f"{rule}: {edges.in_all:,} of {edges.allowed:,}.{cut}{sides} A fuller node is given more weight in all.")
     with right:
         if whose == "One" and attention.opens:
             inbox(recording, attention, axes, layer, head, query, title, caption, file, picture)

@@ -39,7 +39,7 @@ DONORS = {
 }
 # What a card says a model was trained without, as the switch that takes it away.
 TAKEN = {"scale": (WithoutScale(),), "positions": (WithoutPositions(),), "residual": (WithoutResidual(),), "norm": (WithoutNorm(),)}
-LAYERED = (WithoutScale, ScaledBy, WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)
+INSIDE = (WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)  # of a layer, in the code of the model itself
 MOST_EDITS, MOST_TOLD, MOST_PILLS = 300, 6, 16
 MOST_CELLS, SOME_ROWS, MOST_BUTTONS = 16_000, 16, 6
 LOOK = 0.7  # seconds between two looks at a sweep that runs
@@ -271,10 +271,13 @@ def controls(plain: Recording, edits: tuple[Edit, ...]) -> None:
         st.subheader("Switches", anchor=False, width="content")
         st.button("Reset", icon=":material/restart_alt:", on_click=put, args=((),), disabled=not st.session_state.edits, help="Everything as the model was trained.")
     whole_model(plain, edits)
-    if follows(plain, *LAYERED):
+    if follows(plain, WithoutScale, ScaledBy):
         by_layer(plain, edits)
-    else:
-        st.caption("This model runs in its own code, where its scale, residual, LayerNorm, FFN and positions cannot be switched. They can in models that run in Headlight’s own classes: the list under “Any Hugging Face model …” says which.")
+    if not follows(plain, *INSIDE):
+        st.caption(
+            "This model runs in its own code, whose mask, positions, residual, LayerNorm and FFN cannot be switched. They can be in models that run in Headlight’s own classes: "
+            "the list under “Any Hugging Face model …” says which."
+        )  # fmt: skip
     if follows(plain, *BRUSHES.values()):
         heads(plain, edits)
 
@@ -307,7 +310,7 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     scope = session.whole("only", layers)
     if layers > 1:
         shown("where", "all" if scope is None else str(scope))
-        options, what = ["all", *map(str, range(layers))], "Scale, residual, LayerNorm and FFN are switched in this layer, or in all."
+        options, what = ["all", *map(str, range(layers))], "What stands below is switched in this layer, or in all."
         if layers <= MOST_BUTTONS:
             st.segmented_control("Layer", options, key="where", required=True, on_change=take_scope, help=what)
         else:
@@ -325,6 +328,18 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     if divisor not in (None, 1):
         shown("divisor", float(divisor))
         st.number_input("Divisor", 0.001, 1000.0, step=0.5, format="%.3g", key="divisor", on_change=take_scale, args=context)
+    values = {"scale": scales}
+    if follows(plain, *INSIDE):
+        values |= inside(plain, edits, scope)
+    mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
+    if scope is None and mixed:
+        st.caption(f"Not the same in every layer: {', '.join(mixed)}. Shown is layer 0; a press here sets all layers.")
+
+
+def inside(plain: Recording, edits: tuple[Edit, ...], scope: int | None) -> dict[str, list]:
+    """The switches of what a layer is made of, and what each is set to, layer by layer."""
+    layers, here = plain.model.n_layer, scope or 0
+    context = (edits, layers, scope)
     places = [place for place in SUBLAYERS if f"0.{place}.wrote" in plain.streams[-1].sites]
     kept = [[place for place in places if not applies(edits, WithoutResidual, layer, place)] for layer in range(layers)]
     if lacks(plain) == "residual":
@@ -341,9 +356,7 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     fed = [not applies(edits, WithoutFeedForward, layer) for layer in range(layers)]
     shown("ffn on", fed[here])
     st.toggle("Feed-forward network (FFN)", key="ffn on", on_change=take_ffn, args=context)
-    mixed = [name for name, values in (("scale", scales), ("residual", kept), ("LayerNorm", norms), ("FFN", fed)) if any(value != values[0] for value in values)]
-    if scope is None and mixed:
-        st.caption(f"Not the same in every layer: {', '.join(mixed)}. Shown is layer 0; a press here sets all layers.")
+    return {"residual": kept, "LayerNorm": norms, "FFN": fed}
 
 
 def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:

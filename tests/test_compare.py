@@ -40,6 +40,7 @@ def sides(a: Recording, b: Recording) -> numbers.Sides:
 # ---- alignment ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
 def test_units_partition_tokens_and_cover_the_same_characters(names: tuple[str, str], text: str) -> None:
@@ -348,9 +349,28 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
 def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() -> None:
     clean(opened(other_what="<b>", other_pair="99.99.1", other_view="?", other_model="no", other_of="x", other_to="y", other_word="-1", other_swap="2"))
     app = opened(other_edits="NoSuchEdit:1")
-    assert not app.exception and any("NoSuchEdit" in each.value for each in app.warning)
+    assert not app.exception and any("NoSuchEdit" in each.value for each in app.error)
+    app = clean(opened(other_edits="NoSuchEdit:1, ZeroHead:77:0:self, WithoutScale"))
+    (told,) = app.warning
+    assert "NoSuchEdit" in told.value and "77" in told.value and any("differs most" in each.value for each in app.subheader)
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.error
+
+
+@pytest.mark.slow
+def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> None:
+    app = opened(model="translator", text="The cat sleeps.")
+    app.selectbox(key="head of B").set_value((0, 1, "cross")).run()
+    assert clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross" and app.session_state["other_to"] == "cross"
+    app.segmented_control(key="done to it").set_value("even").run()
+    assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
+    assert any("L0 H1 differs most" in each.value for each in app.subheader)
+    app.pills(key="comparison").set_value("No FFN").run()
+    assert clean(app).selectbox(key="head of B").value is None
+    app.selectbox(key="head of B").set_value((1, 0, "decoder self")).run()
+    assert any("still looks where it looked" in each.value for each in clean(app).caption), "of the last layer: nothing above it"
+    app.selectbox(key="head of B").set_value(None).run()
+    assert clean(app).pills(key="comparison").value == "No positions"
 
 
 @pytest.mark.slow

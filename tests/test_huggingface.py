@@ -24,6 +24,8 @@ from models import edits, hub, library, shipped
 from models import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz
 
+pytestmark = pytest.mark.slow
+
 TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"
 ONE_STREAM = [name for name in tiny.MODELS if name not in ("t5", "bart", "marian")]

@@ -333,6 +333,16 @@ def test_a_bad_link_is_named_and_its_good_part_kept(line: str, said: str) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("part", "preset"), [("residual", "No residual"), ("positions", "Bag of words: no positions"), ("scale", "Take away the scale"), ("norm", "No LayerNorm")])
+def test_a_part_that_the_model_never_had_is_not_offered_to_be_taken_away(part: str, preset: str) -> None:
+    with_, without = opened(model="induction"), opened(model=f"induction-no-{part}")
+    assert set(with_.pills(key="switch preset").options) - set(without.pills(key="switch preset").options) >= {preset}
+    shows = {each.key for kind in ("pills", "segmented_control") for each in without.get(kind)}
+    assert ("residuals" in shows) is (part != "residual") and ("norm at" in shows) is (part != "norm")
+    assert ("none" in without.selectbox(key="positions of").options[0]) is (part == "positions")
+
+
+@pytest.mark.slow
 def test_numbers_that_overflow_are_said_with_their_place() -> None:
     app = opened(text=TEXT, edits="ScaledBy:1e-38:")
     assert not app.exception
@@ -451,7 +461,7 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(visitor:
     page.get_by_role("button", name="Layer 0, head 7: writes nothing").wait_for()
     page.get_by_role("button", name="Reset").click()
     page.get_by_role("button", name="Layer 0, head 7: as it is").wait_for()
-    assert "edits" not in asked_of(page)
+    page.wait_for_url(lambda url: "edits" not in url)
 
 
 @browser_test

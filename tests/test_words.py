@@ -354,3 +354,18 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     page.wait_for_url("**/anatomy**")
     page.wait_for_url("**anatomy_cell=3.1**")
     assert "layer=1" in page.url and "head=2" in page.url and "token=3" in page.url
+
+
+def test_a_sink_stays_one_when_tokens_become_words() -> None:
+    """A sink is found among tokens: with words for them rows are shorter, and what an even row gives is more."""
+    n = 8
+    tokens = tuple(f"t{at}" for at in range(n))
+    axes = numbers.Axes(tokens, tokens, (False,) * n)
+    matrix = np.full((n, n), 0.6 / (n - 1))
+    matrix[:, 3] = 0.4
+    everywhere = np.ones((n, n), bool)
+    assert numbers.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
+    pairs = words.Groups(n, (0, 2, 3, 4), ("a", "b", "c", "d"), (False,) * 4)
+    found = numbers.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
+    assert found.left_out == ("c (2)",)
+    np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=1e-6)

@@ -112,16 +112,17 @@ def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[wo
     """A head's matrix between tokens, or between the words that `grouped` makes, without what `kept` leaves out.
 
     matrix and allowed (query, key); kept one of KEPT. Special tokens are left out as rows and as columns; sinks likewise, but between two
-    texts as columns alone: there a sink is a token of the source. Raises ValueError for a `kept` that does not exist.
+    texts as columns alone: there a sink is a token of the source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does not exist.
     """
     if kept not in KEPT:
         raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
     across = axes.said is not None
     keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
     rows = (words.alone(*zip(*axes.said)) if across else keys) if grouped is None else grouped[0]
+    sinking = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)  # of tokens: merged into words, fewer columns would raise what is even
     if grouped is not None:
         matrix, allowed = words.merged(matrix, rows, keys), words.merged_allowed(allowed, rows, keys)
-    gone = sinks(matrix, allowed) if kept == "No sinks" else np.array(keys.special) if kept == "No specials" else np.zeros(len(keys.labels), bool)
+    gone = sinking if kept == "No sinks" else np.array(keys.special) if kept == "No specials" else np.zeros(len(keys.labels), bool)
     gone_rows = gone if not across else np.array(rows.special) & (kept == "No specials")
     nothing_left = bool(gone.all() or gone_rows.all())
     if nothing_left:

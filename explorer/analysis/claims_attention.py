@@ -9,12 +9,15 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.evidence import Evidence, Measured, Untestable, another, at_least, beginning, by_layer, choosing, factor, few, masked, number, own, softmax, state_before, text_places, writer
+from explorer.analysis.evidence import Evidence, Measured, Untestable, another, at_least, beginning, by_layer, choosing, factor, few, masked, number, opened, own, softmax, state_before, text_places, writer
 from explorer.analysis.residual import heads_error
 from models.recording import Attention, Recording
 
 PAIRS = 6000  # of random vectors
 TEMPERATURES = (1.0, 0.5, 0.1, 0.01)
+ROUNDING = 1e-5  # a row's sum off 1 by no more than this is 1, in 32-bit numbers
+LOST = 2.0**-24  # a weight below this adds less to a sum than a 32-bit number can show
+MOST_TIMES = 1000.0  # beyond this a ratio says no more than "many times"
 
 
 # ---- softmax --------------------------------------------------------------------------------------------------------
@@ -28,12 +31,14 @@ def rows_sum(e: Evidence) -> Measured:
 
 
 def summed_axis(e: Evidence) -> Measured:
-    """By how much the sums over queries are away from 1, in the mean."""
+    """By how much the sums over queries are away from 1, in the mean; 0 where the sums over keys are not 1 either."""
     off, rows = [], 0.0
     for each in own(e.recording):
         at_least(e.recording.stream(each.query), 2)
         off.append(np.abs(each.pattern.sum(axis=-2, dtype=np.float64) - 1).mean())
         rows = max(rows, float(np.abs(each.pattern.sum(axis=-1, dtype=np.float64) - 1).max()))
+    if rows > ROUNDING:
+        return Measured(0.0, f"Summed over the tokens looked at, the sums are not 1 either: off by up to {number(rows)}.")
     value = float(np.mean(off))
     return Measured(value, f"Summed over the tokens looked at, every sum is 1 (off by {number(rows)}). Summed over the tokens that look, the sums are off by {number(value)} in the mean: a token may be looked at a lot, or by nobody.")
 
@@ -41,7 +46,7 @@ def summed_axis(e: Evidence) -> Measured:
 def convex(e: Evidence) -> Measured:
     """How far any output leaves the range of the values it is made of, any weight lies below 0, or any row's sum lies off 1."""
     out, least, total = 0.0, np.inf, 0.0
-    for each in e.recording.attention:
+    for each in opened(e.recording):
         last = each.allowed.sum(axis=1) - 1  # what is allowed is always a beginning of the keys
         for weights, v in zip(each.pattern.astype(np.float64), each.v.astype(np.float64)):
             z = weights @ v
@@ -59,7 +64,7 @@ def convex(e: Evidence) -> Measured:
 def soft_to_hard(e: Evidence) -> Measured:
     """How far z is from the value of the best key at a temperature of 0.01, of how far it is as the model runs."""
     far, peak = {t: [] for t in TEMPERATURES}, []
-    for each in e.recording.attention:
+    for each in opened(e.recording):
         rows = choosing(each)
         allowed = each.allowed[rows]
         for scores, v in zip(each.scores[:, :, rows], each.v.astype(np.float64)):
@@ -92,7 +97,7 @@ def random_products(e: Evidence) -> Measured:
         variance[width] = float((q * k).sum(axis=-1).var())
     value = max(abs(variance[width] / width - 1) for width in widths)
     return Measured(
-        value, f"{PAIRS:,} pairs of random vectors at each width. At this model’s {d} numbers a head, Var(q·k) is {number(variance[d])}; after dividing by √{d} it is {number(variance[d] / d)}.",
+        value, f"{PAIRS:,} pairs of random vectors of this model’s width, {d} numbers a head, and as many of other widths; its text and weights play no part. At {d}, Var(q·k) is {number(variance[d])}; after dividing by √{d} it is {number(variance[d] / d)}.",
         tuple((f"Var(q·k) at width {width}, and after the scale", f"{number(variance[width])} → {number(variance[width] / width)}") for width in widths),
     )  # fmt: skip
 
@@ -100,26 +105,27 @@ def random_products(e: Evidence) -> Measured:
 def own_products(e: Evidence) -> Measured:
     """By what factor the variance of the model's own q . k is off d_k sigma_q^2 sigma_k^2, the median of its heads."""
     ratios, spread = [], []
-    for each in e.recording.attention:
+    for each in opened(e.recording):
         if each.scores.shape[2] * each.scores.shape[3] < 4:
             raise Untestable("This needs at least two tokens, so that there are pairs to compare.")
         d = each.q.shape[-1]
         q, k = ((v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (each.q, each.k))  # (layer, head)
-        variance = each.scores.var(axis=(2, 3), dtype=np.float64)
-        ratios.append(variance * d / (d * q * k))
-        spread.append(np.sqrt(variance).mean(axis=1))
+        # Of the products themselves: a model may divide them by something else than √d, or by nothing, and add to them.
+        variance = np.stack([(a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2)).var(axis=(1, 2)) for a, b in zip(each.q, each.k)])
+        ratios.append(variance / (d * q * k))
+        spread.append(each.scores.std(axis=(2, 3), dtype=np.float64).mean(axis=1))
     ratio = float(np.median(np.concatenate([each.ravel() for each in ratios])))
     more = "more" if ratio > 1 else "less"
     return Measured(
-        factor(ratio), f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries and keys are not independent draws, so their products vary {more} than chance would have them. The scale divides by √dₖ all the same.",
-        tuple(row for each, values in zip(e.recording.attention, spread) for row in by_layer(f"spread of the scaled scores, {each.name} ", values)),
+        factor(ratio), f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries and keys are not independent draws, so their products vary {more} than chance would have them.",
+        tuple(row for each, values in zip(e.recording.attention, spread) for row in by_layer(f"spread of the model’s scores, {each.name} ", values)),
     )  # fmt: skip
 
 
 def head_width(e: Evidence) -> Measured:
     """The largest |score - q . k / sqrt(d_head)|, of the largest score."""
     right, wrong, top = 0.0, 0.0, 0.0
-    for each in e.recording.attention:
+    for each in opened(e.recording):
         for scores, q, k in zip(each.scores, each.q, each.k):
             products = q @ k.swapaxes(-1, -2)
             right = max(right, float(np.abs(scores - products / np.sqrt(q.shape[-1])).max()))
@@ -136,7 +142,7 @@ def head_width(e: Evidence) -> Measured:
 def saturation(e: Evidence) -> Measured:
     """How many times larger the softmax's derivative is with the scale than without, in the mean."""
     with_, without = [], []
-    for each in e.recording.attention:
+    for each in opened(e.recording):
         rows = choosing(each)
         for q, k in zip(each.q[:, :, rows], each.k):
             raw = q @ k.swapaxes(-1, -2)
@@ -213,21 +219,34 @@ def concatenated(e: Evidence) -> Measured:
 
 
 def reshaped(e: Evidence) -> Measured:
-    """The largest difference of the heads' products, added up, to the product of the vectors before they were cut, of the largest."""
+    """The largest difference of the model's heads' products, added up, to the product of the vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
-    for each in e.recording.attention:
+    paired = [each for each in opened(e.recording) if min(each.allowed.shape) > 1]
+    if not paired:
+        raise Untestable("This needs at least two tokens, so that there are pairs to compare.")
+    for each in paired:
         for scores, q, k in zip(each.scores.astype(np.float64), each.q.astype(np.float64), each.k.astype(np.float64)):
-            heads, _, d = q.shape
-            parts = q @ k.swapaxes(-1, -2)
-            scale = (parts * scores).sum() / max((scores**2).sum(), 1e-300)  # whatever the model divided by
-            whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], heads * d) for v in (q, k))
-            if not np.array_equal(whole_q.reshape(-1, heads, d).transpose(1, 0, 2), q):
-                raise Untestable("The cut vectors could not be put together again.")
+            whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
-            error = max(error, float(np.abs(scores.sum(axis=0) * scale - product).max()))
+            error = max(error, float(np.abs(_bare(scores, q @ k.swapaxes(-1, -2)).sum(axis=0) - product).max()))
             size = max(size, float(np.abs(product).max()))
     h, d = e.recording.model.n_head, e.recording.model.d_head
-    return Measured(error / size if size else float("nan"), f"n × {h * d} cut into n × {h} × {d} and turned to {h} × n × {d}, and back: every number is where it was. And the {h} heads’ scores, with their scale taken back, add up to the one long q·k of {h * d} numbers, off by at most {number(error)} where it reaches {number(size)}.")
+    return Measured(error / size if size else float("nan"), f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. What the model’s {h} heads made of the pieces, their scores with the scale and whatever was added by distance taken back, adds up to the one long q·k, off by at most {number(error)} where it reaches {number(size)}.")
+
+
+def _bare(scores: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """A layer's scores (head, query, key) as bare products: whatever the model divided by, and what each head adds for a distance between
+    tokens, are taken back, both fitted to the heads' own products. What these two cannot explain stays."""
+    _, n, m = scores.shape
+    diagonal = (np.arange(m) - np.arange(n)[:, None] + n - 1).ravel()
+    counts = np.bincount(diagonal)
+
+    def by_distance(x: np.ndarray) -> np.ndarray:
+        return np.stack([(np.bincount(diagonal, each.ravel()) / counts)[diagonal].reshape(n, m) for each in x])
+
+    rest, wanted = scores - by_distance(scores), products - by_distance(products)
+    scale = (rest * wanted).sum() / max((rest**2).sum(), 1e-300)
+    return scale * rest + by_distance(products)
 
 
 def heads_apart(e: Evidence) -> Measured:
@@ -259,7 +278,8 @@ def reach(e: Evidence) -> Measured:
         found = (float(mean[far]), float(mean[near]), f"layer {far[0]}, head {far[1]}", f"layer {near[0]}, head {near[1]}")
         best = found if best is None or found[0] / max(found[1], 1e-9) > best[0] / max(best[1], 1e-9) else best
     far, near, far_name, near_name = best
-    return Measured(far / near if near else np.inf, f"The head that stays nearest ({near_name}) looks {number(near)} tokens away in the mean, the one that reaches furthest ({far_name}) {number(far)}.", ((far_name, f"{number(far)} tokens"), (near_name, f"{number(near)} tokens")))
+    many = far > MOST_TIMES * near
+    return Measured(MOST_TIMES if many else far / near, f"The head that stays nearest ({near_name}) looks {number(near)} tokens away in the mean, the one that reaches furthest ({far_name}) {number(far)}.", ((far_name, f"{number(far)} tokens"), (near_name, f"{number(near)} tokens")), f"over {number(MOST_TIMES)}×" if many else "")
 
 
 def on_itself(e: Evidence) -> Measured:
@@ -277,9 +297,9 @@ def on_itself(e: Evidence) -> Measured:
 def asymmetry(e: Evidence) -> Measured:
     """How far the scores of the median head are from symmetric: |S - S^T| of |S|."""
     found, naive = [], 0.0
+    opened(e.recording)
     for each in own(e.recording):
-        stream = e.recording.stream(each.query)
-        at_least(stream, 2)
+        at_least(e.recording.stream(each.query), 2)
         for scores in each.scores.astype(np.float64):
             found += list(np.linalg.norm(scores - scores.swapaxes(-1, -2), axis=(-2, -1)) / np.maximum(np.linalg.norm(scores, axis=(-2, -1)), 1e-30))
         plain = _naive(e, each)
@@ -316,18 +336,22 @@ def naive_on_itself(e: Evidence) -> Measured:
 
 
 def messages(e: Evidence) -> Measured:
-    """The share of tokens that hear of a change of one token in layer 0's attention just where an edge of the graph is."""
+    """The share of tokens that hear of a change of one token in layer 0's attention just where an edge of the graph is. Edges whose weight is
+    lost in rounding say nothing and do not count. Raises Untestable where most are."""
     attention = own(e.recording)[0]
     stream = e.recording.stream(attention.query)
     at_least(stream, 2)
     state_before(stream, 0, "attn")
     place = int(text_places(stream)[len(text_places(stream)) // 2])
-    changed = e.again(_patched(another(stream, place), beginning(stream), place), "", None).stream(stream.name)
-    moved = np.abs(stream.at("0.attn.wrote") - changed.at("0.attn.wrote")).max(axis=1) > 0
+    changed = e.again(_patched(another(stream, place), beginning(stream), place), "", None)
+    moved = np.abs(stream.at("0.attn.wrote") - changed.stream(stream.name).at("0.attn.wrote")).max(axis=1) > 0
     edges = attention.allowed[:, place]
-    value = float((moved == edges).mean())
-    silent = int((edges & ~moved).sum())
-    lost = f" At {silent} the weight is so small that 32-bit numbers carry nothing: an edge is a permission and no promise." if silent else ""
+    weight = np.max([own(each)[0].pattern[0, :, :, place].max(axis=0) for each in (e.recording, changed)], axis=0)
+    silent = edges & ~moved & (weight < LOST)
+    if 2 * silent.sum() > edges.sum():
+        raise Untestable(f"Layer 0’s attention is so sharp here that at {int(silent.sum())} of the {int(edges.sum())} tokens which may look at “{stream.tokens[place]}” its weight is lost in rounding (at most {number(float(weight[silent].max()))}): an edge is a permission and no promise.")
+    value = float((moved == edges)[~silent].mean())
+    lost = f" At {int(silent.sum())} the weight is so small that 32-bit numbers carry nothing, which neither speaks for nor against an edge." if silent.any() else ""
     return Measured(
         value, f"“{stream.tokens[place]}” (token {place}) was exchanged before layer 0. What attention writes then changed at {int(moved.sum())} of {len(moved)} tokens; {int(edges.sum())} have an edge to it.{lost}",
         (("tokens with an edge to it", str(int(edges.sum()))), ("of these, changed", str(int((moved & edges).sum()))), ("changed without an edge", str(int((moved & ~edges).sum())))),
@@ -353,6 +377,7 @@ def cross_keys(e: Evidence) -> Measured:
     cross = next((each for each in e.recording.attention if each.query != each.key), None)
     if cross is None:
         raise Untestable("This model has one stream, so it has no cross-attention.")
+    opened(e.recording)
     source, target = e.recording.stream(cross.key), e.recording.stream(cross.query)
     ids = tuple(int(id) for id in few(source.ids[text_places(source)], 8)[::-1])
     ids = ids if ids != tuple(map(int, target.ids[1:])) else ids * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import positions
-from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least, by_layer, factor, masked, number, text_places
+from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least, by_layer, embedding_factor, factor, masked, number, text_places
 from explorer.analysis.residual import degrees
 from models.recording import Recording, Stream
 
@@ -25,7 +25,7 @@ def _encoding(e: Evidence) -> tuple[np.ndarray, Stream]:
 
 def _whose(stream: Stream) -> str:
     off = positions.off_formula(stream)
-    return "the paper’s sinusoids" if off <= positions.SAME else "a table the model has learned"
+    return "the paper’s sinusoids" if off <= positions.SAME else "a table other than the paper’s formula"
 
 
 def by_distance(e: Evidence) -> Measured:
@@ -47,7 +47,7 @@ def both_ways(e: Evidence) -> Measured:
     gram = encoding @ encoding.T
     n = len(gram)
     worst = max(abs(float(gram[i, i + k] - gram[i, i - k])) for i in range(1, n - 1) for k in range(1, min(i, n - 1 - i) + 1))
-    return Measured(worst / float(np.abs(gram).max()), f"From each position as far to the right as to the left: the two products differ by at most {number(worst)}. " + ("So the bare product says how far, and not on which side; W_Q and W_K have to find that out." if worst < 1e-4 * np.abs(gram).max() else "So this table, which the model has learned, tells left from right."))
+    return Measured(worst / float(np.abs(gram).max()), f"From each position as far to the right as to the left: the two products differ by at most {number(worst)}. " + ("So the bare product says how far, and not on which side; W_Q and W_K have to find that out." if worst < 1e-4 * np.abs(gram).max() else "So this table tells left from right."))
 
 
 def low_is_fast(e: Evidence) -> Measured:
@@ -58,6 +58,8 @@ def low_is_fast(e: Evidence) -> Measured:
     if pairs.shape[1] < 2:
         raise Untestable("There is one pair of dimensions only.")
     turned = degrees(pairs[:-1], pairs[1:]).mean(axis=0)
+    if not np.isfinite(turned).all():
+        raise Untestable("Some pairs of this table’s dimensions are 0 at a position, and have no angle there.")
     value = float((np.diff(turned) < 0).mean())
     at = [0, len(turned) // 4, len(turned) // 2, len(turned) - 1]
     return Measured(value, f"From one position to the next, dimensions 0 and 1 turn by {number(float(turned[0]))}°, the last two by {number(float(turned[-1]))}°.", tuple((f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(turned[i]))) for i in at))
@@ -85,23 +87,10 @@ def shift_turns(e: Evidence) -> Measured:
     return Measured(worst, f"{said}: off by at most {number(worst)}.", tuple((f"shift by {shift}: off by", number(error)) for shift, error in errors.items()))
 
 
-def _times(e: Evidence) -> float:
-    """By what E is multiplied on its way in. The tied readout has E itself: the scores of two tokens differ by E (h - h'), the bias falls out."""
-    stream = e.recording.streams[-1]
-    at_least(stream, 2)
-    last = len(stream.tokens) - 1
-    scores = e.logits(stream.name, last).astype(np.float64) - e.logits(stream.name, 0)
-    product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
-    times = float(product @ product) / float(product @ scores)
-    if np.abs(product - times * scores).max() > 1e-3 * np.abs(product).max():
-        raise Untestable("This model’s readout is not its embedding matrix, so E cannot be told from √d · E.")
-    return times
-
-
 def start(e: Evidence) -> Measured:
     """The largest difference of the first state and sqrt(d) times the word's embedding plus the position's; or of that factor, if larger."""
     _encoding(e)
-    times = _times(e)
+    times = embedding_factor(e)
     words, error, size = e.embeddings(), 0.0, 0.0
     for stream in e.recording.streams:
         if "embed+pos" in stream.sites:
@@ -119,7 +108,7 @@ def start(e: Evidence) -> Measured:
 def balance(e: Evidence) -> Measured:
     """By what factor a component of sqrt(d) e is larger than one of p, or smaller, root mean square over the text."""
     encoding, stream = _encoding(e)
-    if abs(_times(e) / np.sqrt(e.recording.model.d_model) - 1) > 0.01:
+    if abs(embedding_factor(e) / np.sqrt(e.recording.model.d_model) - 1) > 0.01:
         raise Untestable("This model does not multiply its embeddings by √d.")
     text = text_places(stream)
     word, place = (float(np.sqrt((v[text] ** 2).mean())) for v in (stream.at("embed").astype(np.float64), encoding))
@@ -161,9 +150,22 @@ def without_positions(e: Evidence) -> Measured:
     return Measured(value, f"The text’s tokens were read in another order without positions{unmasked} and {n} of them stood elsewhere. Each took its vector along: they differ by {number(value)} of their length. So the set of vectors stays, and their order is the tokens’.")
 
 
+def _knows_none(e: Evidence) -> bool:
+    """True where taking the positions away changes nothing. One that adds none may know them elsewhere, as in its attention, and refuse this."""
+    if any("pos.wrote" in stream.sites for stream in e.recording.streams):
+        return False
+    try:
+        without = e.again("WithoutPositions", "", None)
+    except Untestable:
+        return False
+    return all(np.array_equal(here.resid, there.resid) for here, there in zip(e.recording.streams, without.streams))
+
+
 def with_positions(e: Evidence) -> Measured:
     """How far a token's last vector moves when the tokens are shuffled, the model as it is."""
     edits, stream = _shuffled(e.recording), e.recording.streams[0]
+    if _knows_none(e):
+        raise Untestable("This model has no positions.")
     value, n = _gap(e, stream.name, "", edits)
     return Measured(value, f"The same shuffle, with positions: the last vectors of the {n} tokens that stand elsewhere differ by {value:.0%} of their length in the mean.")
 

@@ -11,11 +11,15 @@ from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least,
 from models.recording import Stream
 
 WIDTH = 64  # of the recurrent network
+GAINS = (1.0, 2.0)  # the size of its weights: the first decides, the second shows how much hangs on it
+NEAR_AND_FAR = 8  # tokens that a text must have before near and far differ
 SMALL_GAIN = 1e-2
 
 
 def adds(e: Evidence) -> Measured:
     """The largest |before + wrote - after|, of the largest component."""
+    for stream in e.recording.streams:
+        _layers(stream)
     found = [residual.conservation(stream) for stream in e.recording.streams]
     worst, size = max(error for error, _, _ in found), max(largest for _, _, largest in found)
     return Measured(worst / size, f"{sum(n for _, n, _ in found):,} additions of this recording were done again: the largest error is {number(worst)}, where components reach {number(size)}.")
@@ -31,7 +35,7 @@ def little_work(e: Evidence) -> Measured:
             angles.append(turned)
             rows.append((_named(e, stream, each.name), f"{turned:.1f}°"))
     value = float(np.mean(angles))
-    return Measured(value, f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°; a vector at random would stand at 90° to the one before.", tuple(rows))
+    return Measured(value, f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°. Turned at random, a vector of so many dimensions would stand at about 90° to the one before; at 60° half of it still points the old way.", tuple(rows))
 
 
 def _layers(stream: Stream) -> tuple[residual.SubLayer, ...]:
@@ -83,10 +87,12 @@ def mean_and_spread(e: Evidence) -> Measured:
 
 
 def unit_length(e: Evidence) -> Measured:
-    """The mean length of the states after a LayerNorm."""
+    """By what factor the length of a state after a LayerNorm is away from 1, either way, in the mean."""
     lengths = np.concatenate([np.linalg.norm(gives, axis=-1) for _, _, _, gives, _ in _norms(e)])
-    value, d = float(lengths.mean()), e.recording.model.d_model
-    return Measured(value, f"The {len(lengths):,} vectors after a LayerNorm are {number(value)} long in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. LayerNorm makes the variance 1, so the length is √d = √{d} = {np.sqrt(d):.1f} before gain and bias.")
+    d = e.recording.model.d_model
+    with np.errstate(divide="ignore"):
+        value = float(np.maximum(lengths, 1 / lengths).mean())
+    return Measured(value, f"The {len(lengths):,} vectors after a LayerNorm are {number(float(lengths.mean()))} long in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. LayerNorm makes the variance 1, so the length is √d = √{d} = {np.sqrt(d):.1f} before gain and bias.")
 
 
 def on_a_sphere(e: Evidence) -> Measured:
@@ -117,10 +123,11 @@ def only_turns(e: Evidence) -> Measured:
 
 
 def vocabulary_sphere(e: Evidence) -> Measured:
-    """The spread of the lengths of all embeddings, of their mean."""
-    lengths = np.linalg.norm(e.embeddings().astype(np.float64), axis=-1)
-    value = float(lengths.std() / lengths.mean())
-    return Measured(value, f"The {len(lengths):,} rows, as the stream begins with them, are {number(float(lengths.min()))} to {number(float(lengths.max()))} long, {number(float(lengths.mean()))} in the mean. Nothing in training holds them to one length.", (("shortest", number(float(lengths.min()))), ("mean", number(float(lengths.mean()))), ("longest", number(float(lengths.max())))))
+    """The spread of the lengths of all embeddings, of their mean, beside that of random vectors as wide, 1 / sqrt(2 d)."""
+    words = e.embeddings().astype(np.float64)
+    lengths, chance = np.linalg.norm(words, axis=-1), 1 / np.sqrt(2 * words.shape[1])
+    spread = float(lengths.std() / lengths.mean())
+    return Measured(spread / chance, f"The {len(lengths):,} rows, as the stream begins with them, are {number(float(lengths.min()))} to {number(float(lengths.max()))} long, {number(float(lengths.mean()))} in the mean: a spread of {spread:.1%}. Random vectors of {words.shape[1]} numbers have one of {chance:.1%}, near a sphere by their width alone. Nothing in training holds words to one length.", (("spread of the lengths", f"{spread:.1%}"), ("of random vectors", f"{chance:.1%}"), ("shortest", number(float(lengths.min()))), ("mean", number(float(lengths.mean()))), ("longest", number(float(lengths.max())))))
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------
@@ -133,6 +140,8 @@ def identity_plus(e: Evidence) -> Measured:
     if f"{each.site}.read" in stream.sites:
         raise Untestable("In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian is not measured here.")
     found = e.jacobian(stream.name, token, each.site)
+    if not found.adds:
+        raise Untestable("This model was trained without residual connections, so f is added to nothing.")
     return Measured(
         float(found.error), f"Both Jacobians at “{stream.tokens[token]}” in {each.name}, {len(found.total)} × {len(found.total)} numbers each, were worked out apart. That of f alone stretches by at most {number(float(found.wrote[0]))} and loses some directions ({number(float(found.wrote[-1]))}); with x added, the weakest keeps {number(float(found.total[-1]))}.",
         (("largest stretch of f", number(float(found.wrote[0]))), ("smallest of f", number(float(found.wrote[-1]))), ("largest of x + f", number(float(found.total[0]))), ("smallest of x + f", number(float(found.total[-1])))),
@@ -169,10 +178,11 @@ def _away(kept: float) -> float:
 
 
 def far_words(e: Evidence) -> Measured:
-    """By what factor the gradient to a token changes with each token of distance, in the model itself."""
+    """How many times weaker the gradient to the farthest token is than to the nearest one, in the model itself, along a line through the logarithms."""
     stream = writer(e.recording)
     text = text_places(stream)
-    at_least(stream, 5)
+    if len(text) < NEAR_AND_FAR:
+        raise Untestable(f"This needs at least {NEAR_AND_FAR} tokens of text, so that near and far differ; there {'is' if len(text) == 1 else 'are'} {len(text)}.")
     token = int(text[-1])
     found = e.highway(stream.name, token)
     norms = found.norm[0, 0]  # the model as it is
@@ -184,31 +194,45 @@ def far_words(e: Evidence) -> Measured:
     step = residual.per_step(means)
     if step is None:
         raise Untestable("There are too few distances to draw a line through.")
-    far = int(distance.max())
-    return Measured(step, f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, and {far} tokens away it is still {number(float(means[far] / means[np.flatnonzero(means)[0]]))} of what it is next door.", tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]))
+    near, far = int(distance.min()), int(distance.max())
+    total = float(step ** (near - far))
+    said = f"{number(total)} times weaker" if total >= 1 else f"{number(1 / total)} times stronger"
+    return Measured(total, f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, which makes it {said} at {far} tokens than at {near}. Measured there alone, it is {number(float(means[far] / means[near]))} of what it is next door.", tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]))
 
 
 def recurrent_fades(e: Evidence) -> Measured:
-    """By what factor the gradient of an untrained tanh RNN on this text's embeddings changes with each token back."""
+    """By what factor the gradient of an untrained tanh RNN of gain 1 on this text's embeddings changes with each token back."""
     stream = e.recording.streams[0]
     at_least(stream, 4)
     x = residual.at(stream, stream.sites[0])
     x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
     w = e.draw(WIDTH, WIDTH) / np.sqrt(WIDTH)
     inward = x @ (e.draw(WIDTH, x.shape[1]) / np.sqrt(x.shape[1])).T
-    h, states = np.zeros(WIDTH), []
+    lengths = {gain: _back(gain * w, inward) for gain in GAINS}
+    steps = {gain: _a_step(found) for gain, found in lengths.items()}
+    own, other = GAINS
+    back = len(inward) - 1
+    return Measured(
+        steps[own], f"A recurrent network of width {WIDTH}, its weights at random with a gain of {own:g}, read this text’s embeddings. From the last state back over {back} tokens the gradient comes to {number(lengths[own][-1])} of itself, × {steps[own]:.2f} a token. The gain decides: at {other:g}, with the same tanh, it is × {steps[other]:.2f} a token.",
+        tuple((f"{at} back; at a gain of {other:g}", f"{number(lengths[own][at])}; {number(lengths[other][at])}") for at in sorted({1, 2, 5, 10, 20, back}) if at <= back),
+    )  # fmt: skip
+
+
+def _back(w: np.ndarray, inward: np.ndarray) -> list[float]:
+    """The length of a gradient at the last state of a tanh network, and at each one before it, that one first; inward (token, width)."""
+    h, states = np.zeros(len(w)), []
     for each in inward:
         h = np.tanh(w @ h + each)
         states.append(h)
-    lengths = {"tanh": [1.0], "no squashing, weights × 1.5": [1.0]}
-    back, free = np.ones((2, WIDTH)) / np.sqrt(WIDTH)
+    gradient = np.ones(len(w)) / np.sqrt(len(w))
+    found = [1.0]
     for h in states[:0:-1]:
-        back, free = w.T @ ((1 - h**2) * back), 1.5 * (w.T @ free)
-        lengths["tanh"].append(float(np.linalg.norm(back)))
-        lengths["no squashing, weights × 1.5"].append(float(np.linalg.norm(free)))
-    steps = len(states) - 1
-    # Over the last steps alone numbers underflow; the mean factor is taken where they have not.
-    alive = [at for at, value in enumerate(lengths["tanh"]) if value > 1e-280]
-    step = float(lengths["tanh"][alive[-1]] ** (1 / alive[-1]))
-    grown = lengths["no squashing, weights × 1.5"][min(steps, 400)] ** (1 / min(steps, 400))
-    return Measured(step, f"A recurrent network of width {WIDTH}, weights at random, read this text’s embeddings. From the last state back over {steps} tokens the gradient shrinks to {number(lengths['tanh'][-1])} of itself, × {step:.2f} a token; with larger weights and no tanh it grows instead, × {grown:.2f}.", tuple((f"{at} back", number(lengths["tanh"][at])) for at in sorted({1, 2, 5, 10, 20, steps}) if at <= steps))
+        gradient = w.T @ ((1 - h**2) * gradient)
+        found.append(float(np.linalg.norm(gradient)))
+    return found
+
+
+def _a_step(lengths: list[float]) -> float:
+    """The mean factor a step, up to where the numbers underflow."""
+    alive = [at for at, value in enumerate(lengths) if value > 1e-280][-1]
+    return lengths[alive] ** (1 / alive) if alive else 0.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import Evidence, Measured, Untestable, few, text_places, writer
+from explorer.analysis.evidence import Evidence, Measured, Untestable, embedding_factor, few, text_places, writer
 from models.recording import Stream
 
 MOST_TOKENS, TOP = 8, 5
+GOES_ON = "‧"  # what a token's label begins with where it goes on inside a word
 
 
 def _last(e: Evidence) -> tuple[Stream, np.ndarray]:
@@ -33,7 +34,7 @@ def near_words(e: Evidence) -> Measured:
 def distance_tells(e: Evidence) -> Measured:
     """The rank correlation over the vocabulary of a word's nearness to the last vector and its probability, in the mean."""
     stream, places = _last(e)
-    words = e.embeddings()
+    words = e.embeddings() / embedding_factor(e)  # as the readout has them
     squares = (words**2).sum(axis=1)
     found, straight = [], []
     for place in places:
@@ -42,7 +43,7 @@ def distance_tells(e: Evidence) -> Measured:
         found.append(_rank_correlation(2 * product - squares, scores))
         straight.append(_rank_correlation(product, scores))
     value = float(np.mean(found))
-    return Measured(value, f"Sorted by distance to the last vector, the words are in the order of their probability with a rank correlation of {value:.2f} (1: the same order). The readout takes the product h·e and adds a bias, and a product is not a distance where words are of unlike lengths: sorted by h·e alone it is {np.mean(straight):.2f}.", (("by distance |h − e|", f"{value:.2f}"), ("by product h·e", f"{np.mean(straight):.2f}")))
+    return Measured(value, f"Sorted by distance to the last vector, the rows of the readout are in the order of their words’ probability with a rank correlation of {value:.2f} (1: the same order). The readout takes the product h·e and adds a bias, and a product is not a distance where words are of unlike lengths: sorted by h·e alone it is {np.mean(straight):.2f}.", (("by distance |h − e|", f"{value:.2f}"), ("by product h·e", f"{np.mean(straight):.2f}")))
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
@@ -88,7 +89,10 @@ def context_moves(e: Evidence) -> Measured:
     text = text_places(stream)
     if len(text) < 2:
         raise Untestable("This needs at least two tokens of text: a word alone has no context.")
-    words = [place for place in text if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha()]
+    if stream.name == "decoder":
+        text = text[1:]  # the first word of a decoder stands alone here too: it sees nothing before it
+    goes_on = [token.startswith(GOES_ON) for token in (*stream.tokens[1:], "")]
+    words = [place for place in text if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha() and not goes_on[place]]
     rows, cosines = [], []
     for place in few(np.array(words, dtype=int), 3):
         apart = e.again("", stream.tokens[place], ()).stream(stream.name)
@@ -97,6 +101,6 @@ def context_moves(e: Evidence) -> Measured:
             cosines.append(float(residual.cosine(residual.at(stream, stream.sites[-1])[place], residual.at(apart, apart.sites[-1])[same[0]])))
             rows.append((f"{stream.tokens[place]} (token {place})", f"{cosines[-1]:.2f}"))
     if not cosines:
-        raise Untestable("No word of this text is one token of letters, which could stand alone.")
+        raise Untestable("No word of this text that has context is one token of letters, which could stand alone.")
     value = float(np.mean(cosines))
     return Measured(value, f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, and ends at a cosine of {value:.2f} to what it is in this sentence.", tuple(rows))

@@ -623,12 +623,17 @@ def sentence(found: Sides, paired_distances: np.ndarray | None, near: Sequence[N
         if top == 0:
             return "No head differs: every row that is compared is the same on both sides."
         what = change(found, most, most)
-        return f"{name(most)} differs most: its rows are {top:.2f} apart on average, where half of all heads are less than {half:.2f}. {told(what)}"
+        return f"{name(most)} differs most: its rows are {top:.2f} apart on average; of all heads the median is {half:.2f}. {told(what)}"
     best, worst = min(near, key=lambda one: one.distance), max(near, key=lambda one: one.distance)
     return (
         f"A’s {name(worst.head)} is farthest from any head of B: the nearest, {name(worst.nearest)}, is {worst.distance:.2f} away. "
         f"The best match is A’s {name(best.head)} and B’s {name(best.nearest)}, {best.distance:.2f} apart, where half of B’s heads are more than {best.median:.2f} away."
     )
+
+
+def all_same(paired_distances: np.ndarray) -> bool:
+    """Whether no head differs from the one in its place. paired_distances: (n_layer, n_head), see `paired`."""
+    return not paired_distances.any()
 
 
 def told(what: Change) -> str:

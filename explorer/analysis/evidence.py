@@ -7,7 +7,7 @@ tolerance and nothing else. Where a text or a model does not offer what is neede
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from models.recording import Attention, Recording, Stream
 HOLDS, FAILS, UNTESTABLE = "holds", "does not hold here", "cannot be tested here"
 VERDICTS = (HOLDS, FAILS, UNTESTABLE)
 AT_MOST, AT_LEAST = "at most", "at least"
+LACKS = "This model or text does not offer what the test needs"
+CLOSED = "This model hands out its weights alone, without the scores, queries, keys and values they are made of."
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
 
 
@@ -28,11 +30,12 @@ class Untestable(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """A number, why it is what it is, and the parts of it as (name, value) for a small table."""
+    """A number, why it is what it is, and the parts of it as (name, value) for a small table; `shown`: the number in words, where figures do not say it."""
 
     value: float
     why: str
     rows: tuple[tuple[str, str], ...] = ()
+    shown: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,19 +109,39 @@ def settle(claim: Claim, evidence: Evidence) -> Finding:
     try:
         if evidence.recording.streams[0].special.all():
             raise Untestable("There is no text yet: the model sees only its special tokens.")
-        found = claim.measure(evidence)
+        found = claim.measure(_spoken(evidence))
         if np.isnan(found.value):
             raise Untestable("The number does not exist here: something it divides by is 0.")
     except Untestable as reason:
         return Finding(UNTESTABLE, None, "–", str(reason))
-    except (KeyError, NotImplementedError, ValueError) as error:
-        return Finding(UNTESTABLE, None, "–", f"This model does not offer what the test needs: {error.args[0] if error.args else error}")
+    except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
+        return Finding(UNTESTABLE, None, "–", f"{LACKS}.")  # the error's own words are a programmer's
     holds = found.value <= claim.tolerance if claim.bound == AT_MOST else found.value >= claim.tolerance
-    return Finding(HOLDS if holds else FAILS, found.value, with_unit(found.value, claim.unit), found.why, found.rows)
+    return Finding(HOLDS if holds else FAILS, found.value, found.shown or with_unit(found.value, claim.unit), found.why, found.rows)
+
+
+def _spoken(evidence: Evidence) -> Evidence:
+    """The same, with what the model refuses as a reason for the reader: those errors are written for people, others are not."""
+
+    def heard(ask: Callable) -> Callable:
+        def asked(*what: Any) -> Any:
+            try:
+                return ask(*what)
+            except ValueError as error:
+                raise Untestable(f"{LACKS}: {str(error).rstrip('.')}.") from error
+
+        return asked
+
+    return replace(evidence, **{name: heard(getattr(evidence, name)) for name in _ASKED})
+
+
+_ASKED = ("again", "norms", "outputs", "jacobian", "highway", "lens", "logits", "embeddings", "stepwise")
 
 
 def number(value: float) -> str:
-    """A number in three figures, very small and large ones as a power of ten."""
+    """A number in three figures, very small and large ones as a power of ten; a dash for one that does not exist (NaN)."""
+    if np.isnan(value):
+        return "–"
     if np.isinf(value):
         return "∞" if value > 0 else "−∞"
     return power(float(value)).removeprefix("1.00 × ")
@@ -139,6 +162,15 @@ def at_least(stream: Stream, n: int, what: str = "") -> None:
     if len(stream.tokens) < n:
         words = {2: "two", 3: "three", 4: "four", 5: "five"}.get(n, str(n))
         raise Untestable(f"This needs at least {words} tokens{what}; there {'is' if len(stream.tokens) == 1 else 'are'} {len(stream.tokens)}.")
+
+
+def opened(recording: Recording) -> tuple[Attention, ...]:
+    """The attentions, all with the scores, queries, keys and values they are made of. Raises Untestable where some are not known, or there is none."""
+    if not recording.attention:
+        raise Untestable("This model shows no attention.")
+    if not all(each.opens for each in recording.attention):
+        raise Untestable(CLOSED)
+    return recording.attention
 
 
 def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
@@ -205,6 +237,23 @@ def another(stream: Stream, place: int) -> str:
     """A text of as many words as a stream has tokens, of which none is the token at a place."""
     label = stream.tokens[place].strip().lower()
     return " ".join(["b" if label == "a" else "a"] * len(stream.tokens))
+
+
+def embedding_factor(e: Evidence) -> float:
+    """By what the rows of the readout are multiplied to give the embeddings as the stream begins with them.
+
+    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the bias falls out. Raises Untestable where it
+    reads anything else.
+    """
+    stream = e.recording.streams[-1]
+    at_least(stream, 2)
+    last = len(stream.tokens) - 1
+    scores = e.logits(stream.name, last).astype(np.float64) - e.logits(stream.name, 0)
+    product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
+    times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
+    if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
+        raise Untestable("This model’s readout is not its embedding matrix itself, so the two cannot be compared.")
+    return times
 
 
 def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, str], ...]:

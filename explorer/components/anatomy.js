@@ -55,8 +55,11 @@ function num(value, figures = 4) {
   return value < 0 ? `−${text}` : text;
 }
 
+// A number in so many decimals; what rounds to 0 has no sign.
+const rounded = (value, digits) => value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace("-", "−");
+
 // A weight; almost all of a row is not said to be all of it.
-const ofRow = (weight, figures) => num(weight, num(weight, figures) === "1" && weight < 1 ? 6 : figures);
+const ofRow = (weight, figures) => (num(weight, figures) === "1" && weight < 1 && figures < 6 ? ofRow(weight, figures + 1) : num(weight, figures));
 
 const inBrackets = (value, figures = 4) => (value < 0 ? `(${num(value, figures)})` : num(value, figures));
 const FULL = 6; // figures in formulas: enough for a reader who computes them anew
@@ -199,6 +202,7 @@ function paint(kept, context, row, n, width, top, height, unit) {
   context.font = `${Math.min(0.9375 * unit, size / 3.2)}px ${kept.style.fontFamily}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
+  const print = printed && printer(context, row.values, size - 5);
   for (let at = 0; at < n; at++) {
     const [x, y, w, h] = [at * size, top, size - (size > 6 ? 1 : 0), height - gap];
     if (row.free && !row.free[at]) {
@@ -209,11 +213,18 @@ function paint(kept, context, row, n, width, top, height, unit) {
     const colour = colourOf(kept, row, row.values[at]);
     context.fillStyle = css(colour);
     context.fillRect(x, y, w, h);
-    if (printed) inked(context, inkOn(colour), row.values[at].toFixed(2).replace("-", "−"), x + size / 2, y + h / 2);
+    if (printed) inked(context, inkOn(colour), print(row.values[at]), x + size / 2, y + h / 2);
   }
   context.strokeStyle = kept.style.getPropertyValue("--st-border-color");
   context.lineWidth = 1;
   context.strokeRect(0.5, top + 0.5, width - 1, height - gap - 1);
+}
+
+// The numbers of a row with two decimals, or fewer where one of them would not fit its cell.
+function printer(context, values, room) {
+  const say = (digits) => (value) => rounded(value, digits);
+  const digits = [2, 1].find((each) => Array.from(values, say(each)).every((text) => context.measureText(text).width <= room));
+  return say(digits ?? 0);
 }
 
 function inked(context, ink, text, x, y) {
@@ -477,6 +488,13 @@ function through(kept, at) {
   );
 }
 
+// A column of numbers with as many decimals as give its largest three figures.
+function column(values) {
+  const most = Math.max(...values.map((value) => Math.abs(value ?? 0)));
+  const digits = most > 0 ? Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(most)))) : 0;
+  return (value) => (value === null ? "–" : rounded(value, digits));
+}
+
 function among(kept, at) {
   const { header } = kept;
   const { parts, share, length, all } = header.wrote;
@@ -484,6 +502,7 @@ function among(kept, at) {
   const most = Math.max(...parts.map((part) => Math.abs(part.share ?? 0)), 1e-9);
   const below = parts.some((part) => part.share < 0);
   list.setAttribute("role", "list");
+  const [shares, lengths] = [column(parts.map((part) => part.share)), column(parts.map((part) => part.length))];
   for (const part of parts) {
     const row = make("div", part.chosen ? "part chosen" : "part");
     row.setAttribute("role", "listitem");
@@ -493,7 +512,7 @@ function among(kept, at) {
     bar.style.width = `${width}%`;
     bar.style.left = `${below ? 50 - (part.share < 0 ? width : 0) : 0}%`;
     track.append(bar);
-    row.append(make("span", "", part.name), track, make("span", "figure", num(part.share, 3)), make("span", "figure", num(part.length, 3)));
+    row.append(make("span", "", part.name), track, make("span", "figure", shares(part.share)), make("span", "figure", lengths(part.length)));
     list.append(row);
   }
   const heads = make("div", "part heads");

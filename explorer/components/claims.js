@@ -119,7 +119,7 @@ function details(kept, row) {
   if (row.remark) {
     const remark = make("p", "remark");
     remark.append(make("b", "", "On the note: "), document.createTextNode(row.remark));
-    box.append(remark);
+    test.append(remark); // beside a long table and not below it
   }
   const [file, label, url] = row.page;
   const link = make("a", "go", `See it on the page ${label} →`);
@@ -129,6 +129,6 @@ function details(kept, row) {
     event.preventDefault();
     kept.send("go", file);
   };
-  box.append(link);
+  test.append(link);
   return box;
 }

@@ -80,8 +80,13 @@ function choose(kept, head) {
 }
 
 function spoken(head) {
-  const name = head.score === null ? head.name : `${head.name} ${number(head.score)}`;
-  return `Layer ${head.layer}, head ${head.head}: ${name}`;
+  return `Layer ${head.layer}, head ${head.head}: ${head.name} ${figure(head)}`.trim();
+}
+
+// What a head's name is seen by, said as it is written.
+function figure(head) {
+  const value = head.name === "broad" ? head.entropy : head.score;
+  return value === null ? "" : number(value).replace("0.", ".");
 }
 
 // ---- grid ---------------------------------------------------------------------------------------------------------
@@ -154,8 +159,7 @@ function grid(root, kept) {
 function caption(head) {
   const line = make("span", "caption");
   line.append(make("span", "name", ["no clear pattern", "text too short"].includes(head.name) ? "–" : head.name));
-  const figure = head.name === "broad" ? head.entropy : head.score;
-  if (figure !== null) line.append(make("span", "score", number(figure).replace("0.", ".")));
+  if (figure(head)) line.append(make("span", "score", figure(head)));
   return line;
 }
 
