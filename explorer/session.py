@@ -609,6 +609,7 @@ def begin(page: str) -> None:
     if "wanted_model" in state:
         state.model = state.pop("wanted_model")
         forget_head()
+        state.pop("acted")
         acted = True
     moved = state.get("page") != page
     state.page = page
@@ -651,7 +652,7 @@ def model_for(*kinds: str, readout: bool = False) -> str:
     if fits(facts(chosen)):
         return chosen
     fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and fits(library.card(name))]
-    why = f"This page needs another kind of model than {chosen}" if facts(chosen)["kind"] not in kinds else f"{chosen} has no readout: it gives vectors and says no words"
+    why = f"This page needs another kind of model than {literal(title(chosen))}" if facts(chosen)["kind"] not in kinds else f"{literal(title(chosen))} has no readout: it gives vectors and says no words"
     st.caption(f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}.")
     return fitting[0]
 
@@ -663,13 +664,13 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
     if made.dropped:
         n = made.model.n_positions
         words.warning(
-            f"This text has {made.dropped + n:,} tokens with the special ones; the model {made.model.name} reads {n}. "
+            f"This text has {made.dropped + n:,} tokens with the special ones; the model {literal(title(made.model.name))} reads {n}. "
             f"The last {made.dropped:,} tokens of the text are not shown. The field keeps the whole text."
         )
     if made.target_dropped:
         n = made.model.n_positions
         words.warning(
-            f"Your own words are {made.target_dropped + n - 1:,} tokens; {made.model.name} reads {n} with [BOS]. "
+            f"Your own words are {made.target_dropped + n - 1:,} tokens; {literal(title(made.model.name))} reads {n} with [BOS]. "
             f"The last {made.target_dropped:,} are left out. The field keeps them."
         )
     if made.streams[0].special.all():

@@ -24,7 +24,7 @@ def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple
     adds = config.positions is not None or last(edits, OtherPositions) is not None
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not adds:
-            raise ValueError(f"{edit}: {card.name} adds no positions that could be moved")
+            raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
         for wrong in (_places(edit, card, attentions), _values(edit), _parts(edit, card, config, can_hide)):
             if wrong:
                 raise ValueError(wrong)
@@ -34,17 +34,17 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
     """Raises ValueError where positions are shifted past the last one the model has, for a text of n tokens."""
     for edit in edits:
         if isinstance(edit, ShiftPositions) and n + edit.by > card.n_positions:
-            raise ValueError(f"{edit}: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}")
+            raise ValueError(f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}")
 
 
 def _places(edit: Edit, card: Card, attentions: tuple[str, ...]) -> str:
     for field, size in (("layer", card.n_layer), ("head", card.n_head)):
         value = getattr(edit, field, None)
         if value is not None and not 0 <= value < size:
-            return f"{edit} names {field} {value}; {card.name} has {field}s 0 to {size - 1}"
+            return f"“{edit}” names {field} {value}; {card.name} has {field}s 0 to {size - 1}"
     attention = getattr(edit, "attention", None)
     if attention is not None and attention not in attentions:
-        return f"{edit} names attention {attention!r}; {card.name} has {', '.join(attentions)}"
+        return f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(attentions)}"
     return ""
 
 
@@ -52,9 +52,9 @@ def _values(edit: Edit) -> str:
     if isinstance(edit, (ShuffleTokens, ShufflePositions)) and edit.seed < 0:
         return f"{edit} has a negative seed; seeds count from 0"
     if isinstance(edit, ShiftPositions) and edit.by < 0:
-        return f"{edit}: positions can only be shifted onwards, by 0 or more"
+        return f"“{edit}”: positions can only be shifted onwards, by 0 or more"
     if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
-        return f"{edit}: the divisor must be a number above 0"
+        return f"“{edit}”: the divisor must be a number above 0"
     for kind, field, options in ((OtherPositions, "to", POSITIONS), (MoveNorm, "to", NORM_PLACES), (WithoutResidual, "sublayer", (*SUBLAYERS, None))):
         if isinstance(edit, kind) and getattr(edit, field) not in options:
             return f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are {', '.join(filter(None, options))}"

@@ -314,15 +314,15 @@ def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
         if isinstance(edit, HideToken) and HideToken not in honoured:
             raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")
         if not isinstance(edit, honoured):
-            raise ValueError(f"{edit}: this edit needs the model to run in Headlight's own classes")
+            raise ValueError(f"“{edit}”: this edit needs the model to run in Headlight's own classes")
         attention = getattr(edit, "attention", None)
         if attention is not None and attention not in handle.plan.n_layer:
-            raise ValueError(f"{edit} names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}")
+            raise ValueError(f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}")
         n_layer = card.n_layer if attention is None else handle.plan.n_layer[attention]
         for what, size in (("layer", n_layer), ("head", card.n_head)):
             value = getattr(edit, what, None)
             if value is not None and not 0 <= value < size:
-                raise ValueError(f"{edit} names {what} {value}; {card.name} has {what}s 0 to {size - 1}")
+                raise ValueError(f"“{edit}” names {what} {value}; {card.name} has {what}s 0 to {size - 1}")
         if isinstance(edit, ShuffleTokens) and edit.seed < 0:
             raise ValueError(f"{edit} has a negative seed; seeds count from 0")
         if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):

@@ -24,6 +24,6 @@ def hidden(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str
     for edit in edits:
         if isinstance(edit, HideToken):
             if not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
-                raise ValueError(f"{edit} names no token of the text")
+                raise ValueError(f"“{edit}” names no token of the text")
             ids[edit.token], labels[edit.token] = mask, label
     return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)

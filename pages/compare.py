@@ -658,7 +658,7 @@ def take_head_of_b(first: str) -> None:
     """The head chosen for B is the one edit of B, and its attention the one looked at (`first`: the one that is without a choice); without a head B is what this page first shows."""
     state = st.session_state
     chosen = state["head of B"]
-    state.other_edits = to_line((HOWS[state.get("done to it", "silent")](*chosen),)) if chosen else ""
+    state.other_edits = to_line((HOWS[state.get("done to it", "silent")](*chosen),)) if chosen else session.CHOICES["other_edits"]
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()
 
