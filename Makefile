@@ -7,12 +7,14 @@ PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c con
 app: .venv/app
 	.venv/bin/streamlit run app.py
 
+# The journeys in a browser come by themselves afterwards: they need the machine's second core for the server and the browser.
 test: .venv/test
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal
+	.venv/bin/python -m pytest -m browser
 
 # The tests that need no browser and no shipped weights: seconds.
 fast: .venv/test
-	.venv/bin/python -m pytest -m "not browser and not slow"
+	.venv/bin/python -m pytest -m "not browser and not slow" -n 2 --dist worksteal
 
 bench: .venv/test
 	.venv/bin/python -m benchmarks.forward

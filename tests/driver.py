@@ -88,11 +88,12 @@ class Visitor:
         self.page.wait_for_function(script, arg=argument)
 
     def paste(self, text: str) -> Visitor:
-        before = self.picture()
+        before, head = self.picture(), self.page.locator(".head[data-token]").get_attribute("data-token")
         area = self.page.locator("textarea").first
         area.fill(text)
         area.press("Control+Enter")
         self.page.wait_for_function("before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }", arg=before)
+        self.until("head => [...document.querySelectorAll('*')].some(e => { const h = e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token !== head; })", head)
         return self.drawn()
 
     def picture(self) -> str:

@@ -103,8 +103,7 @@ def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
     visitor.page.wait_for_url("**head=5**")
     visitor.page.go_back()
     visitor.page.wait_for_selector("h3:has-text('Layer 0, head 0')")
-    visitor.drawn()
-    assert visitor.page.locator(".cell[aria-pressed=true]").get_attribute("aria-label").startswith("Layer 0, head 0")
+    visitor.page.wait_for_selector(".cell[aria-pressed=true][aria-label^='Layer 0, head 0']")
 
 
 def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) -> None:
@@ -112,7 +111,7 @@ def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) ->
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
     visitor.paste(TEXT)
-    assert "token=" not in visitor.page.url
+    visitor.page.wait_for_url(lambda url: "token=" not in url)
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
 
@@ -303,8 +302,8 @@ def go_to(visitor: Visitor, group: str, page: str) -> None:
 def test_text_and_model_go_along_from_page_to_page_and_back(visitor: Visitor) -> None:
     visitor.open().paste(TEXT)
     go_to(visitor, "Predict", "Predictions")
-    visitor.page.wait_for_url("**/predictions?*")
-    assert visitor.page.locator("textarea").first.input_value() == TEXT and "text=Ram" in visitor.page.url
+    visitor.page.wait_for_url(lambda url: "/predictions?" in url and "text=Ram" in url)
+    assert visitor.page.locator("textarea").first.input_value() == TEXT
     go_to(visitor, "See", "Attention")
     visitor.page.wait_for_url(lambda url: "predictions" not in url and "text=Ram" in url)
     assert "Hari" in visitor.drawn().tokens()
