@@ -53,12 +53,12 @@ def eager(folder: str) -> Callable[[str], object]:
 
 
 def transformer_lens(folder: str) -> Callable[[torch.Tensor], object] | None:
-    """TransformerLens's BERT with every activation cached, random weights of the same shape; None where it is not installed."""
+    """TransformerLens (4.0 or newer) on the same weights, every activation cached; None where it is not installed."""
     try:
-        from transformer_lens import HookedEncoder, HookedTransformerConfig
+        from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
         return None
-    model = HookedEncoder(HookedTransformerConfig(n_layers=6, d_model=384, n_ctx=512, d_head=32, n_heads=12, d_mlp=1536, d_vocab=30522, act_fn="gelu", normalization_type="LN", attention_dir="bidirectional"))
+    model = TransformerBridge.boot_transformers(folder, device="cpu")
 
     @torch.inference_mode()
     def run(ids: torch.Tensor) -> object:
