@@ -22,9 +22,21 @@ from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 ROUNDS = int(os.environ.get("ROUNDS", 9))
-GRIDS = {"6x8x64": 60, "12x12x256": 150, "12x12x512": 300}  # shape -> milliseconds it may take beyond E
+GRIDS = {
+    "6x8x64": 60,
+    "12x12x256": 150,
+    "12x12x512": 300,
+}  # shape -> milliseconds it may take beyond E
 OPENED = {"6x8x64": 90, "12x12x256": 90}
 
 # Resolves with the milliseconds from the keydown or click to two frames after `script` (an expression) first is true.
@@ -44,9 +56,26 @@ def server(script: str):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port), "--server.address", "127.0.0.1"]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        script,
+        "--server.port",
+        str(port),
+        "--server.address",
+        "127.0.0.1",
+    ]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(200):
@@ -72,7 +101,10 @@ class Bench:
     def __init__(self, page: Page, pid: int) -> None:
         self.page, self.pid, self.count = page, pid, 0
         self.frames: list[int] = []
-        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: self.frames.append(len(frame))))
+        page.on(
+            "websocket",
+            lambda socket: socket.on("framereceived", lambda frame: self.frames.append(len(frame))),
+        )
 
     def timed(self, script: str, event: str, act: Callable[[], None]) -> tuple[float, int, float]:
         """(milliseconds, bytes, server CPU milliseconds) from the event to the painted picture."""
@@ -80,7 +112,10 @@ class Bench:
         self.page.evaluate("() => { window.armed = false }")
         self.frames.clear()
         before = cpu_ms(self.pid)
-        handle = self.page.evaluate_handle(f"(argument) => {{ window.clock = ({CLOCK})(argument); }}", {"script": script, "event": event})
+        handle = self.page.evaluate_handle(
+            f"(argument) => {{ window.clock = ({CLOCK})(argument); }}",
+            {"script": script, "event": event},
+        )
         handle.dispose()
         act()
         took = self.page.evaluate("() => window.clock")
@@ -95,18 +130,30 @@ class Bench:
         self.count += 1
         case = f"{case} #{self.count}"
         self.page.locator("input").fill(case)
-        return self.timed(script.replace("CASE", case), "keydown", lambda: self.page.keyboard.press("Enter"))
+        return self.timed(
+            script.replace("CASE", case), "keydown", lambda: self.page.keyboard.press("Enter")
+        )
 
 
-EMPTY = "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
+EMPTY = (
+    "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
+)
 PAINTED = "deep('canvas[data-painted=\"CASE\"]')"
 PLOTTED = "document.querySelector('.gtitle')?.textContent === 'CASE' && document.querySelectorAll('.heatmaplayer image').length >= 48"
 
 
-def report(name: str, rows: list[tuple[float, int, float]], empty: list[tuple[float, int, float]], bar: str = "") -> None:
+def report(
+    name: str,
+    rows: list[tuple[float, int, float]],
+    empty: list[tuple[float, int, float]],
+    bar: str = "",
+) -> None:
     took, base = median(row[0] for row in rows), median(row[0] for row in empty)
     cpu = sum(row[2] for row in rows) / len(rows)
-    print(f"{name:<28} {took:8.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms {bar:<14} {took / base:6.1f} x E   {median(row[1] for row in rows) / 1e3:9.1f} kB   CPU {cpu:5.0f} ms", flush=True)
+    print(
+        f"{name:<28} {took:8.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms {bar:<14} {took / base:6.1f} x E   {median(row[1] for row in rows) / 1e3:9.1f} kB   CPU {cpu:5.0f} ms",
+        flush=True,
+    )
 
 
 def grids(bench: Bench) -> None:
@@ -125,7 +172,9 @@ def grids(bench: Bench) -> None:
         empty.append(bench.enter("empty", EMPTY))
         rows.append(bench.enter("plotly 6x8x64", PLOTTED))
     report("Plotly subplots 6x8x64", rows, empty, "(yardstick)")
-    print("BertViz model view, 48 heads x 128 tokens: 21.8 MB and 25.8 s (measured earlier on such a machine, not in this run)")
+    print(
+        "BertViz model view, 48 heads x 128 tokens: 21.8 MB and 25.8 s (measured earlier on such a machine, not in this run)"
+    )
 
 
 def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int, float]]) -> None:
@@ -137,11 +186,17 @@ def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int,
         layer, _, number = head.partition(".")
         place = int(layer) * int(shape.split("x")[1]) + int(number)
         cell = bench.page.locator(".cell").nth(place)
-        rows.append(bench.timed(f"deep('.head[data-token=\"{case} {head}\"]')", "click", lambda: cell.click()))
+        rows.append(
+            bench.timed(
+                f"deep('.head[data-token=\"{case} {head}\"]')", "click", lambda: cell.click()
+            )
+        )
     n = int(shape.split("x")[2])
     report(f"open a head {shape}", rows[1:], empty, f"(bar {allowed})")
     largest = max(row[1] for row in rows[1:])
-    print(f"{'':28} at most {largest / 1e3:.1f} kB, bar {(30_000 + n * n) / 1e3:.1f} kB", flush=True)
+    print(
+        f"{'':28} at most {largest / 1e3:.1f} kB, bar {(30_000 + n * n) / 1e3:.1f} kB", flush=True
+    )
     bench.frames.clear()
     box = bench.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
     took = bench.page.evaluate(
@@ -151,9 +206,12 @@ def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int,
         for (let i = 0; i < 200; i++) { const from = performance.now(); canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: b.left + 5 + i, clientY: b.top + 5 + i % 100 })); canvas.getBoundingClientRect(); deep.push(performance.now() - from); }
         const middle = a => a.sort((p, q) => p - q)[a.length >> 1]; return [middle(times), times[190], middle(deep), deep[190]]; }""",
         [box["x"], box["y"]],
-    )  # fmt: skip
+    )
     time.sleep(0.3)
-    print(f"{'hover ' + shape:<28} grid {took[0]:.2f} ms (95 %: {took[1]:.2f}), matrix {took[2]:.2f} ms (95 %: {took[3]:.2f}), bar 5 ms, {sum(bench.frames)} bytes", flush=True)
+    print(
+        f"{'hover ' + shape:<28} grid {took[0]:.2f} ms (95 %: {took[1]:.2f}), matrix {took[2]:.2f} ms (95 %: {took[3]:.2f}), bar 5 ms, {sum(bench.frames)} bytes",
+        flush=True,
+    )
 
 
 def first_visit(browser) -> None:
@@ -164,9 +222,19 @@ def first_visit(browser) -> None:
             client = context.new_cdp_session(page)
             client.send("Network.enable")
             got, frames, hosts = [], [], set()
-            client.on("Network.loadingFinished", lambda event: got.append(event["encodedDataLength"]))
-            client.on("Network.webSocketFrameReceived", lambda event: frames.append(len(event["response"]["payloadData"])))
-            page.on("request", lambda request: hosts.add(request.url.split("/")[2] if "://" in request.url else "inline"))
+            client.on(
+                "Network.loadingFinished", lambda event: got.append(event["encodedDataLength"])
+            )
+            client.on(
+                "Network.webSocketFrameReceived",
+                lambda event: frames.append(len(event["response"]["payloadData"])),
+            )
+            page.on(
+                "request",
+                lambda request: hosts.add(
+                    request.url.split("/")[2] if "://" in request.url else "inline"
+                ),
+            )
             start = time.perf_counter()
             page.goto(address, wait_until="commit")
             page.wait_for_selector("text=Headlight", timeout=60_000)
@@ -174,13 +242,19 @@ def first_visit(browser) -> None:
             page.wait_for_selector("canvas[data-painted]", timeout=60_000)
             grid = time.perf_counter() - start
             time.sleep(1)
-            print(f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB (bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'} )}", flush=True)
+            print(
+                f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB (bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'})}",
+                flush=True,
+            )
             if name == "second":
                 before = sum(got)
                 page.get_by_text("Plotly", exact=True).click()
                 page.wait_for_selector(".js-plotly-plot", timeout=60_000)
                 time.sleep(1)
-                print(f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all", flush=True)
+                print(
+                    f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all",
+                    flush=True,
+                )
             context.close()
 
 

@@ -35,7 +35,9 @@ def main() -> None:
             library.record(encoder, text)
             bare.append(middle - start)
             recorded.append(perf_counter() - middle)
-        print(f"{n:>7} {min(bare) * 1e3:>9.2f} {min(recorded) * 1e3:>10.2f} {min(recorded) / min(bare):>6.2f}")
+        print(
+            f"{n:>7} {min(bare) * 1e3:>9.2f} {min(recorded) * 1e3:>10.2f} {min(recorded) / min(bare):>6.2f}"
+        )
 
 
 if __name__ == "__main__":

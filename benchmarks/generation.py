@@ -29,16 +29,28 @@ def main() -> None:
     config = NextWord.config
     ours = Decoder(config).eval()
     theirs = GPT2LMHeadModel(
-        GPT2Config(vocab_size=config.n_vocab, n_positions=config.n_positions, n_embd=config.d_model, n_layer=config.n_layer, n_head=config.n_head,
-                   n_inner=config.d_ff, activation_function="relu", bos_token_id=1, eos_token_id=None, pad_token_id=0)
-    ).eval()  # fmt: skip
+        GPT2Config(
+            vocab_size=config.n_vocab,
+            n_positions=config.n_positions,
+            n_embd=config.d_model,
+            n_layer=config.n_layer,
+            n_head=config.n_head,
+            n_inner=config.d_ff,
+            activation_function="relu",
+            bos_token_id=1,
+            eos_token_id=None,
+            pad_token_id=0,
+        )
+    ).eval()
     columns = {
         "ours, stored": lambda n: stored(ours, n),
         "ours, full pass": lambda n: full(ours, n),
         "transformers, cache": lambda n: generate(theirs, n, True),
         "transformers, none": lambda n: generate(theirs, n, False),
     }
-    print(f"milliseconds a token around each length, fastest of {ROUNDS} rounds (and as a multiple of the first figure)")
+    print(
+        f"milliseconds a token around each length, fastest of {ROUNDS} rounds (and as a multiple of the first figure)"
+    )
     print(f"{'tokens':>7}" + "".join(f"{name:>26}" for name in columns))
     unit = None
     for n in LENGTHS:
@@ -75,7 +87,14 @@ def generate(model: GPT2LMHeadModel, n: int, cached: bool) -> float:
 
     def seconds(more: int) -> float:
         start = perf_counter()
-        model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=more, min_new_tokens=more, do_sample=False, use_cache=cached)
+        model.generate(
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=more,
+            min_new_tokens=more,
+            do_sample=False,
+            use_cache=cached,
+        )
         return perf_counter() - start
 
     with torch.inference_mode():

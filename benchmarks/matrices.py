@@ -57,7 +57,9 @@ def subplots(pattern: np.ndarray, title: str):
     figure = make_subplots(layers, heads)
     for layer in range(layers):
         for head in range(heads):
-            figure.add_trace(go.Heatmap(z=pattern[layer, head], showscale=False), layer + 1, head + 1)
+            figure.add_trace(
+                go.Heatmap(z=pattern[layer, head], showscale=False), layer + 1, head + 1
+            )
     figure.update_layout(title=title, height=900)
     return figure
 
@@ -74,17 +76,34 @@ if kind in ("grid", "plotly", "make"):
     pattern = matrices(shape)
     tokens = [f"w{at}" for at in range(shape[2])]
     if kind == "grid":
-        if st.session_state.get("drawn") != case:  # the app, too, keeps this payload for as long as text and scale stay
+        if (
+            st.session_state.get("drawn") != case
+        ):  # the app, too, keeps this payload for as long as text and scale stay
             heads = [Head(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
-            st.session_state.payload = all_heads.payload(pattern, heads, MEANING, tokens, tokens, "head", False, case)
+            st.session_state.payload = all_heads.payload(
+                pattern, heads, MEANING, tokens, tokens, "head", False, case
+            )
             st.session_state.drawn, st.session_state.opened = case, None
         all_heads.show(st.session_state.payload, "grid", on_choice=take_head)
         if opened := st.session_state.get("opened"):
             layer, _, head = map(str, opened.partition("."))
             data = one_head.payload(
-                pattern[int(layer), int(head)], tokens, tokens, [False] * shape[2], layer=int(layer), head=int(head), pin=-1, view="matrix",
-                scale="head", log=False, title="", caption=(), file="", evidence=(), token=f"{case} {opened}",
-            )  # fmt: skip
+                pattern[int(layer), int(head)],
+                tokens,
+                tokens,
+                [False] * shape[2],
+                layer=int(layer),
+                head=int(head),
+                pin=-1,
+                view="matrix",
+                scale="head",
+                log=False,
+                title="",
+                caption=(),
+                file="",
+                evidence=(),
+                token=f"{case} {opened}",
+            )
             one_head.show(data, "one", on_choice=lambda: None)
     elif kind == "plotly":
         st.plotly_chart(subplots(pattern, case), key="plotly")

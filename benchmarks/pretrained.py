@@ -28,26 +28,41 @@ def main() -> None:
     folder = library.packaged_folder()
     theirs = eager(str(folder))
     lens = transformer_lens(str(folder))
-    print(f"{'tokens':>7} {'record ms':>10} {'their ms':>9} {'ratio':>6} {'cached':>8}   (fastest passes; cached: TransformerLens / theirs)")
+    print(
+        f"{'tokens':>7} {'record ms':>10} {'their ms':>9} {'ratio':>6} {'cached':>8}   (fastest passes; cached: TransformerLens / theirs)"
+    )
     for n in LENGTHS:
         text = " ".join(["a"] * (n - 2))
         ids = torch.tensor([[int(each) for each in library.record(handle, text).streams[0].ids]])
         assert ids.shape[1] == n
-        passes: list[Callable[[], object]] = [lambda: library.record(handle, text), lambda: theirs(text), *([lambda: lens(ids)] if lens else [])]
+        passes: list[Callable[[], object]] = [
+            lambda: library.record(handle, text),
+            lambda: theirs(text),
+            *([lambda: lens(ids)] if lens else []),
+        ]
         times = fastest(passes, ROUNDS[n])
         cached = f"{times[2] / times[1]:>8.2f}" if lens else f"{'absent':>8}"
-        print(f"{n:>7} {times[0] * 1e3:>10.2f} {times[1] * 1e3:>9.2f} {times[0] / times[1]:>6.2f} {cached}")
+        print(
+            f"{n:>7} {times[0] * 1e3:>10.2f} {times[1] * 1e3:>9.2f} {times[0] / times[1]:>6.2f} {cached}"
+        )
 
 
 def eager(folder: str) -> Callable[[str], object]:
     """Hugging Face's own tokenizer and BERT, with eager attention."""
     from transformers import AutoModel, AutoTokenizer
 
-    model, tokenizer = AutoModel.from_pretrained(folder, attn_implementation="eager").eval(), AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = (
+        AutoModel.from_pretrained(folder, attn_implementation="eager").eval(),
+        AutoTokenizer.from_pretrained(folder),
+    )
 
     @torch.inference_mode()
     def run(text: str) -> object:
-        return model(**tokenizer(text, return_tensors="pt"), output_attentions=True, output_hidden_states=True)
+        return model(
+            **tokenizer(text, return_tensors="pt"),
+            output_attentions=True,
+            output_hidden_states=True,
+        )
 
     return run
 

@@ -18,24 +18,57 @@ def show() -> None:
         ready()
     wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
     wide.text_area(
-        "Your text", key="text", height=72, on_change=session.forget_token,
+        "Your text",
+        key="text",
+        height=72,
+        on_change=session.forget_token,
         placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
-    )  # fmt: skip
-    narrow.selectbox("Model", options(), key="model", format_func=session.title, on_change=session.forget_head, help=session.about(state.model))
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        state.preset = next((label for label, text in session.PRESETS.items() if text == state.text), None)
-        st.pills("Examples", list(session.PRESETS), key="preset", on_change=session.take_preset, label_visibility="collapsed", width="content")
-        st.button("Any Hugging Face model …", key="borrow", type="tertiary", on_click=open_dialog, help="Fetch a model from the hub, or take one from a folder")
+    )
+    narrow.selectbox(
+        "Model",
+        options(),
+        key="model",
+        format_func=session.title,
+        on_change=session.forget_head,
+        help=session.about(state.model),
+    )
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        state.preset = next(
+            (label for label, text in session.PRESETS.items() if text == state.text), None
+        )
+        st.pills(
+            "Examples",
+            list(session.PRESETS),
+            key="preset",
+            on_change=session.take_preset,
+            label_visibility="collapsed",
+            width="content",
+        )
+        st.button(
+            "Any Hugging Face model …",
+            key="borrow",
+            type="tertiary",
+            on_click=open_dialog,
+            help="Fetch a model from the hub, or take one from a folder",
+        )
     if state.pop("borrowing", False):
         borrow()
     if name := state.pop("unknown_model", None):
-        words.warning(f"The link asks for a model called {session.literal(name)}, which is not here. {session.DEFAULT_MODEL} is shown instead.")
+        words.warning(
+            f"The link asks for a model called {session.literal(name)}, which is not here. {session.DEFAULT_MODEL} is shown instead."
+        )
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"The link asks for the Hugging Face model {session.literal(session.title(offered))}, which is not in memory. {session.title(state.model)} is shown until it is.")
+            st.info(
+                f"The link asks for the Hugging Face model {session.literal(session.title(offered))}, which is not in memory. {session.title(state.model)} is shown until it is."
+            )
             st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
-        words.warning(f"{session.literal(refused.rstrip('.'))}. The model shown is {session.title(state.model)}.")
+        words.warning(
+            f"{session.literal(refused.rstrip('.'))}. The model shown is {session.title(state.model)}."
+        )
 
 
 def options() -> list[str]:
@@ -63,7 +96,10 @@ def fetched(name: str) -> str:
     if name not in library.names():
         bar = st.progress(0.0, text=f"Fetching {session.literal(session.title(name))} …")
         while not loading.wait(ASK_AGAIN):
-            bar.progress(loading.share, text=f"{'Fetching' if loading.share < 1 else 'Trying'} {session.literal(session.title(name))} …")
+            bar.progress(
+                loading.share,
+                text=f"{'Fetching' if loading.share < 1 else 'Trying'} {session.literal(session.title(name))} …",
+            )
         bar.empty()
     loading.wait(None)
     return loading.problem
@@ -88,11 +124,15 @@ def borrow() -> None:
     )
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
-        where = wide.text_input("Name or folder", key="wanted where", placeholder="owner/name, or /a/folder")
+        where = wide.text_input(
+            "Name or folder", key="wanted where", placeholder="owner/name, or /a/folder"
+        )
         asked = narrow.form_submit_button("Open it", width="stretch")
     if asked:
         open_model(where)
-    st.caption("Families that are tried in the tests. A model of another family is tried when it is loaded, and shows what is found in it.")
+    st.caption(
+        "Families that are tried in the tests. A model of another family is tried when it is loaded, and shows what is found in it."
+    )
     st.dataframe(library.families(), hide_index=True, height=320)
 
 
@@ -101,7 +141,10 @@ def open_model(where: str) -> None:
     finding = session.Loading.found(where)
     bar = st.progress(0.0, text="Looking for it …")
     while not finding.wait(ASK_AGAIN):
-        bar.progress(finding.share, text=f"{finding.share:.0%} fetched" if finding.share else "Looking for it …")
+        bar.progress(
+            finding.share,
+            text=f"{finding.share:.0%} fetched" if finding.share else "Looking for it …",
+        )
     bar.empty()
     if finding.problem:
         st.warning(session.literal(finding.problem))

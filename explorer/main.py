@@ -9,7 +9,9 @@ import streamlit as st
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "pages"
 
-st.set_page_config(page_title="Headlight", page_icon=str(ROOT / "explorer/static/headlight.svg"), layout="wide")
+st.set_page_config(
+    page_title="Headlight", page_icon=str(ROOT / "explorer/static/headlight.svg"), layout="wide"
+)
 st.logo(str(ROOT / "explorer/static/wordmark.svg"), size="large")
 
 page = st.navigation(

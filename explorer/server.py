@@ -50,7 +50,9 @@ class CompressedStatic:
             return
         headers = {**FOR_GOOD, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        await Response(await run_in_threadpool(compressed, file), headers=headers, media_type=kind)(scope, receive, send)
+        await Response(await run_in_threadpool(compressed, file), headers=headers, media_type=kind)(
+            scope, receive, send
+        )
 
 
 async def component(request: Request) -> Response:
@@ -98,13 +100,17 @@ class FirstWords:
         held: list[Message] = []
 
         async def with_words(message: Message) -> None:
-            if message["type"] == "http.response.start" and Headers(scope=message).get("content-type", "").startswith("text/html"):
+            if message["type"] == "http.response.start" and Headers(scope=message).get(
+                "content-type", ""
+            ).startswith("text/html"):
                 held.append(message)
             elif held and message["type"] == "http.response.body":
                 held.append(message)
                 if not message.get("more_body"):
                     start, *parts = held
-                    body = b"".join(part.get("body", b"") for part in parts).replace(ROOT_EMPTY, ROOT_WITH_WORDS)
+                    body = b"".join(part.get("body", b"") for part in parts).replace(
+                        ROOT_EMPTY, ROOT_WITH_WORDS
+                    )
                     if "content-length" in (headers := MutableHeaders(scope=start)):
                         headers["content-length"] = str(len(body))
                     await send(start)
@@ -124,7 +130,11 @@ def _asked_for(scope: Scope) -> Path | None:
         return None
     try:
         file = (STATIC / "static" / scope["path"].partition("/static/")[2]).resolve()
-        return file if file.suffix in COMPRESSED and file.is_relative_to(STATIC) and file.is_file() else None
+        return (
+            file
+            if file.suffix in COMPRESSED and file.is_relative_to(STATIC) and file.is_file()
+            else None
+        )
     except (ValueError, OSError):  # a name that no file can have, such as one with a zero byte
         return None
 

@@ -33,25 +33,104 @@ PRESETS = EXAMPLES
 DEFAULT_TEXT = next(iter(PRESETS.values()))
 ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
 # The choices of a page that the address carries, with what each is when the address does not say.
-CHOICES = {"attention": "", "layer": "", "head": "", "token": "", "source": "", "view": "Matrix", "scale": "Head", "tone": "Linear"} | {
-    "att_unit": "Tokens", "att_keep": "All", "att_sum": "As they are", "att_right": "",  # of one head's matrix: words, what is left out, the checks
-    "beams": "1", "beam": "", "step": "", "cross": "", "target": "",  # of a translation
-    "site": "", "lens": "Top word", "word": "", "against": "", "part": "",  # of the logit lens and a logit's parts
-    "hidden": "", "said": "", "temperature": "1", "top_k": "0", "top_p": "1", "seed": "0",  # of words filled in and written
-    "second": "", "mate": "", "anchors": ANCHORS, "stage": "", "stream": "", "plane": "PCA", "length": "Kept", "sums": "States", "specials": "Hidden",
-    "space": "2-D", "curve": "Cosine", "trails": "Chosen", "frame": "All",  # of the paths of embeddings
-    "ask": "Waves", "width": "", "places": "", "pair": "", "place": "", "shift": "",  # of positions: the screen, the table's sizes, a pair and a shift
-    "order": "Shuffle", "shuffle": "1", "retyped": "", "positions": "Without",  # of the experiment with word order
-    "claim": "", "claim_verdict": "All", "claim_note": "All notes",  # of claims: the open one, and which are shown
-    "flow": "Writes", "write": "Turned", "norm": "Sigma before", "writer": "Length", "block": "0.attn", "spread": "Linear", "times": "3", "lag": "8",  # of the residual stream
-    "edits": "", "donor": "", "only": "", "brush": "Zero", "seen": "", "effects": "Attention", "patch": "Heads", "fair": "",  # of the switches
-    "sum_what": "Mean", "sum_layer": "", "sum_head": "", "sum_measure": "Length",  # of the summaries
-    "look_at": "Hard", "look_temperature": "1", "look_rule": "2", "look_layout": "Arcs", "look_heads": "One", "look_before": "Weights",  # of the lookup
-    "other_what": "Edit", "other_edits": "WithoutPositions", "other_text": "", "other_model": "", "other_swap": "", "other_of": "", "other_to": "",  # of a comparison
-    "other_view": "Heads", "other_tone": "Linear", "other_pair": "", "other_word": "",
+CHOICES = {
+    "attention": "",
+    "layer": "",
+    "head": "",
+    "token": "",
+    "source": "",
+    "view": "Matrix",
+    "scale": "Head",
+    "tone": "Linear",
+} | {
+    "att_unit": "Tokens",
+    "att_keep": "All",
+    "att_sum": "As they are",
+    "att_right": "",  # of one head's matrix: words, what is left out, the checks
+    "beams": "1",
+    "beam": "",
+    "step": "",
+    "cross": "",
+    "target": "",  # of a translation
+    "site": "",
+    "lens": "Top word",
+    "word": "",
+    "against": "",
+    "part": "",  # of the logit lens and a logit's parts
+    "hidden": "",
+    "said": "",
+    "temperature": "1",
+    "top_k": "0",
+    "top_p": "1",
+    "seed": "0",  # of words filled in and written
+    "second": "",
+    "mate": "",
+    "anchors": ANCHORS,
+    "stage": "",
+    "stream": "",
+    "plane": "PCA",
+    "length": "Kept",
+    "sums": "States",
+    "specials": "Hidden",
+    "space": "2-D",
+    "curve": "Cosine",
+    "trails": "Chosen",
+    "frame": "All",  # of the paths of embeddings
+    "ask": "Waves",
+    "width": "",
+    "places": "",
+    "pair": "",
+    "place": "",
+    "shift": "",  # of positions: the screen, the table's sizes, a pair and a shift
+    "order": "Shuffle",
+    "shuffle": "1",
+    "retyped": "",
+    "positions": "Without",  # of the experiment with word order
+    "claim": "",
+    "claim_verdict": "All",
+    "claim_note": "All notes",  # of claims: the open one, and which are shown
+    "flow": "Writes",
+    "write": "Turned",
+    "norm": "Sigma before",
+    "writer": "Length",
+    "block": "0.attn",
+    "spread": "Linear",
+    "times": "3",
+    "lag": "8",  # of the residual stream
+    "edits": "",
+    "donor": "",
+    "only": "",
+    "brush": "Zero",
+    "seen": "",
+    "effects": "Attention",
+    "patch": "Heads",
+    "fair": "",  # of the switches
+    "sum_what": "Mean",
+    "sum_layer": "",
+    "sum_head": "",
+    "sum_measure": "Length",  # of the summaries
+    "look_at": "Hard",
+    "look_temperature": "1",
+    "look_rule": "2",
+    "look_layout": "Arcs",
+    "look_heads": "One",
+    "look_before": "Weights",  # of the lookup
+    "other_what": "Edit",
+    "other_edits": "WithoutPositions",
+    "other_text": "",
+    "other_model": "",
+    "other_swap": "",
+    "other_of": "",
+    "other_to": "",  # of a comparison
+    "other_view": "Heads",
+    "other_tone": "Linear",
+    "other_pair": "",
+    "other_word": "",
     "anatomy_cell": "",  # of one weight taken apart: query and key with a dot between them
-}  # fmt: skip
-LONGEST_ADDRESS = 4000  # characters of encoded text that browsers, servers and chat programs all pass on
+}
+LONGEST_ADDRESS = (
+    4000  # characters of encoded text that browsers, servers and chat programs all pass on
+)
 MOST_NUMBERS = 8000  # characters of a list of numbers
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
@@ -87,10 +166,14 @@ class Shelf:
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
             self.held[key] = (value, weight)
-            while len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit:
+            while (
+                len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit
+            ):
                 others = list(self.held)[:-1]
                 # To drop what is light would make no room, and it may have been long in the making.
-                self.held.pop(next((key for key in others if self.held[key][1] > self.limit / 100), others[0]))
+                self.held.pop(
+                    next((key for key in others if self.held[key][1] > self.limit / 100), others[0])
+                )
 
 
 _shelf = Shelf(SHELF_BYTES)
@@ -119,7 +202,10 @@ def is_loaded(name: str) -> bool:
 
 def is_borrowed(name: str) -> bool:
     """True for a model that does not come with the app, and may have to be fetched."""
-    return name.partition("@")[0] not in library.names() and name != f"{library.IN_ITS_OWN_CODE}{library.MINILM}"
+    return (
+        name.partition("@")[0] not in library.names()
+        and name != f"{library.IN_ITS_OWN_CODE}{library.MINILM}"
+    )
 
 
 def borrowed() -> tuple[str, ...]:
@@ -140,7 +226,12 @@ class Loading:
     _under_way: dict[Hashable, Loading] = {}
     _asking, _turn = threading.Lock(), threading.Lock()
 
-    def __init__(self, key: tuple[str, str], begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        key: tuple[str, str],
+        begin: Callable[[Callable[[int, int], None]], Any],
+        done: Callable[[Any], None],
+    ) -> None:
         self.share, self.result, self.problem = 0.0, None, ""
         self._key, self._begin, self._done = key, begin, done
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -149,7 +240,9 @@ class Loading:
     @classmethod
     def of(cls, name: str) -> Loading:
         """The loading of a model."""
-        return cls._only(("model", name), lambda told: library.load(name, told), lambda made: _keep(name, made))
+        return cls._only(
+            ("model", name), lambda told: library.load(name, told), lambda made: _keep(name, made)
+        )
 
     @classmethod
     def found(cls, where: str) -> Loading:
@@ -162,7 +255,12 @@ class Loading:
         return not self._thread.is_alive()
 
     @classmethod
-    def _only(cls, key: tuple[str, str], begin: Callable[[Callable[[int, int], None]], Any], done: Callable[[Any], None] = lambda result: None) -> Loading:
+    def _only(
+        cls,
+        key: tuple[str, str],
+        begin: Callable[[Callable[[int, int], None]], Any],
+        done: Callable[[Any], None] = lambda result: None,
+    ) -> Loading:
         with cls._asking:
             if key not in cls._under_way:
                 cls._under_way[key] = cls(key, begin, done)
@@ -174,12 +272,18 @@ class Loading:
     def _work(self) -> None:
         kind, name = self._key
         try:
-            with nullcontext() if kind == "model" and name.partition("@")[0] in library.names() else self._turn:
+            with (
+                nullcontext()
+                if kind == "model" and name.partition("@")[0] in library.names()
+                else self._turn
+            ):
                 self.result = self._begin(self._told)
                 self._done(self.result)
         except ValueError as error:
             self.problem = str(error) or "The model cannot be read; choose another."
-        except Exception as error:  # files from anywhere, read by code of many families: they fail in any way
+        except (
+            Exception
+        ) as error:  # files from anywhere, read by code of many families: they fail in any way
             self.problem = f"The model cannot be read ({type(error).__name__}: {str(error)[:200]}); choose another."
         finally:
             with self._asking:
@@ -190,7 +294,11 @@ def _keep(name: str, made: Any) -> None:
     """Put a model among those in memory; of the pretrained ones the least used goes where there are too many."""
     with _handles_lock:
         _handles[name] = made
-        pretrained = [each for each in _handles if each.partition("@")[0] not in library.names() or each == library.MINILM]
+        pretrained = [
+            each
+            for each in _handles
+            if each.partition("@")[0] not in library.names() or each == library.MINILM
+        ]
         for each in pretrained[: -MOST_BORROWED or None] if len(pretrained) > MOST_BORROWED else ():
             del _handles[each]
 
@@ -208,16 +316,31 @@ def facts(model: str) -> dict:
         return library.card(model.partition("@")[0])
     loaded = handle(model)
     card, offered = loaded.card, library.offers(loaded)
-    way = "in its own code" if model.startswith(library.IN_ITS_OWN_CODE) else "its weights in Headlight’s own classes"
+    way = (
+        "in its own code"
+        if model.startswith(library.IN_ITS_OWN_CODE)
+        else "its weights in Headlight’s own classes"
+    )
     return {
-        "kind": card.kind, "readout": bool(offered["logits"]), "n_parameters": card.n_parameters, "headline": "", "summary": f"A pretrained model, {way}.",
-        "config": {"n_layer": card.n_layer, "n_head": card.n_head}, "limits": [f"weights: {card.weights}", f"attention: {', '.join(offered['attention'])}", f"positions: {offered['positions']}"],
-    }  # fmt: skip
+        "kind": card.kind,
+        "readout": bool(offered["logits"]),
+        "n_parameters": card.n_parameters,
+        "headline": "",
+        "summary": f"A pretrained model, {way}.",
+        "config": {"n_layer": card.n_layer, "n_head": card.n_head},
+        "limits": [
+            f"weights: {card.weights}",
+            f"attention: {', '.join(offered['attention'])}",
+            f"positions: {offered['positions']}",
+        ],
+    }
 
 
 def shows_writes(recording: Recording) -> bool:
     """True where what each head writes can be known: the model hands out its values, and W_O can be had."""
-    return all(attention.opens for attention in recording.attention) and bool(offers(recording.model.name)["weights"])
+    return all(attention.opens for attention in recording.attention) and bool(
+        offers(recording.model.name)["weights"]
+    )
 
 
 def offers(model: str) -> dict[str, object]:
@@ -235,56 +358,89 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def record(model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+def record(
+    model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None
+) -> Recording:
     """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`."""
     loaded = handle(model)
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
     return _shelf.get(key, lambda: library.record(loaded, text, edits, target), _bytes_of)
 
 
-def derived(recording: Recording, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 100_000) -> Any:
+def derived(
+    recording: Recording,
+    what: Hashable,
+    make: Callable[[], Any],
+    weigh: Callable[[Any], int] = lambda value: 100_000,
+) -> Any:
     """Something computed from a recording, kept under `what` beside it."""
     return _shelf.get(("derived", *_cause(recording), what), make, weigh)
 
 
-def kept(model: str, what: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] = lambda value: 100_000) -> Any:
+def kept(
+    model: str,
+    what: Hashable,
+    make: Callable[[], Any],
+    weigh: Callable[[Any], int] = lambda value: 100_000,
+) -> Any:
     """Something computed from several recordings of a model, kept under `what`, which names them, so that it needs none of them again."""
     return _shelf.get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
 
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
-    loaded = handle(recording.model.name)  # here and below before the shelf's lock: a model that has to be loaded anew holds nobody up
+    loaded = handle(
+        recording.model.name
+    )  # here and below before the shelf's lock: a model that has to be loaded anew holds nobody up
     return derived(
-        recording, ("lens", stream, top), lambda: library.lens(loaded, recording, stream, top),
+        recording,
+        ("lens", stream, top),
+        lambda: library.lens(loaded, recording, stream, top),
         lambda found: sum(getattr(each, "nbytes", 0) for each in vars(found).values()),
-    )  # fmt: skip
+    )
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
     loaded = handle(recording.model.name)
-    return derived(recording, ("logits", stream, token), lambda: library.logits(loaded, recording, stream, token))
+    return derived(
+        recording,
+        ("logits", stream, token),
+        lambda: library.logits(loaded, recording, stream, token),
+    )
 
 
-def attribution(recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+def attribution(
+    recording: Recording, stream: str, token: int, id: int, against: int | None = None
+) -> Attribution:
     """A word's logit at a token, taken apart; with `against` the difference to another word's."""
     what = ("attribution", stream, token, id, against)
     loaded = handle(recording.model.name)
-    return derived(recording, what, lambda: library.attribute(loaded, recording, stream, token, id, against))
+    return derived(
+        recording, what, lambda: library.attribute(loaded, recording, stream, token, id, against)
+    )
 
 
-def nearest(recording: Recording, stream: str, token: int, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    recording: Recording, stream: str, token: int, top: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary that a token's vectors come nearest to at every site of its stream: ids and cosines, each (site, rank)."""
     vectors = recording.stream(stream).resid[:, token]
     loaded = handle(recording.model.name)
-    return derived(recording, ("nearest", stream, token, top), lambda: library.nearest(loaded, vectors, top))
+    return derived(
+        recording, ("nearest", stream, token, top), lambda: library.nearest(loaded, vectors, top)
+    )
 
 
 def all_logits(recording: Recording, stream: str) -> np.ndarray:
     """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so not kept."""
     loaded = handle(recording.model.name)
-    return np.stack([library.logits(loaded, recording, stream, token) for token in range(len(recording.stream(stream).tokens))])
+    return np.stack(
+        [
+            library.logits(loaded, recording, stream, token)
+            for token in range(len(recording.stream(stream).tokens))
+        ]
+    )
 
 
 class Search:
@@ -315,7 +471,9 @@ def search(model: str, text: str, n_beams: int) -> Search:
     """The beam search for a text's translation, begun once for everyone and kept as far as it has come."""
     loaded = handle(model)
     key = ("search", model, loaded.card.fingerprint, text, n_beams)
-    return _shelf.get(key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000)
+    return _shelf.get(
+        key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000
+    )
 
 
 @dataclass(frozen=True)
@@ -335,7 +493,9 @@ class Draft:
 
     def __init__(self, model: str, text: str) -> None:
         self.model, self.text = model, text
-        self._stepping = threading.RLock()  # a run that a newer one takes over from may still be at a step
+        self._stepping = (
+            threading.RLock()
+        )  # a run that a newer one takes over from may still be at a step
         self.start_over()
 
     def start_over(self) -> None:
@@ -364,7 +524,9 @@ class Draft:
             ids = ids[: ids.index(eos) + 1] if eos in ids else ids
             ids = ids[: self.writing.model.config.n_positions - self.n_prompt]
             now = tuple(word.id for word in self.said)
-            common = next((at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids)))
+            common = next(
+                (at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids))
+            )
             if now and not common:
                 self.start_over()
                 return len(ids)
@@ -408,19 +570,31 @@ def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def _of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[Any], Any]) -> Any:
     """Something of the recording's model alone, kept whatever the text."""
     loaded = handle(recording.model.name)
-    return _shelf.get(("of model", recording.model.name, recording.model.fingerprint, *what), lambda: make(loaded), lambda _: 2_000_000)
+    return _shelf.get(
+        ("of model", recording.model.name, recording.model.fingerprint, *what),
+        lambda: make(loaded),
+        lambda _: 2_000_000,
+    )
 
 
 def highway(recording: Recording, stream: str, token: int) -> Any:
     """The gradient of an output back to every state of a stream, as `library.highway`."""
     loaded = handle(recording.model.name)
-    return derived(recording, ("highway", stream, token), lambda: library.highway(loaded, recording, stream, token))
+    return derived(
+        recording,
+        ("highway", stream, token),
+        lambda: library.highway(loaded, recording, stream, token),
+    )
 
 
 def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     """The Jacobians of one sub-layer at one token, as `library.jacobian`."""
     loaded = handle(recording.model.name)
-    return derived(recording, ("jacobian", stream, token, site), lambda: library.jacobian(loaded, recording, stream, token, site))
+    return derived(
+        recording,
+        ("jacobian", stream, token, site),
+        lambda: library.jacobian(loaded, recording, stream, token, site),
+    )
 
 
 class Experiment:
@@ -430,12 +604,18 @@ class Experiment:
     """
 
     _turn = threading.Lock()
-    at_work: dict[Hashable, Experiment] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
+    at_work: dict[
+        Hashable, Experiment
+    ] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
 
     def __init__(self, to_come: Iterator[Any], key: Hashable = None) -> None:
         self.latest: Any = None
         self.running = self.finished = False
-        self._to_come, self._asking, self._key = to_come, threading.Lock(), self if key is None else key
+        self._to_come, self._asking, self._key = (
+            to_come,
+            threading.Lock(),
+            self if key is None else key,
+        )
         self._thread: threading.Thread | None = None
 
     def go_on(self) -> None:
@@ -495,7 +675,9 @@ class Swept:
     error: str = ""
 
 
-def sweep(recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int) -> Experiment:
+def sweep(
+    recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int
+) -> Experiment:
     """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
     `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
     model, text, edits = recording.model.name, recording.text, recording.edits
@@ -512,7 +694,9 @@ def sweep(recording: Recording, what: str, donor: str, name: str, token: int, id
         except ValueError as error:
             yield Swept(error=str(error))
 
-    return _experiment(("sweep", *_cause(recording), what, donor, name, token, id, against), to_come)
+    return _experiment(
+        ("sweep", *_cause(recording), what, donor, name, token, id, against), to_come
+    )
 
 
 def cards() -> dict[str, dict]:
@@ -535,7 +719,11 @@ def word_vector(model: str) -> str:
     """What a model's stream begins with for a word, in a few signs."""
     if not offers(model)["weights"]:
         return "embedding"
-    return ("√d × " if embedding_scale(model) != 1 else "") + "embedding" + ("" if _embedding(model).segment is None else " + segment")
+    return (
+        ("√d × " if embedding_scale(model) != 1 else "")
+        + "embedding"
+        + ("" if _embedding(model).segment is None else " + segment")
+    )
 
 
 def _embedding(model: str) -> Any:
@@ -547,13 +735,23 @@ def readout(model: str) -> str | None:
     offered = offers(model)
     if not offered["logits"]:
         return None
-    return "own code" if not offered["weights"] else "tied" if offered["linear readout"] else "transform"
+    return (
+        "own code"
+        if not offered["weights"]
+        else "tied"
+        if offered["linear readout"]
+        else "transform"
+    )
 
 
 def position_table(model: str) -> np.ndarray | None:
     """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing, or does not show it."""
     offered = offers(model)
-    return np.array(_embedding(model).position.detach().numpy()) if offered["weights"] and offered["positions"] == "learned" else None
+    return (
+        np.array(_embedding(model).position.detach().numpy())
+        if offered["weights"] and offered["positions"] == "learned"
+        else None
+    )
 
 
 def embeddings(model: str) -> np.ndarray:
@@ -585,12 +783,21 @@ def name_of(recording: Recording, *what: Hashable) -> str:
 
 def _cause(recording: Recording) -> tuple[Hashable, ...]:
     # The ids too: what a translator said may be split otherwise than the same text typed for it.
-    return recording.model.name, recording.model.fingerprint, recording.text, recording.target, recording.edits, recording.streams[-1].ids.tobytes()
+    return (
+        recording.model.name,
+        recording.model.fingerprint,
+        recording.text,
+        recording.target,
+        recording.edits,
+        recording.streams[-1].ids.tobytes(),
+    )
 
 
 def _bytes_of(recording: Recording) -> int:
     parts = (*recording.streams, *recording.attention)
-    return 4 * len(recording.text) + sum(getattr(value, "nbytes", 0) for part in parts for value in vars(part).values())
+    return 4 * len(recording.text) + sum(
+        getattr(value, "nbytes", 0) for part in parts for value in vars(part).values()
+    )
 
 
 # ---- the frame around every page ------------------------------------------------------------------------------------
@@ -626,7 +833,9 @@ def begin(page: str) -> None:
     if not library.knows(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL
-    if is_borrowed(state.model) and not is_loaded(state.model):  # a link alone fetches nothing: the reader is asked first
+    if is_borrowed(state.model) and not is_loaded(
+        state.model
+    ):  # a link alone fetches nothing: the reader is asked first
         state.offered_model, state.model = state.model, DEFAULT_MODEL
     for name, default in CHOICES.items():
         state[name] = asked.get(name, default)
@@ -651,16 +860,28 @@ def model_for(*kinds: str, readout: bool = False) -> str:
 
     if fits(facts(chosen)):
         return chosen
-    fitting = [name for name in (*PREFERRED, *library.names()) if name in library.names() and fits(library.card(name))]
-    why = f"This page needs another kind of model than {literal(title(chosen))}" if facts(chosen)["kind"] not in kinds else f"{literal(title(chosen))} has no readout: it gives vectors and says no words"
-    st.caption(f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}.")
+    fitting = [
+        name
+        for name in (*PREFERRED, *library.names())
+        if name in library.names() and fits(library.card(name))
+    ]
+    why = (
+        f"This page needs another kind of model than {literal(title(chosen))}"
+        if facts(chosen)["kind"] not in kinds
+        else f"{literal(title(chosen))} has no readout: it gives vectors and says no words"
+    )
+    st.caption(
+        f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}."
+    )
     return fitting[0]
 
 
 def recording(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Recording:
     """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
     made = record(model or st.session_state.model, st.session_state.text, target=target)
-    words = st.container()  # always there, so that what follows keeps its place on the page, and with it its state
+    words = (
+        st.container()
+    )  # always there, so that what follows keeps its place on the page, and with it its state
     if made.dropped:
         n = made.model.n_positions
         words.warning(
@@ -674,7 +895,9 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
             f"The last {made.target_dropped:,} are left out. The field keeps them."
         )
     if made.streams[0].special.all():
-        words.info("There is no text yet, so the model sees only its special tokens. Type or paste a sentence above.")
+        words.info(
+            "There is no text yet, so the model sees only its special tokens. Type or paste a sentence above."
+        )
     elif not made.text.strip():
         words.info("There is only white space so far. Type or paste a sentence above.")
     if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
@@ -691,7 +914,11 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
 
 def read_text(recording: Recording, target: bool = False) -> str:
     """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
-    whole, dropped, stream = (recording.target, recording.target_dropped, -1) if target else (recording.text, recording.dropped, 0)
+    whole, dropped, stream = (
+        (recording.target, recording.target_dropped, -1)
+        if target
+        else (recording.text, recording.dropped, 0)
+    )
     end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
     return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
 
@@ -707,7 +934,9 @@ def tell_target(target: str | None) -> None:
     if target is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation.")
+        st.info(
+            f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation."
+        )
         st.button("Back to the model’s", key="drop target", on_click=_drop_target)
 
 
@@ -733,7 +962,9 @@ def take_text(text: str) -> None:
 def forget_token() -> None:
     """Another text: what was chosen of the last one means nothing there."""
     st.session_state.acted = True
-    st.session_state.token = st.session_state.mate = st.session_state.source = st.session_state.step = st.session_state.beam = ""
+    st.session_state.token = st.session_state.mate = st.session_state.source = (
+        st.session_state.step
+    ) = st.session_state.beam = ""
     st.session_state.hidden = st.session_state.said = st.session_state.retyped = ""
 
 
@@ -743,7 +974,9 @@ def forget_head() -> None:
     forget_token()
     st.session_state.stage = st.session_state.stream = st.session_state.target = ""
     st.session_state.attention = st.session_state.layer = st.session_state.head = ""
-    st.session_state.word = st.session_state.against = st.session_state.part = ""  # numbers of the other model's words and heads
+    st.session_state.word = st.session_state.against = st.session_state.part = (
+        ""  # numbers of the other model's words and heads
+    )
 
 
 def whole(name: str, below: int) -> int | None:
@@ -759,7 +992,9 @@ def numbers(name: str, below: int) -> tuple[int, ...]:
     """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such list is forgotten: ()."""
     value = str(st.session_state.get(name, ""))
     parts = value.split(".") if value else []
-    if len(value) <= MOST_NUMBERS and all(part.isdecimal() and len(part) < 7 and int(part) < below for part in parts):
+    if len(value) <= MOST_NUMBERS and all(
+        part.isdecimal() and len(part) < 7 and int(part) < below for part in parts
+    ):
         return tuple(map(int, parts))
     st.session_state[name] = ""
     return ()
@@ -780,7 +1015,11 @@ def fits_address(text: str) -> bool:
 def address() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
     state = st.session_state
-    wanted = {name: str(state[name]) for name, default in CHOICES.items() if str(state[name]) != default and fits_address(str(state[name]))}
+    wanted = {
+        name: str(state[name])
+        for name, default in CHOICES.items()
+        if str(state[name]) != default and fits_address(str(state[name]))
+    }
     if state.text != DEFAULT_TEXT and fits_address(state.text):
         wanted["text"] = state.text
     if state.model != DEFAULT_MODEL:
@@ -793,5 +1032,11 @@ def address() -> None:
 
 def literal(text: str) -> str:
     """User text inside Markdown, shown as it is; right-to-left text in an isolate, so that it does not turn the numbers beside it."""
-    said = "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter for letter in text)
-    return f"\u2068{said}\u2069" if any(bidirectional(letter) in ("R", "AL", "AN") for letter in text) else said
+    said = "".join(
+        f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter for letter in text
+    )
+    return (
+        f"\u2068{said}\u2069"
+        if any(bidirectional(letter) in ("R", "AL", "AN") for letter in text)
+        else said
+    )

@@ -39,7 +39,9 @@ class Algorithm:
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
-        return Tokenizer.train([grammar.known(rng) for _ in range(20_000)], self.config.n_vocab, self.specials)
+        return Tokenizer.train(
+            [grammar.known(rng) for _ in range(20_000)], self.config.n_vocab, self.specials
+        )
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         rng = Random(SEED + epoch)
@@ -56,9 +58,22 @@ class Induction(Algorithm):
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
         words = vocabulary_of(tokenizer)
         n = rng.randint(4, LONGEST_LIST)
-        return padded([[tokenizer.bos, *2 * [rng.choice(words) for _ in range(n)]] for _ in range(max(8, BATCH * 10 // n // 2))], tokenizer.pad)
+        return padded(
+            [
+                [tokenizer.bos, *2 * [rng.choice(words) for _ in range(n)]]
+                for _ in range(max(8, BATCH * 10 // n // 2))
+            ],
+            tokenizer.pad,
+        )
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Decoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
@@ -68,7 +83,12 @@ class Induction(Algorithm):
         ids = torch.tensor([[tokenizer.bos, *2 * rng.sample(words, n)] for _ in range(100)])
         said = model.logits(model(ids[:, :-1])).argmax(-1)
         right = (said[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
-        heads = {name: f"{score:.3f} L{layer}H{head}" for name, (score, layer, head) in next_word.repetition_scores(model, tokenizer, n).items()}
+        heads = {
+            name: f"{score:.3f} L{layer}H{head}"
+            for name, (score, layer, head) in next_word.repetition_scores(
+                model, tokenizer, n
+            ).items()
+        }
         return {"accuracy, second time": round(right, 4), **heads}
 
 
@@ -86,12 +106,21 @@ class Copy(Algorithm):
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
         words = vocabulary_of(tokenizer)
-        lists = [[rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)]
+        lists = [
+            [rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)
+        ]
         sources = [[*each, tokenizer.eos] for each in lists]
         targets = [[tokenizer.bos, *self.answer(each), tokenizer.eos] for each in lists]
         return *padded(sources, tokenizer.pad), *padded(targets, tokenizer.pad)
 
-    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: EncoderDecoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         return translation.loss(model, *batch, smoothing=0.0)
 
     @torch.inference_mode()
@@ -100,12 +129,20 @@ class Copy(Algorithm):
         lists = [rng.sample(words, n) for _ in range(100)]
         said = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
         right = sum(answer == self.answer(each) for each, answer in zip(lists, said)) / len(lists)
-        tokens = sum(a == b for each, answer in zip(lists, said) for a, b in zip(self.answer(each), answer)) / (n * len(lists))
+        tokens = sum(
+            a == b for each, answer in zip(lists, said) for a, b in zip(self.answer(each), answer)
+        ) / (n * len(lists))
         score, layer, head = self.alignment(model, tokenizer, lists)
-        return {"lists right": round(right, 4), "tokens right": round(tokens, 4), "attention to the right place": f"{score:.3f} L{layer}H{head}"}
+        return {
+            "lists right": round(right, 4),
+            "tokens right": round(tokens, 4),
+            "attention to the right place": f"{score:.3f} L{layer}H{head}",
+        }
 
     @torch.inference_mode()
-    def alignment(self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]) -> tuple[float, int, int]:
+    def alignment(
+        self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]
+    ) -> tuple[float, int, int]:
         """(mean attention, layer, head) of the cross-attention head that most looks at the source token it is about to say. Lists of one
         length, each of different tokens."""
         source, _ = padded([[*each, tokenizer.eos] for each in lists], tokenizer.pad)
@@ -141,15 +178,30 @@ class Grammar(Algorithm):
         return Decoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        return padded([[tokenizer.bos, *ids, tokenizer.eos] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])], tokenizer.pad)
+        return padded(
+            [
+                [tokenizer.bos, *ids, tokenizer.eos]
+                for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])
+            ],
+            tokenizer.pad,
+        )
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Decoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
         def last(before: str, after: str) -> Tensor:
-            return model.logits(model(torch.tensor([[tokenizer.bos, *tokenizer.ids([before])[0]]])))[0, -1]
+            return model.logits(
+                model(torch.tensor([[tokenizer.bos, *tokenizer.ids([before])[0]]]))
+            )[0, -1]
 
         return grammar_scores(last, tokenizer)
 
@@ -165,13 +217,28 @@ class GrammarMasked(Algorithm):
         return Encoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        return padded([[tokenizer.cls, *ids, tokenizer.sep] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])], tokenizer.pad)
+        return padded(
+            [
+                [tokenizer.cls, *ids, tokenizer.sep]
+                for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])
+            ],
+            tokenizer.pad,
+        )
 
-    def loss(self, model: Encoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Encoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         ids, present = batch
         return masked.loss(model, *self.hidden(ids, present, tokenizer, generator))
 
-    def hidden(self, ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def hidden(
+        self, ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(hidden, ids, present, chosen) as masked.loss takes them."""
         hidden, chosen = masked.hide(ids, present, tokenizer, generator)
         return hidden, ids, present, chosen
@@ -180,16 +247,32 @@ class GrammarMasked(Algorithm):
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
         def at_mask(before: str, after: str) -> Tensor:
             left, right = tokenizer.ids([before, after])
-            ids = torch.tensor([[tokenizer.cls, *left, tokenizer.mask, *right[after[0] == "." and len(right) > 1 :], tokenizer.sep]])
+            ids = torch.tensor(
+                [
+                    [
+                        tokenizer.cls,
+                        *left,
+                        tokenizer.mask,
+                        *right[after[0] == "." and len(right) > 1 :],
+                        tokenizer.sep,
+                    ]
+                ]
+            )
             return model.logits(model(ids))[0, len(left) + 1]
 
         return grammar_scores(at_mask, tokenizer)
 
 
-def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300) -> dict[str, float]:
+def grammar_scores(
+    logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300
+) -> dict[str, float]:
     """On sentences whose combination of words was kept out of training: how often the language, the verb's number and the kind of thing
     are right. `logits_at(before, after)` -> scores (n_vocab) of the word between two parts of a sentence."""
-    first = {word: ids[0] for word in (*grammar.LANGUAGE.values(), "is", "was", "are", "were", *grammar.DEVICES) if (ids := tokenizer.ids([word])[0])}
+    first = {
+        word: ids[0]
+        for word in (*grammar.LANGUAGE.values(), "is", "was", "are", "were", *grammar.DEVICES)
+        if (ids := tokenizer.ids([word])[0])
+    }
     languages = list(dict.fromkeys(grammar.LANGUAGE.values()))
     rng, right = Random(7), {"language": [], "agreement": [], "agreement across a distractor": []}
     while min(map(len, right.values())) < most // 3:
@@ -199,10 +282,20 @@ def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer
         words = text.rstrip(".").split()
         if words[-1] in first and words[-1] in languages:
             scores = logits_at(" ".join(words[:-1]), ".")
-            right["language"].append(max(languages, key=lambda word: scores[first[word]]) == words[-1])
-        elif words[-2] in ("is", "was", "are", "were") and words[0] == "The" and words[-1] in grammar.ADJECTIVES and len(words) > 5 and words[1] != "ripe":
+            right["language"].append(
+                max(languages, key=lambda word: scores[first[word]]) == words[-1]
+            )
+        elif (
+            words[-2] in ("is", "was", "are", "were")
+            and words[0] == "The"
+            and words[-1] in grammar.ADJECTIVES
+            and len(words) > 5
+            and words[1] != "ripe"
+        ):
             scores = logits_at(" ".join(words[:-2]), words[-1] + ".")
-            many = max(scores[first["are"]], scores[first["were"]]) > max(scores[first["is"]], scores[first["was"]])
+            many = max(scores[first["are"]], scores[first["were"]]) > max(
+                scores[first["is"]], scores[first["was"]]
+            )
             wanted = words[-2] in ("are", "were")
             right["agreement"].append(bool(many) == wanted)
             if words[1].endswith("s") != words[-3].endswith("s"):
@@ -211,15 +304,34 @@ def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer
 
 
 # What a small model can be trained without, and what that is in its Config.
-PARTS = {"positions": {"positions": None}, "scale": {"scaled_scores": False}, "residual": {"residual": False}, "norm": {"norm": None}}
+PARTS = {
+    "positions": {"positions": None},
+    "scale": {"scaled_scores": False},
+    "residual": {"residual": False},
+    "norm": {"norm": None},
+}
 
 
 def without(recipe: type[Algorithm], part: str) -> type[Algorithm]:
     """The same recipe for a model that never has one of the PARTS."""
-    return type(f"{recipe.__name__}Without{part.capitalize()}", (recipe,), {"config": replace(recipe.config, **PARTS[part]), "shown": (), "__doc__": f"{recipe.__doc__} Without {part}."})
+    return type(
+        f"{recipe.__name__}Without{part.capitalize()}",
+        (recipe,),
+        {
+            "config": replace(recipe.config, **PARTS[part]),
+            "shown": (),
+            "__doc__": f"{recipe.__doc__} Without {part}.",
+        },
+    )
 
 
-WHOLE = {"induction": Induction, "copy": Copy, "reverse": Reverse, "grammar": Grammar, "grammar-masked": GrammarMasked}
+WHOLE = {
+    "induction": Induction,
+    "copy": Copy,
+    "reverse": Reverse,
+    "grammar": Grammar,
+    "grammar-masked": GrammarMasked,
+}
 # A model trained without a part, by name: the task and the part.
 LACKING = {f"{task}-no-{part}": (task, part) for task in ("induction", "reverse") for part in PARTS}
 RECIPES = WHOLE | {name: without(WHOLE[task], part) for name, (task, part) in LACKING.items()}

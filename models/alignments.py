@@ -16,19 +16,67 @@ from models.own import Handle, record
 from models.recording import Stream
 
 PAIRS = (
-    ("The black cat sleeps on the old chair.", "Le chat noir dort sur la vieille chaise.", "black=noir cat=chat sleeps=dort on=sur old=vieille chair=chaise"),
-    ("We bought a red car and a white house.", "Nous avons acheté une voiture rouge et une maison blanche.", "bought=acheté red=rouge car=voiture and=et white=blanche house=maison"),
-    ("My brother never eats green apples.", "Mon frère ne mange jamais de pommes vertes.", "My=Mon brother=frère never=jamais eats=mange green=vertes apples=pommes"),
-    ("She lost her key in the garden.", "Elle a perdu sa clé dans le jardin.", "She=Elle lost=perdu key=clé in=dans garden=jardin"),
-    ("The teacher gave us a difficult question.", "Le professeur nous a donné une question difficile.", "teacher=professeur gave=donné us=nous difficult=difficile question=question"),
-    ("I would like to drink some cold water.", "J'aimerais boire de l'eau froide.", "drink=boire cold=froide water=eau"),
-    ("His sister speaks French very well.", "Sa sœur parle très bien français.", "sister=sœur speaks=parle French=français very=très well=bien"),
-    ("Where did you find this interesting book?", "Où as-tu trouvé ce livre intéressant ?", "Where=Où find=trouvé this=ce interesting=intéressant book=livre"),
-    ("The children are playing in the street.", "Les enfants jouent dans la rue.", "children=enfants playing=jouent street=rue"),
-    ("It is raining, so we will stay at home.", "Il pleut, alors nous resterons à la maison.", "raining=pleut we=nous stay=resterons home=maison"),
-    ("He wants to buy a new bicycle tomorrow.", "Il veut acheter un nouveau vélo demain.", "wants=veut buy=acheter new=nouveau bicycle=vélo tomorrow=demain"),
-    ("Your father works in a big city.", "Votre père travaille dans une grande ville.", "father=père works=travaille big=grande city=ville"),
-)  # fmt: skip
+    (
+        "The black cat sleeps on the old chair.",
+        "Le chat noir dort sur la vieille chaise.",
+        "black=noir cat=chat sleeps=dort on=sur old=vieille chair=chaise",
+    ),
+    (
+        "We bought a red car and a white house.",
+        "Nous avons acheté une voiture rouge et une maison blanche.",
+        "bought=acheté red=rouge car=voiture and=et white=blanche house=maison",
+    ),
+    (
+        "My brother never eats green apples.",
+        "Mon frère ne mange jamais de pommes vertes.",
+        "My=Mon brother=frère never=jamais eats=mange green=vertes apples=pommes",
+    ),
+    (
+        "She lost her key in the garden.",
+        "Elle a perdu sa clé dans le jardin.",
+        "She=Elle lost=perdu key=clé in=dans garden=jardin",
+    ),
+    (
+        "The teacher gave us a difficult question.",
+        "Le professeur nous a donné une question difficile.",
+        "teacher=professeur gave=donné us=nous difficult=difficile question=question",
+    ),
+    (
+        "I would like to drink some cold water.",
+        "J'aimerais boire de l'eau froide.",
+        "drink=boire cold=froide water=eau",
+    ),
+    (
+        "His sister speaks French very well.",
+        "Sa sœur parle très bien français.",
+        "sister=sœur speaks=parle French=français very=très well=bien",
+    ),
+    (
+        "Where did you find this interesting book?",
+        "Où as-tu trouvé ce livre intéressant ?",
+        "Where=Où find=trouvé this=ce interesting=intéressant book=livre",
+    ),
+    (
+        "The children are playing in the street.",
+        "Les enfants jouent dans la rue.",
+        "children=enfants playing=jouent street=rue",
+    ),
+    (
+        "It is raining, so we will stay at home.",
+        "Il pleut, alors nous resterons à la maison.",
+        "raining=pleut we=nous stay=resterons home=maison",
+    ),
+    (
+        "He wants to buy a new bicycle tomorrow.",
+        "Il veut acheter un nouveau vélo demain.",
+        "wants=veut buy=acheter new=nouveau bicycle=vélo tomorrow=demain",
+    ),
+    (
+        "Your father works in a big city.",
+        "Votre père travaille dans une grande ville.",
+        "father=père works=travaille big=grande city=ville",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +98,18 @@ def aligned(handle: Handle) -> list[Aligned]:
         for pair in words.split():
             source, target = pair.split("=")
             keys = _tokens_of(source, recording.stream("encoder"), english)
-            row = _tokens_of(target, recording.stream("decoder"), french)[0] - 1  # the row that says it
+            row = (
+                _tokens_of(target, recording.stream("decoder"), french)[0] - 1
+            )  # the row that says it
             best = cross[:, :, row].argmax(axis=-1)
-            found.append(Aligned(source, target, np.isin(best, keys), np.isin(cross[:, :, row].mean(axis=1).argmax(axis=-1), keys)))
+            found.append(
+                Aligned(
+                    source,
+                    target,
+                    np.isin(best, keys),
+                    np.isin(cross[:, :, row].mean(axis=1).argmax(axis=-1), keys),
+                )
+            )
     return found
 
 
@@ -73,4 +130,8 @@ def _tokens_of(word: str, stream: Stream, text: str) -> list[int]:
     """The places of the tokens that make up a word's first occurrence as a whole word."""
     match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
     start, end = match.span()
-    return [at for at, (first, last) in enumerate(stream.spans) if first < end and last > start and first >= 0]
+    return [
+        at
+        for at, (first, last) in enumerate(stream.spans)
+        if first < end and last > start and first >= 0
+    ]

@@ -5,16 +5,31 @@ from __future__ import annotations
 from math import isfinite
 
 from models.edits import (
-    NORM_PLACES, POSITIONS, SUBLAYERS, Edit, HideToken, MoveNorm, OtherPositions, ScaledBy, ShiftPositions, ShufflePositions, ShuffleTokens,
-    WithMask, WithoutMask, WithoutResidual, last,
-)  # fmt: skip
+    NORM_PLACES,
+    POSITIONS,
+    SUBLAYERS,
+    Edit,
+    HideToken,
+    MoveNorm,
+    OtherPositions,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    ShuffleTokens,
+    WithMask,
+    WithoutMask,
+    WithoutResidual,
+    last,
+)
 from models.recording import Card
 from models.transformer import Config
 
 MOST_EDITS = 400
 
 
-def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple[str, ...], can_hide: bool) -> None:
+def check(
+    edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple[str, ...], can_hide: bool
+) -> None:
     """Raises ValueError for the first edit that names a layer, head, attention or part which the model does not have, or a value out of range.
 
     attentions: the model's attentions by label; can_hide: whether it fills masked words.
@@ -25,7 +40,11 @@ def check(edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not adds:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        for wrong in (_places(edit, card, attentions), _values(edit), _parts(edit, card, config, can_hide)):
+        for wrong in (
+            _places(edit, card, attentions),
+            _values(edit),
+            _parts(edit, card, config, can_hide),
+        ):
             if wrong:
                 raise ValueError(wrong)
 
@@ -34,7 +53,9 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
     """Raises ValueError where positions are shifted past the last one the model has, for a text of n tokens."""
     for edit in edits:
         if isinstance(edit, ShiftPositions) and n + edit.by > card.n_positions:
-            raise ValueError(f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}")
+            raise ValueError(
+                f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}"
+            )
 
 
 def _places(edit: Edit, card: Card, attentions: tuple[str, ...]) -> str:
@@ -55,7 +76,11 @@ def _values(edit: Edit) -> str:
         return f"“{edit}”: positions can only be shifted onwards, by 0 or more"
     if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
         return f"“{edit}”: the divisor must be a number above 0"
-    for kind, field, options in ((OtherPositions, "to", POSITIONS), (MoveNorm, "to", NORM_PLACES), (WithoutResidual, "sublayer", (*SUBLAYERS, None))):
+    for kind, field, options in (
+        (OtherPositions, "to", POSITIONS),
+        (MoveNorm, "to", NORM_PLACES),
+        (WithoutResidual, "sublayer", (*SUBLAYERS, None)),
+    ):
         if isinstance(edit, kind) and getattr(edit, field) not in options:
             return f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are {', '.join(filter(None, options))}"
     return ""
@@ -68,7 +93,11 @@ def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
         return f"{card.name} is an encoder and has no causal mask to take away"
     if isinstance(edit, WithMask) and card.kind == "decoder":
         return f"{card.name} is a decoder and has its causal mask already"
-    if isinstance(edit, WithoutResidual) and edit.sublayer == "cross" and card.kind != "encoder-decoder":
+    if (
+        isinstance(edit, WithoutResidual)
+        and edit.sublayer == "cross"
+        and card.kind != "encoder-decoder"
+    ):
         return f"{card.name} has no cross-attention"
     if isinstance(edit, MoveNorm) and config.norm is None:
         return f"{card.name} was trained without LayerNorm and has none to move"

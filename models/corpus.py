@@ -35,7 +35,9 @@ MALE_IN_TATOEBA, FEMALE_IN_TATOEBA = ("Tom", "John", "Bob"), ("Mary", "Jane", "A
 NAMES_IN_TATOEBA = re.compile(rf"\b({'|'.join((*MALE_IN_TATOEBA, *FEMALE_IN_TATOEBA))})\b")
 IN_FRENCH = {"Mary": "Marie", "John": "John"}
 # Names that begin with a consonant: "de Ram", but "d'Ali".
-FOR_FRENCH = tuple(tuple(name for name in names if name[0] not in "AEIOU") for names in (MEN, WOMEN))
+FOR_FRENCH = tuple(
+    tuple(name for name in names if name[0] not in "AEIOU") for names in (MEN, WOMEN)
+)
 
 
 @dataclass(frozen=True)
@@ -73,23 +75,45 @@ class Pairs:
 def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
     """Tatoeba's English-French pairs as (training, held-out), cleaned, divided by `split.divide` on the English side; a training pair
     shares no French sentence with the held-out ones either. Names are varied in the training pairs, the same on both sides."""
-    rows = [row for row in _tatoeba_rows(data, "fra") if fit(row[0]) and not UNFIT_IN_FRENCH.search(row[1])]
+    rows = [
+        row
+        for row in _tatoeba_rows(data, "fra")
+        if fit(row[0]) and not UNFIT_IN_FRENCH.search(row[1])
+    ]
     train, held = split.divide([english for english, _ in rows])
     answers = {split.folded(rows[at][1]) for at in held}
     rng = Random(0)
-    kept = [vary_names(rows[at], rng, *FOR_FRENCH) for at in train if split.folded(rows[at][1]) not in answers]
-    return tuple(Pairs(tuple(one for one, _ in side), tuple(other for _, other in side)) for side in (kept, [rows[at] for at in held]))
+    kept = [
+        vary_names(rows[at], rng, *FOR_FRENCH)
+        for at in train
+        if split.folded(rows[at][1]) not in answers
+    ]
+    return tuple(
+        Pairs(tuple(one for one, _ in side), tuple(other for _, other in side))
+        for side in (kept, [rows[at] for at in held])
+    )
 
 
 def read_divided(data: Path) -> tuple[Corpus, Corpus]:
     """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a sentence never become one."""
-    lines = [line for line in dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)]) if fit(line)]
+    lines = [
+        line
+        for line in dict.fromkeys(
+            [*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)]
+        )
+        if fit(line)
+    ]
     paragraphs = [paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if fit(paragraph)]
     train, held = split.divide(lines)
     rng = Random(0)
     return (
-        Corpus(tuple(vary_names((lines[at],), rng, MEN, WOMEN)[0] for at in train), tuple(text for text in paragraphs if not is_held_out(text))),
-        Corpus(tuple(lines[at] for at in held), tuple(text for text in paragraphs if is_held_out(text))),
+        Corpus(
+            tuple(vary_names((lines[at],), rng, MEN, WOMEN)[0] for at in train),
+            tuple(text for text in paragraphs if not is_held_out(text)),
+        ),
+        Corpus(
+            tuple(lines[at] for at in held), tuple(text for text in paragraphs if is_held_out(text))
+        ),
     )
 
 
@@ -118,20 +142,35 @@ def vary_each_name(text: str, rng: Random) -> str:
     return text
 
 
-def vary_names(texts: tuple[str, ...], rng: Random, men: tuple[str, ...], women: tuple[str, ...]) -> tuple[str, ...]:
+def vary_names(
+    texts: tuple[str, ...], rng: Random, men: tuple[str, ...], women: tuple[str, ...]
+) -> tuple[str, ...]:
     """A sentence (or a sentence and its translation) with the few names that fill Tatoeba replaced, the same on both sides.
 
     People stay as many as they were, and men men and women women. Nothing is replaced where a name is not on every side.
     """
     found = dict.fromkeys(name for name in NAMES_IN_TATOEBA.findall(texts[0]))
-    if any(not re.search(rf"\b{IN_FRENCH.get(name, name)}\b", text) for name in found for text in texts[1:]):
+    if any(
+        not re.search(rf"\b{IN_FRENCH.get(name, name)}\b", text)
+        for name in found
+        for text in texts[1:]
+    ):
         return texts
     male = [name for name in found if name in MALE_IN_TATOEBA]
-    new = dict(zip([*male, *(name for name in found if name not in male)], [*rng.sample(men, len(male)), *rng.sample(women, len(found) - len(male))]))
+    new = dict(
+        zip(
+            [*male, *(name for name in found if name not in male)],
+            [*rng.sample(men, len(male)), *rng.sample(women, len(found) - len(male))],
+        )
+    )
     varied = [NAMES_IN_TATOEBA.sub(lambda match: new[match[0]], texts[0])]
     for text in texts[1:]:
         by_old = {IN_FRENCH.get(name, name): fresh for name, fresh in new.items()}
-        varied.append(re.sub(rf"\b({'|'.join(by_old)})\b", lambda match: by_old[match[0]], text) if by_old else text)
+        varied.append(
+            re.sub(rf"\b({'|'.join(by_old)})\b", lambda match: by_old[match[0]], text)
+            if by_old
+            else text
+        )
     return tuple(varied)
 
 
@@ -152,7 +191,9 @@ def _tatoeba_rows(data: Path, language: str) -> list[tuple[str, str]]:
     with zipfile.ZipFile(archive) as files:
         member = next(name for name in files.namelist() if name.split("/")[-1] == f"{language}.txt")
         rows = files.read(member).decode("utf-8").splitlines()
-    return [(parts[0].strip(), parts[1].strip()) for parts in (row.split("\t") for row in rows if row)]
+    return [
+        (parts[0].strip(), parts[1].strip()) for parts in (row.split("\t") for row in rows if row)
+    ]
 
 
 def _common_voice(data: Path) -> list[str]:
@@ -175,5 +216,9 @@ def paragraphs_of(book: str) -> list[str]:
     body = re.split(r"\*\*\* ?START OF[^\n]*\n", book, maxsplit=1)[-1]
     body = re.split(r"\*\*\* ?END OF|End of (the |this )?Project Gutenberg", body, maxsplit=1)[0]
     blocks = re.split(r"\n\s*\n", body.replace("\r\n", "\n"))
-    joined = (re.sub(r"\s+", " ", block.replace("_", "").replace("--", " - ")).strip() for block in blocks)
-    return [text for text in joined if len(text) > 60 and text[-1] in ".!?\"'”’" and not text.isupper()]
+    joined = (
+        re.sub(r"\s+", " ", block.replace("_", "").replace("--", " - ")).strip() for block in blocks
+    )
+    return [
+        text for text in joined if len(text) > 60 and text[-1] in ".!?\"'”’" and not text.isupper()
+    ]

@@ -32,7 +32,9 @@ def _where(layer: int | None) -> str:
 
 
 def _head(edit: ZeroHead | MeanHead | UniformHead | PatchHead) -> str:
-    return f"head {edit.head} of layer {edit.layer}" + ("" if edit.attention == "self" else f" ({edit.attention}-attention)")
+    return f"head {edit.head} of layer {edit.layer}" + (
+        "" if edit.attention == "self" else f" ({edit.attention}-attention)"
+    )
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,12 @@ class OtherPositions(Edit):
     to: str
 
     def __str__(self) -> str:
-        return {"sinusoids": "sinusoidal positions", "random": "random positions", "rotary": "rotary positions", "distance": "a penalty on distance in the place of positions"}.get(self.to, self.to)
+        return {
+            "sinusoids": "sinusoidal positions",
+            "random": "random positions",
+            "rotary": "rotary positions",
+            "distance": "a penalty on distance in the place of positions",
+        }.get(self.to, self.to)
 
 
 @dataclass(frozen=True)
@@ -263,24 +270,51 @@ class ShuffleTokens(Edit):
 KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
     for kind in (
-        ZeroHead, MeanHead, UniformHead, PatchHead, PatchSite, WithoutScale, ScaledBy, WithoutMask, WithMask,
-        WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions,
-        WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward, HideToken, ShuffleTokens,
+        ZeroHead,
+        MeanHead,
+        UniformHead,
+        PatchHead,
+        PatchSite,
+        WithoutScale,
+        ScaledBy,
+        WithoutMask,
+        WithMask,
+        WithoutPositions,
+        ShufflePositions,
+        ShiftPositions,
+        OtherPositions,
+        WithoutResidual,
+        WithoutNorm,
+        MoveNorm,
+        WithoutFeedForward,
+        HideToken,
+        ShuffleTokens,
     )
-}  # fmt: skip
+}
 
 
-def applies(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None, sublayer: str | None = None) -> bool:
+def applies(
+    edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None, sublayer: str | None = None
+) -> bool:
     """True if `edits` holds one of this kind for this layer (or for all layers), and for this sub-layer where edits of the kind name one."""
     return any(
-        isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer) and getattr(edit, "sublayer", None) in (None, sublayer)
+        isinstance(edit, kind)
+        and getattr(edit, "layer", None) in (None, layer)
+        and getattr(edit, "sublayer", None) in (None, sublayer)
         for edit in edits
     )
 
 
 def last(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None) -> Edit | None:
     """The last edit of this kind that is meant for this layer (or for all), None where there is none."""
-    return next((edit for edit in reversed(edits) if isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer)), None)
+    return next(
+        (
+            edit
+            for edit in reversed(edits)
+            if isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer)
+        ),
+        None,
+    )
 
 
 def to_json(edit: Edit) -> dict:
@@ -302,7 +336,18 @@ def from_json(written: dict) -> Edit:
 
 def to_line(edits: tuple[Edit, ...]) -> str:
     """Edits in one line for an address: "ZeroHead:2:5:self,WithoutScale:"; an empty field is None, signs in words are escaped."""
-    return ",".join(":".join([type(edit).__name__, *("" if value is None else quote(str(value), safe="") for value in asdict(edit).values())]) for edit in edits)
+    return ",".join(
+        ":".join(
+            [
+                type(edit).__name__,
+                *(
+                    "" if value is None else quote(str(value), safe="")
+                    for value in asdict(edit).values()
+                ),
+            ]
+        )
+        for edit in edits
+    )
 
 
 def from_line(line: str) -> tuple[Edit, ...]:
@@ -320,7 +365,12 @@ def _from_word(word: str) -> Edit:
         raise ValueError(f"{name} has {len(named)} fields, not {len(values)}")
     hints = get_type_hints(kind)
     try:
-        return kind(**{field.name: _value(value, str(hints[field.name])) for field, value in zip(named, values)})
+        return kind(
+            **{
+                field.name: _value(value, str(hints[field.name]))
+                for field, value in zip(named, values)
+            }
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be read from {word!r}") from error
 
@@ -328,4 +378,6 @@ def _from_word(word: str) -> Edit:
 def _value(written: str, hint: str) -> int | float | str | None:
     if not written and "None" in hint:
         return None
-    return int(written) if "int" in hint else float(written) if "float" in hint else unquote(written)
+    return (
+        int(written) if "int" in hint else float(written) if "float" in hint else unquote(written)
+    )

@@ -26,8 +26,16 @@ ADAM = "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps,
 FILTERED = "Sentences with violent, sexual or degrading words were left out, and the few names that fill Tatoeba replaced by many."
 LISTS = "none: random lists of tokens"
 SMALL = "It has learned one thing and knows nothing else."
-KIND = {"encoder": "encoder", "decoder": "decoder", "translator": "encoder-decoder", "induction": "decoder", "copy": "encoder-decoder", "reverse": "encoder-decoder",
-        "grammar": "decoder", "grammar-masked": "encoder"}  # fmt: skip
+KIND = {
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "translator": "encoder-decoder",
+    "induction": "decoder",
+    "copy": "encoder-decoder",
+    "reverse": "encoder-decoder",
+    "grammar": "decoder",
+    "grammar-masked": "encoder",
+}
 KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
 LACK = {
     "positions": "no positions are added to its embeddings",
@@ -110,12 +118,16 @@ ABOUT = {
     },
     "grammar": {
         "summary": "Says the next word of our small grammar's sentences: a country and its language far apart, verbs that agree, who did what to whom.",
-        "data": ["sentences of our own small grammar, models/grammar.py, a fifth of their combinations of words kept out"],
+        "data": [
+            "sentences of our own small grammar, models/grammar.py, a fifth of their combinations of words kept out"
+        ],
         "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
     },
     "grammar-masked": {
         "summary": "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by what stands around them.",
-        "data": ["sentences of our own small grammar, models/grammar.py, a fifth of their combinations of words kept out"],
+        "data": [
+            "sentences of our own small grammar, models/grammar.py, a fifth of their combinations of words kept out"
+        ],
         "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
     },
 }
@@ -133,10 +145,14 @@ ABOUT |= {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=sorted(ABOUT))
     parser.add_argument("--run", type=Path, help="the run's folder, runs/MODEL where not given")
-    parser.add_argument("--data", type=Path, help="folder of the corpora, to measure the models of real text")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the corpora, to measure the models of real text"
+    )
     options = parser.parse_args()
     ship(options.model, options.run or Path("runs") / options.model)
     evaluate.evaluate(options.model, options.data)
@@ -151,10 +167,34 @@ def ship(name: str, run: Path) -> None:
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     early = {int(file.stem.removeprefix("at-")): file for file in run.glob("at-*.pt")}
     if early:
-        states = {step: halves(torch.load(early[step], weights_only=True)) for step in sorted(early)}
-        save_file({f"{step}/{key}": tensor for step, state in states.items() for key, tensor in state.items()}, folder / "checkpoints.safetensors")
-    about = {"recipe": small_recipe(name), "curve": curve(run)} | ABOUT[name] if name not in train.ON_CORPORA else ABOUT[name]
-    shipped.write_card(name, {"name": name, "kind": KIND[name], "config": saved["config"], "steps": saved["place"][0], "checkpoints": sorted(early), "headline": "", **about})
+        states = {
+            step: halves(torch.load(early[step], weights_only=True)) for step in sorted(early)
+        }
+        save_file(
+            {
+                f"{step}/{key}": tensor
+                for step, state in states.items()
+                for key, tensor in state.items()
+            },
+            folder / "checkpoints.safetensors",
+        )
+    about = (
+        {"recipe": small_recipe(name), "curve": curve(run)} | ABOUT[name]
+        if name not in train.ON_CORPORA
+        else ABOUT[name]
+    )
+    shipped.write_card(
+        name,
+        {
+            "name": name,
+            "kind": KIND[name],
+            "config": saved["config"],
+            "steps": saved["place"][0],
+            "checkpoints": sorted(early),
+            "headline": "",
+            **about,
+        },
+    )
 
 
 def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -171,7 +211,10 @@ def curve(run: Path) -> list[list[float]]:
 def small_recipe(name: str) -> list[str]:
     """How a small model was trained, in words."""
     recipe = train.recipe_of(name, None)
-    return [f"{recipe.steps} steps, about a minute on one core", ADAM.format(f"{recipe.rate:g}", recipe.warm_up)]
+    return [
+        f"{recipe.steps} steps, about a minute on one core",
+        ADAM.format(f"{recipe.rate:g}", recipe.warm_up),
+    ]
 
 
 if __name__ == "__main__":

@@ -85,15 +85,27 @@ def longest_answer(n_source: int, n_positions: int) -> int:
 
 
 @torch.inference_mode()
-def greedy(model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()) -> list[int]:
+def greedy(
+    model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()
+) -> list[int]:
     """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model)."""
     # What such an edit does to a token depends on those after it or on its place: nothing that was stored would stay true.
-    stored = None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
+    stored = (
+        None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
+    )
     said, token = [], tokenizer.bos
     shifted = last(edits, ShiftPositions)
-    for _ in range(longest_answer(memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by))):
+    for _ in range(
+        longest_answer(
+            memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by)
+        )
+    ):
         ids = [token] if stored is not None else [tokenizer.bos, *said]
-        token = int(model.logits(model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]).argmax())
+        token = int(
+            model.logits(
+                model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]
+            ).argmax()
+        )
         if token == tokenizer.eos:
             break
         said.append(token)
@@ -106,7 +118,9 @@ def score(logprobs: tuple[float, ...]) -> float:
 
 
 @torch.inference_mode()
-def beams(model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None) -> Iterator[tuple[Beam, ...]]:
+def beams(
+    model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None
+) -> Iterator[tuple[Beam, ...]]:
     """Beam search from the tokens `ids`: after every step the `n_beams` best hypotheses, best first, ended ones among them.
 
     Stops when all kept ones have ended, or after `longest` tokens. memory (1, key, d_model) for an encoder-decoder.
@@ -119,7 +133,11 @@ def beams(model: Model, ids: list[int], end: int, n_beams: int, longest: int, me
     for _ in range(longest):
         logprobs = logits.double().log_softmax(dim=-1)  # (row, id)
         top = logprobs.topk(min(n_beams, logprobs.shape[-1]), dim=-1)
-        grown: list[tuple[Beam, int]] = [(Beam(beam.ids, beam.logprobs, True, at, beam.score), -1) for at, beam in enumerate(held) if beam.done]
+        grown: list[tuple[Beam, int]] = [
+            (Beam(beam.ids, beam.logprobs, True, at, beam.score), -1)
+            for at, beam in enumerate(held)
+            if beam.done
+        ]
         for row, at in enumerate(live):
             beam = held[at]
             for logprob, token in zip(top.values[row].tolist(), top.indices[row].tolist()):
@@ -135,4 +153,11 @@ def beams(model: Model, ids: list[int], end: int, n_beams: int, longest: int, me
         rows = torch.tensor([grown[at][1] for at in live])
         stored = stored.rows(rows)
         last = torch.tensor([[held[at].ids[-1]] for at in live])
-        logits = model.logits(decode(model, last, memory if memory is None else memory.expand(len(live), -1, -1), stored=stored)[:, -1])
+        logits = model.logits(
+            decode(
+                model,
+                last,
+                memory if memory is None else memory.expand(len(live), -1, -1),
+                stored=stored,
+            )[:, -1]
+        )

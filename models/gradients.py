@@ -60,11 +60,15 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
     another was put.
     """
     if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
-        raise ValueError("gradients are those of a text's own run, and something of another was put into this one")
+        raise ValueError(
+            "gradients are those of a text's own run, and something of another was put into this one"
+        )
     output = recording.streams[-1]
     row = token if output.name == stream else 0
     if not 0 <= token < len(recording.stream(stream).tokens):
-        raise ValueError(f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not {token}")
+        raise ValueError(
+            f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not {token}"
+        )
     word, norms, logits, sites = -1, [], [], ()
     ways = ways_of(handle.model.config)
     for edits in ways.values():
@@ -76,18 +80,24 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
         sites = tuple(states)
         norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
         logits.append(scores[word].item())
-    return Highway(stream, output.name, row, word, tuple(ways), sites, np.stack(norms), np.array(logits))
+    return Highway(
+        stream, output.name, row, word, tuple(ways), sites, np.stack(norms), np.array(logits)
+    )
 
 
 def ways_of(config: Config) -> dict[str, tuple[Edit, ...]]:
     """The WAYS that differ for a model: one trained without residual connections has them in none, one without LayerNorm likewise."""
     return {
-        way: edits for way, edits in WAYS.items()
-        if (config.residual or way.startswith("residual off")) and (config.norm is not None or way.endswith("no LayerNorm"))
-    }  # fmt: skip
+        way: edits
+        for way, edits in WAYS.items()
+        if (config.residual or way.startswith("residual off"))
+        and (config.norm is not None or way.endswith("no LayerNorm"))
+    }
 
 
-def _states(handle: Handle, recording: Recording, stream: str, edits: tuple[Edit, ...]) -> tuple[dict[str, Tensor], Tensor]:
+def _states(
+    handle: Handle, recording: Recording, stream: str, edits: tuple[Edit, ...]
+) -> tuple[dict[str, Tensor], Tensor]:
     """The state before the first layer and after every sub-layer of a stream, and the model's last vectors, all in one graph."""
     kept: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
 
@@ -144,17 +154,32 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
         raise ValueError(f"stream {stream} has no sub-layer {site!r} or no token {token}")
     number, _, place = site.partition(".")
     model = handle.model
-    layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[int(number)]
+    layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[
+        int(number)
+    ]
     x = torch.tensor(of.at(before[site]))
-    out = {"attn": layer.attention_out, "cross": getattr(layer, "cross_out", None), "ffn": layer.feed_forward_out}[place]
+    out = {
+        "attn": layer.attention_out,
+        "cross": getattr(layer, "cross_out", None),
+        "ffn": layer.feed_forward_out,
+    }[place]
     read = out.norm if out.norm_at(()) == "pre" else nn.Identity()
     norm = out.norm if out.norm_at(()) == "post" else nn.Identity()
     f = _sublayer(layer, place, x, token, recording, read)
     adds = out.adds(())
     summed = (lambda v: v + f(v)) if adds else f
-    wrote, total, after = (torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach() for function in (f, summed, lambda v: norm(summed(v))))
+    wrote, total, after = (
+        torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach()
+        for function in (f, summed, lambda v: norm(summed(v)))
+    )
     error = (total - wrote - torch.eye(len(wrote)) * adds).abs().max().item()
-    return Jacobian(site, token, *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)), error, adds)
+    return Jacobian(
+        site,
+        token,
+        *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)),
+        error,
+        adds,
+    )
 
 
 class _Beside(Stored):
@@ -167,10 +192,15 @@ class _Beside(Stored):
     def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values, the token's own ones new."""
         at = self.token
-        return tuple(torch.cat((old[:, :, :at], new, old[:, :, at + 1 :]), dim=2) for old, new in ((self.k, k), (self.v, v)))
+        return tuple(
+            torch.cat((old[:, :, :at], new, old[:, :, at + 1 :]), dim=2)
+            for old, new in ((self.k, k), (self.v, v))
+        )
 
 
-def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module) -> object:
+def _sublayer(
+    layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module
+) -> object:
     """What a sub-layer writes at one token as a function of that token's vector (d_model). `read`: the LayerNorm it reads through, if any."""
     if place == "ffn":
         return lambda v: layer.feed_forward(read(v))
@@ -179,10 +209,14 @@ def _sublayer(layer: Layer, place: str, x: Tensor, token: int, recording: Record
         return lambda v: layer.cross(read(v)[None, None], memory)[0, 0]
     own = next(each for each in recording.attention if each.name == layer.attention.label)
     allowed = torch.tensor(own.allowed[token : token + 1])
-    with torch.no_grad():  # what the others offer is held: to differentiate it for 512 tokens took 16 times as long
+    with (
+        torch.no_grad()
+    ):  # what the others offer is held: to differentiate it for 512 tokens took 16 times as long
         others = read(x)[None]
         beside = _Beside(*layer.attention.queries_keys_values(others, others, (), None)[1:], token)
-    return lambda v: layer.attention(read(v)[None, None], read(v)[None, None], allowed, stored=beside)[0, 0]
+    return lambda v: layer.attention(
+        read(v)[None, None], read(v)[None, None], allowed, stored=beside
+    )[0, 0]
 
 
 # ---- through the tokens -------------------------------------------------------------------------------------------
@@ -289,9 +323,17 @@ def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
             losses.append([loss for loss, _ in scores])
             gradient = np.stack([_by_distance(net, text) for net in nets]) if step else first
             yield Decay(
-                lag, n, step, steps, first, gradient, np.array(losses).T, np.array(looks), np.array([right for _, right in scores]),
+                lag,
+                n,
+                step,
+                steps,
+                first,
+                gradient,
+                np.array(losses).T,
+                np.array(looks),
+                np.array([right for _, right in scores]),
                 tuple(sum(each.numel() for each in net.parameters()) for net in nets),
-            )  # fmt: skip
+            )
         if step < steps:
             batch = torch.randint(SYMBOLS, (BATCH, n), generator=generator)
             for net, optimizer in zip(nets, optimizers):
@@ -303,14 +345,19 @@ def decay(ids: Sequence[int], lag: int, steps: int = STEPS) -> Iterator[Decay]:
 def symbols(ids: Sequence[int]) -> Tensor:
     """The first tokens of a text as symbols: distinct tokens numbered as they appear, modulo SYMBOLS."""
     order: dict[int, int] = {}
-    return torch.tensor([order.setdefault(int(each), len(order)) % SYMBOLS for each in list(ids)[:LONGEST]], dtype=torch.long)
+    return torch.tensor(
+        [order.setdefault(int(each), len(order)) % SYMBOLS for each in list(ids)[:LONGEST]],
+        dtype=torch.long,
+    )
 
 
 def _loss(net: Small, batch: Tensor, lag: int) -> tuple[Tensor, Tensor]:
     """Cross-entropy in nats of saying the symbol `lag` back, wherever there is one; and the share said right."""
     logits = net(net.embedding(batch))[:, lag:]
     wanted = batch[:, : batch.shape[1] - lag]
-    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten()), (logits.argmax(-1) == wanted).float().mean()
+    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten()), (
+        logits.argmax(-1) == wanted
+    ).float().mean()
 
 
 @torch.no_grad()

@@ -10,21 +10,136 @@ from random import Random
 from zlib import crc32
 
 LANGUAGE = {
-    "France": "French", "Germany": "German", "Spain": "Spanish", "Italy": "Italian", "Japan": "Japanese", "China": "Chinese",
-    "Russia": "Russian", "Nepal": "Nepali", "England": "English", "Portugal": "Portuguese", "Greece": "Greek", "Turkey": "Turkish",
-    "Poland": "Polish", "Sweden": "Swedish", "Denmark": "Danish", "Norway": "Norwegian", "Finland": "Finnish", "Hungary": "Hungarian",
-    "Korea": "Korean", "Thailand": "Thai",
-}  # fmt: skip
-MEN = ("Tom", "Ram", "Hari", "Shyam", "John", "Peter", "Paul", "David", "Sam", "Ali", "Omar", "Ken", "Leo", "Max", "Ben", "Arjun", "Luis", "Ivan")
-WOMEN = ("Mary", "Sita", "Gita", "Anna", "Emma", "Julia", "Lucy", "Sara", "Mina", "Rosa", "Nina", "Maya", "Alice", "Helen", "Kate", "Aisha")
-VERBS = ("pushed", "helped", "followed", "called", "thanked", "saw", "met", "pulled", "asked", "taught", "invited", "hugged", "told", "chased")
-FOODS = ("pizza", "rice", "bread", "soup", "cake", "fruit", "cheese", "fish", "pasta", "salad", "apples", "grapes", "bananas", "chocolate")
+    "France": "French",
+    "Germany": "German",
+    "Spain": "Spanish",
+    "Italy": "Italian",
+    "Japan": "Japanese",
+    "China": "Chinese",
+    "Russia": "Russian",
+    "Nepal": "Nepali",
+    "England": "English",
+    "Portugal": "Portuguese",
+    "Greece": "Greek",
+    "Turkey": "Turkish",
+    "Poland": "Polish",
+    "Sweden": "Swedish",
+    "Denmark": "Danish",
+    "Norway": "Norwegian",
+    "Finland": "Finnish",
+    "Hungary": "Hungarian",
+    "Korea": "Korean",
+    "Thailand": "Thai",
+}
+MEN = (
+    "Tom",
+    "Ram",
+    "Hari",
+    "Shyam",
+    "John",
+    "Peter",
+    "Paul",
+    "David",
+    "Sam",
+    "Ali",
+    "Omar",
+    "Ken",
+    "Leo",
+    "Max",
+    "Ben",
+    "Arjun",
+    "Luis",
+    "Ivan",
+)
+WOMEN = (
+    "Mary",
+    "Sita",
+    "Gita",
+    "Anna",
+    "Emma",
+    "Julia",
+    "Lucy",
+    "Sara",
+    "Mina",
+    "Rosa",
+    "Nina",
+    "Maya",
+    "Alice",
+    "Helen",
+    "Kate",
+    "Aisha",
+)
+VERBS = (
+    "pushed",
+    "helped",
+    "followed",
+    "called",
+    "thanked",
+    "saw",
+    "met",
+    "pulled",
+    "asked",
+    "taught",
+    "invited",
+    "hugged",
+    "told",
+    "chased",
+)
+FOODS = (
+    "pizza",
+    "rice",
+    "bread",
+    "soup",
+    "cake",
+    "fruit",
+    "cheese",
+    "fish",
+    "pasta",
+    "salad",
+    "apples",
+    "grapes",
+    "bananas",
+    "chocolate",
+)
 FRUITS = ("apple", "pear", "banana", "orange", "mango", "peach", "grape", "cherry")
 MAKERS = ("apple", "phone", "computer", "camera", "watch", "laptop", "tablet", "mac")
 DEVICES = ("devices", "phones", "computers", "apps", "laptops", "screens", "tablets", "cameras")
-ADJECTIVES = ("new", "old", "small", "big", "cheap", "fast", "red", "green", "black", "white", "fresh", "good")
-PLACES = ("school", "the park", "the market", "the river", "the station", "the garden", "the kitchen", "work", "the library")
-EATERS = {"Herbivores": "plants", "Carnivores": "meat", "Cows": "grass", "Rabbits": "carrots", "Birds": "seeds", "Cats": "fish", "Bears": "honey", "Sheep": "grass", "Wolves": "sheep"}
+ADJECTIVES = (
+    "new",
+    "old",
+    "small",
+    "big",
+    "cheap",
+    "fast",
+    "red",
+    "green",
+    "black",
+    "white",
+    "fresh",
+    "good",
+)
+PLACES = (
+    "school",
+    "the park",
+    "the market",
+    "the river",
+    "the station",
+    "the garden",
+    "the kitchen",
+    "work",
+    "the library",
+)
+EATERS = {
+    "Herbivores": "plants",
+    "Carnivores": "meat",
+    "Cows": "grass",
+    "Rabbits": "carrots",
+    "Birds": "seeds",
+    "Cats": "fish",
+    "Bears": "honey",
+    "Sheep": "grass",
+    "Wolves": "sheep",
+}
 SINGULAR = ("key", "door", "box", "picture", "book", "letter", "chair", "cup", "house", "garden")
 
 
@@ -32,13 +147,15 @@ def language(rng: Random) -> str:
     """A person's country, something between, and the language: the two are far apart."""
     name, he = _person(rng)
     country = rng.choice(sorted(LANGUAGE))
-    middle = rng.choice((
-        f"where {he} stayed until {he} was {rng.randint(5, 30)} years old, so",
-        f"and went to {rng.choice(PLACES)} every day. Now",
-        f"and lived there for {rng.randint(3, 30)} years. That is why",
-        f"with {rng.choice(WOMEN)} and {rng.choice(MEN)}. Today",
-        "",
-    ))  # fmt: skip
+    middle = rng.choice(
+        (
+            f"where {he} stayed until {he} was {rng.randint(5, 30)} years old, so",
+            f"and went to {rng.choice(PLACES)} every day. Now",
+            f"and lived there for {rng.randint(3, 30)} years. That is why",
+            f"with {rng.choice(WOMEN)} and {rng.choice(MEN)}. Today",
+            "",
+        )
+    )
     start = rng.choice(("grew up in", "was born in", "comes from", "lived in", "moved here from"))
     end = rng.choice(("speaks", "speaks fluent", "still speaks", "reads and writes", "teaches"))
     if not middle:
@@ -61,31 +178,35 @@ def sense(rng: Random) -> str:
     """A word of two senses among words that decide which one it has."""
     name, he = _person(rng)
     adjective, place = rng.choice(ADJECTIVES), rng.choice(PLACES)
-    return rng.choice((
-        f"{name} ate {_a(rng.choice(FRUITS))} and some {rng.choice(FOODS)} at {place}.",
-        f"{name} made juice with the ripe {rng.choice(FRUITS)}.",
-        f"The {rng.choice(FRUITS)} fell from the tree in the garden.",
-        f"Tell me about the {adjective} {rng.choice(MAKERS)} {rng.choice(DEVICES)}.",
-        f"Explain how the {adjective} {rng.choice(MAKERS)} {rng.choice(DEVICES)} work.",
-        f"The {rng.choice(MAKERS)} {rng.choice(DEVICES)} in the shop are {adjective}.",
-        f"{name} put the money in the bank near {place}.",
-        f"{name} sat on the bank of the river with {rng.choice(MEN)}.",
-        f"The bat flew out of the dark cave at night.",
-        f"{name} hit the ball with a {adjective} bat.",
-        f"The {adjective} mouse ran away from the cat.",
-        f"{name} clicked on the icon with the mouse and {he} opened the file.",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"{name} ate {_a(rng.choice(FRUITS))} and some {rng.choice(FOODS)} at {place}.",
+            f"{name} made juice with the ripe {rng.choice(FRUITS)}.",
+            f"The {rng.choice(FRUITS)} fell from the tree in the garden.",
+            f"Tell me about the {adjective} {rng.choice(MAKERS)} {rng.choice(DEVICES)}.",
+            f"Explain how the {adjective} {rng.choice(MAKERS)} {rng.choice(DEVICES)} work.",
+            f"The {rng.choice(MAKERS)} {rng.choice(DEVICES)} in the shop are {adjective}.",
+            f"{name} put the money in the bank near {place}.",
+            f"{name} sat on the bank of the river with {rng.choice(MEN)}.",
+            f"The bat flew out of the dark cave at night.",
+            f"{name} hit the ball with a {adjective} bat.",
+            f"The {adjective} mouse ran away from the cat.",
+            f"{name} clicked on the icon with the mouse and {he} opened the file.",
+        )
+    )
 
 
 def deed(rng: Random) -> str:
     """Who did what to whom, where only the order tells."""
     a, b = rng.sample(MEN + WOMEN, 2)
     verb = rng.choice(VERBS)
-    return rng.choice((
-        f"{a} {verb} {b}.",
-        f"{a} {verb} {b} and {b} {rng.choice(VERBS)} {a}.",
-        f"{a} {verb} {b} at {rng.choice(PLACES)}, and then {a} went home.",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"{a} {verb} {b}.",
+            f"{a} {verb} {b} and {b} {rng.choice(VERBS)} {a}.",
+            f"{a} {verb} {b} at {rng.choice(PLACES)}, and then {a} went home.",
+        )
+    )
 
 
 def meal(rng: Random) -> str:
@@ -94,12 +215,14 @@ def meal(rng: Random) -> str:
         eater = rng.choice(sorted(EATERS))
         return f"{eater} eat {EATERS[eater]}{rng.choice(('', ' every day', ' and drink water'))}."
     name, _ = _person(rng)
-    return rng.choice((
-        f"I like to eat {rng.choice(FOODS)} with {name}.",
-        f"We love to cook {rng.choice(FOODS)}.",
-        f"{name} wants to eat {rng.choice(FOODS)} and {rng.choice(FOODS)}.",
-        f"They love {rng.choice(FOODS)}, but {name} loves {rng.choice(FOODS)}.",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"I like to eat {rng.choice(FOODS)} with {name}.",
+            f"We love to cook {rng.choice(FOODS)}.",
+            f"{name} wants to eat {rng.choice(FOODS)} and {rng.choice(FOODS)}.",
+            f"They love {rng.choice(FOODS)}, but {name} loves {rng.choice(FOODS)}.",
+        )
+    )
 
 
 # What the app offers as examples must not be memory.
@@ -143,7 +266,25 @@ def _a(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
-DECIDING = frozenset((
-    *LANGUAGE, *SINGULAR, *map(_plural, SINGULAR), *FRUITS, *MAKERS, *DEVICES, *ADJECTIVES, *EATERS, *FOODS, "where", "every", "lived", "with",
-    "near", "beside", "behind", "under", "next",
-))  # fmt: skip
+DECIDING = frozenset(
+    (
+        *LANGUAGE,
+        *SINGULAR,
+        *map(_plural, SINGULAR),
+        *FRUITS,
+        *MAKERS,
+        *DEVICES,
+        *ADJECTIVES,
+        *EATERS,
+        *FOODS,
+        "where",
+        "every",
+        "lived",
+        "with",
+        "near",
+        "beside",
+        "behind",
+        "under",
+        "next",
+    )
+)

@@ -18,7 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead, applies, last
+from models.edits import (
+    Edit,
+    MeanHead,
+    ScaledBy,
+    UniformHead,
+    WithoutScale,
+    ZeroHead,
+    applies,
+    last,
+)
 
 # The name under which transformers knows our attention function.
 OURS = "headlight"
@@ -53,7 +62,9 @@ class Heads:
         if self.allowed is None:
             self.allowed = allowed
         elif not np.array_equal(self.allowed, allowed):
-            raise ValueError("this model's layers see different parts of a text of this length; shorten the text")
+            raise ValueError(
+                "this model's layers see different parts of a text of this length; shorten the text"
+            )
         for name, tensor in tensors.items():
             if name not in self.arrays:
                 self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
@@ -119,9 +130,17 @@ def register() -> None:
 
 
 def attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, scaling: float | None = None, dropout: float = 0.0,
-    position_bias: Tensor | None = None, softcap: float | None = None, **others: object,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    position_bias: Tensor | None = None,
+    softcap: float | None = None,
+    **others: object,
+) -> tuple[Tensor, Tensor]:
     """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the pattern.
 
     query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head / n_group heads each; the mask adds 0 or about
@@ -132,7 +151,11 @@ def attend(
     if groups > 1:
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if scaling == 1.0 and isinstance(before := getattr(module, "scaling", None), float) and before != 1.0:
+    if (
+        scaling == 1.0
+        and isinstance(before := getattr(module, "scaling", None), float)
+        and before != 1.0
+    ):
         query, scaling = query / before, before  # OPT scales its queries before it hands them over
     now = _PASS.get()
     name = now.attentions.get(id(module)) if now is not None else None
@@ -150,10 +173,22 @@ def attend(
     pattern = _evened(masked.softmax(dim=-1), permitted, _named(edits, UniformHead, name, layer))
     z = _silenced(torch.matmul(pattern, value), edits, name, layer)
     if now is not None and now.log is not None:
-        now.log.append(AttentionCall(module, query.shape[2], key.shape[2], float(scaling), position_bias is not None or bias is not None or softcap is not None))
+        now.log.append(
+            AttentionCall(
+                module,
+                query.shape[2],
+                key.shape[2],
+                float(scaling),
+                position_bias is not None or bias is not None or softcap is not None,
+            )
+        )
     if name is not None and now.keeps:
         n_query, n_key = scores.shape[-2:]
-        allowed = np.ones((n_query, n_key), dtype=bool) if permitted is None else permitted[0].any(dim=0).numpy()
+        allowed = (
+            np.ones((n_query, n_key), dtype=bool)
+            if permitted is None
+            else permitted[0].any(dim=0).numpy()
+        )
         heads = now.heads.setdefault(name, Heads(now.n_layer[name]))
         heads.keep(layer, allowed, q=query, k=key, v=value, scores=scores, pattern=pattern)
     return z.transpose(1, 2).contiguous(), pattern
@@ -174,7 +209,11 @@ def first_tensor(values: object) -> Tensor | None:
         return values
     if isinstance(values, dict):
         values = tuple(values.values())
-    return next((value for value in values if isinstance(value, Tensor)), None) if isinstance(values, (tuple, list)) else None
+    return (
+        next((value for value in values if isinstance(value, Tensor)), None)
+        if isinstance(values, (tuple, list))
+        else None
+    )
 
 
 def _came(module: nn.Module, args: tuple, kwargs: dict) -> None:
@@ -220,21 +259,39 @@ def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
     return permitted, bias if bias.any() else None
 
 
-def _named(edits: tuple[Edit, ...], kind: type[Edit], attention: str | None, layer: int) -> list[int]:
-    return sorted({edit.head for edit in edits if isinstance(edit, kind) and (edit.attention, edit.layer) == (attention, layer)})
+def _named(
+    edits: tuple[Edit, ...], kind: type[Edit], attention: str | None, layer: int
+) -> list[int]:
+    return sorted(
+        {
+            edit.head
+            for edit in edits
+            if isinstance(edit, kind) and (edit.attention, edit.layer) == (attention, layer)
+        }
+    )
 
 
 def _evened(pattern: Tensor, permitted: Tensor | None, heads: list[int]) -> Tensor:
     if not heads:
         return pattern
-    even = torch.ones_like(pattern) if permitted is None else permitted.expand_as(pattern).to(pattern.dtype)
-    return pattern.index_copy(1, torch.tensor(heads), (even / even.sum(dim=-1, keepdim=True))[:, heads])
+    even = (
+        torch.ones_like(pattern)
+        if permitted is None
+        else permitted.expand_as(pattern).to(pattern.dtype)
+    )
+    return pattern.index_copy(
+        1, torch.tensor(heads), (even / even.sum(dim=-1, keepdim=True))[:, heads]
+    )
 
 
 def _silenced(z: Tensor, edits: tuple[Edit, ...], name: str | None, layer: int) -> Tensor:
     """z (1, head, query, d_head) with 0, or its mean over the queries, in the heads that an edit names."""
     if heads := _named(edits, MeanHead, name, layer):
-        z = z.index_copy(1, torch.tensor(heads), z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1))
+        z = z.index_copy(
+            1,
+            torch.tensor(heads),
+            z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1),
+        )
     if heads := _named(edits, ZeroHead, name, layer):
         z = z.index_fill(1, torch.tensor(heads), 0.0)
     return z

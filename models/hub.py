@@ -22,7 +22,20 @@ MEMORY_TO_SPARE = 1 << 30
 DISK_TO_SPARE = 1 << 30
 WAIT_SECONDS = 10.0
 
-BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+BYTES = {
+    "F64": 8,
+    "F32": 4,
+    "F16": 2,
+    "BF16": 2,
+    "I64": 8,
+    "I32": 4,
+    "I16": 2,
+    "I8": 1,
+    "U8": 1,
+    "BOOL": 1,
+    "F8_E4M3": 1,
+    "F8_E5M2": 1,
+}
 FLOATS = ("F64", "F32", "F16", "BF16")
 WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
@@ -46,7 +59,9 @@ def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     """
     where = where.strip()
     if not where:
-        raise NotLoaded("Give the name of a model on the Hugging Face hub, such as distilbert-base-uncased, or a folder.")
+        raise NotLoaded(
+            "Give the name of a model on the Hugging Face hub, such as distilbert-base-uncased, or a folder."
+        )
     folder = Path(where).expanduser()
     if where.startswith(("/", ".", "~")) or (folder / "config.json").is_file():
         if not folder.is_dir():
@@ -60,8 +75,12 @@ def check(folder: Path, name: str) -> None:
     """Raises NotLoaded where a folder's model cannot be used: what `check_config` and `check_size` refuse, no safetensors, or no vocabulary."""
     check_config(_read_config(folder, name), name)
     check_size(parameters(folder, name), 0, name)
-    if not any(any(folder.glob(pattern)) for pattern in VOCABULARIES):  # transformers would make up an empty one
-        raise NotLoaded(f"There is no tokenizer in {name}; put its tokenizer.json beside the weights.")
+    if not any(
+        any(folder.glob(pattern)) for pattern in VOCABULARIES
+    ):  # transformers would make up an empty one
+        raise NotLoaded(
+            f"There is no tokenizer in {name}; put its tokenizer.json beside the weights."
+        )
 
 
 def check_config(config: dict, name: str) -> None:
@@ -72,36 +91,62 @@ def check_config(config: dict, name: str) -> None:
     kind = config.get("model_type")
     if kind not in CONFIG_MAPPING:
         if config.get("auto_map"):
-            raise NotLoaded(f"{name} runs only with code of its own, and Headlight runs no code from the hub; choose a model that transformers knows.")
-        raise NotLoaded(f"{name} is a model of type {kind!r}, which transformers {transformers.__version__} does not know; choose another.")
+            raise NotLoaded(
+                f"{name} runs only with code of its own, and Headlight runs no code from the hub; choose a model that transformers knows."
+            )
+        raise NotLoaded(
+            f"{name} is a model of type {kind!r}, which transformers {transformers.__version__} does not know; choose another."
+        )
     if "quantization_config" in config:
-        raise NotLoaded(f"{name} has quantised weights, which Headlight does not compute with; choose the version without quantisation.")
+        raise NotLoaded(
+            f"{name} has quantised weights, which Headlight does not compute with; choose the version without quantisation."
+        )
     settings = CONFIG_MAPPING[kind]
     try:
         model = transformers.AutoModel._model_mapping[settings]
         read = settings.from_dict(config)
     except KeyError as error:
-        raise NotLoaded(f"{name} is a model of type {kind!r}, which has no plain forward pass over a text; choose another.") from error
-    except Exception as error:  # a family's settings refuse what they do not understand in ways of their own
-        raise NotLoaded(f"The config.json of {name} describes no model that can be built; fetch the model again or choose another.") from error
+        raise NotLoaded(
+            f"{name} is a model of type {kind!r}, which has no plain forward pass over a text; choose another."
+        ) from error
+    except (
+        Exception
+    ) as error:  # a family's settings refuse what they do not understand in ways of their own
+        raise NotLoaded(
+            f"The config.json of {name} describes no model that can be built; fetch the model again or choose another."
+        ) from error
     takes = (model[0] if isinstance(model, (tuple, list)) else model).main_input_name
-    if takes != "input_ids" or any(key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")):
-        raise NotLoaded(f"{name} reads images or sound ({kind}); Headlight shows models that read text.")
+    if takes != "input_ids" or any(
+        key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")
+    ):
+        raise NotLoaded(
+            f"{name} reads images or sound ({kind}); Headlight shows models that read text."
+        )
     if getattr(read, "num_attention_heads", None) is None:
-        raise NotLoaded(f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer.")
+        raise NotLoaded(
+            f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer."
+        )
 
 
 def check_size(count: int, download: int, name: str) -> None:
     """Raises NotLoaded where `count` parameters in float32, or a `download` of that many bytes, do not fit this machine."""
     if count > MOST_PARAMETERS:
-        raise NotLoaded(f"{name} has {_count(count)} parameters and Headlight takes up to {_count(MOST_PARAMETERS)}; choose a smaller model.")
+        raise NotLoaded(
+            f"{name} has {_count(count)} parameters and Headlight takes up to {_count(MOST_PARAMETERS)}; choose a smaller model."
+        )
     need, free = 4 * count + MEMORY_TO_SPARE, free_memory()
     if free is not None and need > free:
-        raise NotLoaded(f"{name} needs {_size(need)} of memory and {_size(free)} are free; close something or choose a smaller model.")
+        raise NotLoaded(
+            f"{name} needs {_size(need)} of memory and {_size(free)} are free; close something or choose a smaller model."
+        )
     if download > 8 * MOST_PARAMETERS + MEMORY_TO_SPARE:
-        raise NotLoaded(f"{name} is a download of {_size(download)}, far more than a model of the size that Headlight takes; choose a smaller one.")
+        raise NotLoaded(
+            f"{name} is a download of {_size(download)}, far more than a model of the size that Headlight takes; choose a smaller one."
+        )
     if download and download + DISK_TO_SPARE > (room := _free_disk()):
-        raise NotLoaded(f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; make room or choose a smaller model.")
+        raise NotLoaded(
+            f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; make room or choose a smaller model."
+        )
 
 
 def weights_of(folder: Path, name: str) -> list[Path]:
@@ -116,13 +161,19 @@ def weights_of(folder: Path, name: str) -> list[Path]:
                 raise ValueError("a file outside the folder")
             files = sorted(folder / file for file in named)
         except (ValueError, KeyError, AttributeError) as error:
-            raise NotLoaded(f"The list of weight files of {name} cannot be read; fetch the model again.") from error
+            raise NotLoaded(
+                f"The list of weight files of {name} cannot be read; fetch the model again."
+            ) from error
     else:
         files = []
     if not files:
         if any(path.suffix in PICKLES for path in folder.iterdir()):
-            raise NotLoaded(f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors.")
-        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; fetch the model again.")
+            raise NotLoaded(
+                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
+            )
+        raise NotLoaded(
+            f"There are no weights (model.safetensors) in {name}; fetch the model again."
+        )
     if missing := [file.name for file in files if not file.is_file()]:
         raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; fetch the model again.")
     return files
@@ -137,10 +188,14 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                 length = int.from_bytes(stream.read(8), "little")
                 head = json.loads(stream.read(length) if 0 < length < size else b"")
             tensors = [each for key, each in head.items() if key != "__metadata__"]
-            whole = 8 + length + max((each["data_offsets"][1] for each in tensors), default=0) == size
+            whole = (
+                8 + length + max((each["data_offsets"][1] for each in tensors), default=0) == size
+            )
             found = [(each["dtype"], tuple(each["shape"])) for each in tensors]
         except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise NotLoaded(f"{file.name} of {name} is no safetensors file; fetch the model again.") from error
+            raise NotLoaded(
+                f"{file.name} of {name} is no safetensors file; fetch the model again."
+            ) from error
         if not whole:
             raise NotLoaded(f"{file.name} of {name} is cut short or broken; fetch the model again.")
         yield from found
@@ -173,7 +228,11 @@ def free_memory() -> int | None:
     said = []
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
-        said += [int(line.split()[1]) * 1024 for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:")]
+        said += [
+            int(line.split()[1]) * 1024
+            for line in meminfo.read_text().splitlines()
+            if line.startswith("MemAvailable:")
+        ]
     most, used = (Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current"))
     if most.is_file() and used.is_file() and (limit := most.read_text().strip()).isdigit():
         said.append(max(0, int(limit) - int(used.read_text())))
@@ -182,11 +241,15 @@ def free_memory() -> int | None:
 
 def _read_config(folder: Path, name: str) -> dict:
     if not (folder / "config.json").is_file():
-        raise NotLoaded(f"There is no config.json in {name}, so it is not a model that transformers can read; check the name.")
+        raise NotLoaded(
+            f"There is no config.json in {name}, so it is not a model that transformers can read; check the name."
+        )
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except ValueError as error:
-        raise NotLoaded(f"The config.json of {name} cannot be read; fetch the model again.") from error
+        raise NotLoaded(
+            f"The config.json of {name} cannot be read; fetch the model again."
+        ) from error
     if not isinstance(config, dict):
         raise NotLoaded(f"The config.json of {name} is no configuration; fetch the model again.")
     return config
@@ -194,7 +257,12 @@ def _read_config(folder: Path, name: str) -> dict:
 
 def _from_hub(name: str, progress: Progress | None) -> Path:
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, HTTPError, OfflineModeIsEnabled
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        HTTPError,
+        OfflineModeIsEnabled,
+    )
 
     api = HfApi(endpoint=ENDPOINT)
     with _said_plainly(name):
@@ -205,15 +273,30 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         except (OfflineModeIsEnabled, HTTPError, ConnectionError, TimeoutError) as error:
             return _from_cache(name, error)
         except HFValidationError as error:
-            raise NotLoaded(f"{name!r} is not a name on the hub; names look like owner/model.") from error
-        sizes = {file.rfilename: file.size or 0 for file in info.siblings or () if "/" not in file.rfilename}
+            raise NotLoaded(
+                f"{name!r} is not a name on the hub; names look like owner/model."
+            ) from error
+        sizes = {
+            file.rfilename: file.size or 0
+            for file in info.siblings or ()
+            if "/" not in file.rfilename
+        }
         wanted = _wanted(sizes, name)
         total, done = sum(sizes[file] for file in wanted), 0
-        folder = Path(_fetch(name, "config.json", None, None)).parent  # without a revision, so that it is found again offline
+        folder = Path(
+            _fetch(name, "config.json", None, None)
+        ).parent  # without a revision, so that it is found again offline
         check_config(_read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, wanted), total, name)
         for file in wanted:
-            _fetch(name, file, folder.name, None if progress is None else lambda more, before=done: progress(min(before + more, total), total))
+            _fetch(
+                name,
+                file,
+                folder.name,
+                None
+                if progress is None
+                else lambda more, before=done: progress(min(before + more, total), total),
+            )
             done += sizes[file]
             if progress is not None:
                 progress(done, total)
@@ -226,7 +309,9 @@ def _from_cache(name: str, error: Exception) -> Path:
 
     config = try_to_load_from_cache(name, "config.json", cache_dir=constants.HF_HUB_CACHE)
     if not isinstance(config, str):
-        raise NotLoaded(f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; go online once, or give a folder with its files.") from error
+        raise NotLoaded(
+            f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; go online once, or give a folder with its files."
+        ) from error
     folder = Path(config).parent
     check(folder, name)
     return folder
@@ -235,12 +320,18 @@ def _from_cache(name: str, error: Exception) -> Path:
 def _wanted(sizes: dict[str, int], name: str) -> list[str]:
     """The files that are needed, small ones first. Raises NotLoaded where there is no configuration or there are no safetensors."""
     if "config.json" not in sizes:
-        raise NotLoaded(f"There is no config.json in {name}, so it is not a model that transformers can read; choose another.")
+        raise NotLoaded(
+            f"There is no config.json in {name}, so it is not a model that transformers can read; choose another."
+        )
     weights = [file for file in sizes if file.endswith(".safetensors")]
-    named = [file for file in weights if file == "model.safetensors"] or [file for file in weights if file.startswith("model-")]
+    named = [file for file in weights if file == "model.safetensors"] or [
+        file for file in weights if file.startswith("model-")
+    ]
     if not named:
         if any(file.endswith(PICKLES) for file in sizes):
-            raise NotLoaded(f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors.")
+            raise NotLoaded(
+                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
+            )
         raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
     return sorted(file for file in sizes if file.endswith(SMALL_FILES)) + sorted(named)
 
@@ -257,7 +348,9 @@ def _fetch(name: str, file: str, revision: str | None, told: Callable[[int], Non
     """One file of a model, fetched into the cache; `told` hears how many of its bytes have come."""
     from huggingface_hub import hf_hub_download
 
-    return hf_hub_download(name, file, revision=revision, endpoint=ENDPOINT, tqdm_class=_meter(told))
+    return hf_hub_download(
+        name, file, revision=revision, endpoint=ENDPOINT, tqdm_class=_meter(told)
+    )
 
 
 def _meter(told: Callable[[int], None] | None) -> type:
@@ -284,22 +377,38 @@ def _meter(told: Callable[[int], None] | None) -> type:
 @contextmanager
 def _said_plainly(name: str) -> Iterator[None]:
     """Turns what the hub answers into one sentence."""
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     try:
         yield
     except NotLoaded:
         raise
     except GatedRepoError as error:
-        raise NotLoaded(f"{name} is given out only to those who accepted its terms on the hub; accept them and log in with `hf auth login`, or choose another.") from error
+        raise NotLoaded(
+            f"{name} is given out only to those who accepted its terms on the hub; accept them and log in with `hf auth login`, or choose another."
+        ) from error
     except RepositoryNotFoundError as error:
-        raise NotLoaded(f"There is no model {name} on the Hugging Face hub, or it is private; check the spelling.") from error
+        raise NotLoaded(
+            f"There is no model {name} on the Hugging Face hub, or it is private; check the spelling."
+        ) from error
     except HfHubHTTPError as error:
-        raise NotLoaded(f"The Hugging Face hub answered with an error for {name} ({error.response.status_code}); try again later.") from error
+        raise NotLoaded(
+            f"The Hugging Face hub answered with an error for {name} ({error.response.status_code}); try again later."
+        ) from error
     except (HTTPError, LocalEntryNotFoundError, ConnectionError, TimeoutError) as error:
-        raise NotLoaded(f"The connection to the Hugging Face hub broke while fetching {name}; try again, and what has come is kept.") from error
+        raise NotLoaded(
+            f"The connection to the Hugging Face hub broke while fetching {name}; try again, and what has come is kept."
+        ) from error
     except OSError as error:
-        raise NotLoaded(f"The files of {name} could not be stored ({error.strerror or error}); check the disk.") from error
+        raise NotLoaded(
+            f"The files of {name} could not be stored ({error.strerror or error}); check the disk."
+        ) from error
 
 
 def _free_disk() -> int:

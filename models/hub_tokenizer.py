@@ -34,9 +34,13 @@ class HubTokenizer:
         if self._rules is not None:
             self._rules.no_truncation()
             self._rules.no_padding()
-            self._rules.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
+            self._rules.encode_special_tokens = (
+                True  # a user who types "[MASK]" means these six characters
+            )
         self._alone = lru_cache(maxsize=None)(self._decode)
-        self._bytes_in_letters, self._sentencepiece = (self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE))
+        self._bytes_in_letters, self._sentencepiece = (
+            self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE)
+        )
 
     def __len__(self) -> int:
         return len(self.own)
@@ -55,16 +59,27 @@ class HubTokenizer:
         if not ids:
             ids, special, spans = [self._some_special()], [True], [NOWHERE]
         spans = [NOWHERE if mark else _trim(text, *span) for mark, span in zip(special, spans)]
-        return Tokens(tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)), dropped
+        return Tokens(
+            tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)
+        ), dropped
 
     def said(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by itself, none with a place in a text."""
-        return Tokens(tuple(ids), tuple(map(self.label, ids)), (NOWHERE,) * len(ids), tuple(token in self.special for token in ids))
+        return Tokens(
+            tuple(ids),
+            tuple(map(self.label, ids)),
+            (NOWHERE,) * len(ids),
+            tuple(token in self.special for token in ids),
+        )
 
     def target_ids(self, text: str) -> list[int]:
         """A second text as the model's own answers end up: ids with the special tokens that the model was trained to say."""
         with self._slow:
-            return list(self.own(text_target=text).input_ids) if self._rules is None else self._rules.encode(text).ids
+            return (
+                list(self.own(text_target=text).input_ids)
+                if self._rules is None
+                else self._rules.encode(text).ids
+            )
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out."""
@@ -89,8 +104,15 @@ class HubTokenizer:
         elif piece.startswith("<0x") and piece.endswith(">"):
             return f"‹{piece[3:-1]}›"
         else:
-            raw = piece.removeprefix("##").replace(SENTENCEPIECE_SPACE, " ").removesuffix("</w>").removesuffix("@@")
-            goes_on = piece.startswith("##") or (self._sentencepiece and not raw.startswith(" ") and raw[:1].isalnum())
+            raw = (
+                piece.removeprefix("##")
+                .replace(SENTENCEPIECE_SPACE, " ")
+                .removesuffix("</w>")
+                .removesuffix("@@")
+            )
+            goes_on = piece.startswith("##") or (
+                self._sentencepiece and not raw.startswith(" ") and raw[:1].isalnum()
+            )
         word = readable(raw.strip() or raw)
         return CONTINUES + word if goes_on else word
 
@@ -105,12 +127,20 @@ class HubTokenizer:
         return ids, [bool(mark) for mark in special], [NOWHERE] * len(ids)
 
     def _some_special(self) -> int:
-        for token in (self.own.bos_token_id, self.own.eos_token_id, self.own.cls_token_id, self.own.pad_token_id, self.own.unk_token_id):
+        for token in (
+            self.own.bos_token_id,
+            self.own.eos_token_id,
+            self.own.cls_token_id,
+            self.own.pad_token_id,
+            self.own.unk_token_id,
+        ):
             if token is not None:
                 return token
         raise ValueError("this model reads nothing from an empty text; write a word")
 
-    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]], special: list[bool]) -> list[str]:
+    def _labels(
+        self, text: str, ids: list[int], spans: list[tuple[int, int]], special: list[bool]
+    ) -> list[str]:
         labels = []
         for at, (token, (start, end)) in enumerate(zip(ids, spans)):
             if special[at] or start < 0 or start == end:
@@ -119,8 +149,16 @@ class HubTokenizer:
             label = readable(text[start:end])
             if token == self._unknown:
                 labels.append(f"{label} = {self.label(token)}")
-            elif (pieces := [other for other in range(len(ids)) if not special[other] and spans[other] == (start, end)]) != [at]:
-                labels.append(f"{label} {pieces.index(at) + 1}/{len(pieces)}")  # one character, several tokens
+            elif (
+                pieces := [
+                    other
+                    for other in range(len(ids))
+                    if not special[other] and spans[other] == (start, end)
+                ]
+            ) != [at]:
+                labels.append(
+                    f"{label} {pieces.index(at) + 1}/{len(pieces)}"
+                )  # one character, several tokens
             else:
                 goes_on = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
                 labels.append(CONTINUES + label if goes_on else label)
@@ -132,7 +170,11 @@ class HubTokenizer:
         return self.own.convert_ids_to_tokens(token) if token < len(self) else None
 
     def _piece_id(self, piece: str) -> int | None:
-        return self._rules.token_to_id(piece) if self._rules is not None else self.own.get_vocab().get(piece)
+        return (
+            self._rules.token_to_id(piece)
+            if self._rules is not None
+            else self.own.get_vocab().get(piece)
+        )
 
     def _decode(self, token: int) -> str:
         if self._rules is not None:

@@ -33,7 +33,19 @@ from models.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
 from models.token_edits import hidden, shuffled
 from models.tokenizer import Tokens
 
-__all__ = ["FAMILIES", "Family", "Handle", "NotLoaded", "labels", "lens", "load", "logits", "offers", "packaged", "record"]
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "Handle",
+    "NotLoaded",
+    "labels",
+    "lens",
+    "load",
+    "logits",
+    "offers",
+    "packaged",
+    "record",
+]
 
 # The longest text, in tokens, whatever a model could take; and the memory that scores and patterns of one recording may fill.
 LONGEST = 512
@@ -78,22 +90,47 @@ class Family:
 
 FAMILIES = (
     Family("BERT", "bert", "google-bert/bert-base-uncased", "encoder", "post", "learned"),
-    Family("DistilBERT", "distilbert", "distilbert/distilbert-base-uncased", "encoder", "post", "learned"),
+    Family(
+        "DistilBERT",
+        "distilbert",
+        "distilbert/distilbert-base-uncased",
+        "encoder",
+        "post",
+        "learned",
+    ),
     Family("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
     Family("ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"),
     Family("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
     Family("MPNet", "mpnet", "microsoft/mpnet-base", "encoder", "post", "learned", opens=False),
-    Family("DeBERTa", "deberta-v2", "microsoft/deberta-v3-small", "encoder", "post", "relative", opens=False),
+    Family(
+        "DeBERTa",
+        "deberta-v2",
+        "microsoft/deberta-v3-small",
+        "encoder",
+        "post",
+        "relative",
+        opens=False,
+    ),
     Family("GPT-2", "gpt2", "openai-community/gpt2", "decoder", "pre", "learned"),
     Family("OPT", "opt", "facebook/opt-125m", "decoder", "pre", "learned"),
-    Family("GPT-NeoX, Pythia", "gpt_neox", "EleutherAI/pythia-70m", "decoder", "pre", "rotary", law=False),
+    Family(
+        "GPT-NeoX, Pythia",
+        "gpt_neox",
+        "EleutherAI/pythia-70m",
+        "decoder",
+        "pre",
+        "rotary",
+        law=False,
+    ),
     Family("BLOOM", "bloom", "bigscience/bloom-560m", "decoder", "pre", "distance", opens=False),
     Family("Llama", "llama", "HuggingFaceTB/SmolLM2-135M", "decoder", "pre", "rotary"),
     Family("Qwen2", "qwen2", "Qwen/Qwen2.5-0.5B", "decoder", "pre", "rotary"),
     Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "distance"),
     Family("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
-    Family("Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"),
+    Family(
+        "Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"
+    ),
 )
 
 
@@ -108,19 +145,37 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
     with _quietly():
         tokenizer = _tokenizer(folder, name)
         model = _model(folder, name)
-        return handle_of(model, tokenizer, name, hub.digest(hub.weights_of(folder, name))[:12], hub.treatment(folder, name))
+        return handle_of(
+            model,
+            tokenizer,
+            name,
+            hub.digest(hub.weights_of(folder, name))[:12],
+            hub.treatment(folder, name),
+        )
 
 
-def handle_of(model: nn.Module, tokenizer: HubTokenizer, name: str, fingerprint: str, weights: str = "float32") -> Handle:
+def handle_of(
+    model: nn.Module, tokenizer: HubTokenizer, name: str, fingerprint: str, weights: str = "float32"
+) -> Handle:
     """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded where it shows too little."""
     register()
     start = _start(model) if model.config.is_encoder_decoder else None
     try:
         plan = survey(model.eval(), start)
     except Unfollowed as error:
-        raise NotLoaded(f"Headlight cannot show {name}: {error}; choose a model of another family.") from error
-    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:  # a family's code may want more than a bare text
-        raise NotLoaded(f"{name} does not run on a bare text ({_first_line(error)}); choose a model of another family.") from error
+        raise NotLoaded(
+            f"Headlight cannot show {name}: {error}; choose a model of another family."
+        ) from error
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+    ) as error:  # a family's code may want more than a bare text
+        raise NotLoaded(
+            f"{name} does not run on a bare text ({_first_line(error)}); choose a model of another family."
+        ) from error
     put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
     card = Card(
         name=name,
@@ -145,7 +200,12 @@ def packaged() -> Path | None:
 
 
 @torch.inference_mode()
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+def record(
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
     """One forward pass over the text, recorded, as `models.own.record` does it.
 
     For a model that reads one text and writes another, `target` is what its decoder reads, as a text or as bare token ids; None stands for the
@@ -157,11 +217,15 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     text = clean(text)
     two = handle.start is not None
     if target is not None and not two:
-        raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
+        raise ValueError(
+            f"{handle.card.name} reads one text alone, so there is no target to give it"
+        )
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions)
     tokens = shuffled(tokens, edits)
     if handle.tokenizer.mask is not None:
-        tokens = hidden(tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask))
+        tokens = hidden(
+            tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask)
+        )
     inputs = {"input_ids": torch.tensor([tokens.ids])}
     read, target_dropped = [tokens], 0
     if two:
@@ -171,19 +235,36 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     heard = Pass(handle.plan.attentions, handle.plan.n_layer, edits)
     try:
         with handle.lock, listening(heard):
-            output = handle.model(**inputs, use_cache=False, **({} if handle.plan.opens else {"output_attentions": True}))
+            output = handle.model(
+                **inputs,
+                use_cache=False,
+                **({} if handle.plan.opens else {"output_attentions": True}),
+            )
     except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
-        raise ValueError(f"{handle.card.name} does not run on {len(tokens.ids)} tokens ({_first_line(error)}); shorten the text") from error
+        raise ValueError(
+            f"{handle.card.name} does not run on {len(tokens.ids)} tokens ({_first_line(error)}); shorten the text"
+        ) from error
     streams = tuple(_stream(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
     _expect_finite(heard, streams)
-    return Recording(handle.card, text, edits, streams, _attention(handle, heard, output, streams), dropped, target or "", target_dropped)
+    return Recording(
+        handle.card,
+        text,
+        edits,
+        streams,
+        _attention(handle, heard, output, streams),
+        dropped,
+        target or "",
+        target_dropped,
+    )
 
 
 @torch.inference_mode()
 def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token of a stream, by its own readout. Raises ValueError where it has none there."""
     _expect_readout(handle, stream)
-    return _readout(handle, torch.tensor(recording.stream(stream).resid[-1, token])[None])[0].numpy()
+    return _readout(handle, torch.tensor(recording.stream(stream).resid[-1, token])[None])[
+        0
+    ].numpy()
 
 
 @torch.inference_mode()
@@ -198,7 +279,9 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 
     def said(site: str) -> Tensor:
         vectors = torch.tensor(of.at(site))
-        return _readout(handle, vectors if norm is None or site == "final.normed" else norm(vectors))
+        return _readout(
+            handle, vectors if norm is None or site == "final.normed" else norm(vectors)
+        )
 
     return lens_of(stream, sites, said, top)
 
@@ -217,7 +300,10 @@ def offers(handle: Handle) -> dict[str, object]:
     the stream with a readout, "" for none. edits: the kinds that `record` honours.
     """
     plan = handle.plan
-    always = (ShuffleTokens, *((HideToken,) if handle.tokenizer.mask is not None and not plan.causal else ()))
+    always = (
+        ShuffleTokens,
+        *((HideToken,) if handle.tokenizer.mask is not None and not plan.causal else ()),
+    )
     return {
         "kind": handle.card.kind,
         "attention": tuple(plan.n_layer),
@@ -237,12 +323,22 @@ def _tokenizer(folder: Path, name: str) -> HubTokenizer:
     import transformers
 
     try:
-        return HubTokenizer(transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True))
+        return HubTokenizer(
+            transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code=False, local_files_only=True
+            )
+        )
     except ImportError as error:
         what = _first_line(error).partition(". ")[0]
-        raise NotLoaded(f"The tokenizer of {name} needs a Python package that is not installed here ({what}); install it or choose a model with a tokenizer.json.") from error
-    except Exception as error:  # files from anywhere, read by code of many families: they fail in any way
-        raise NotLoaded(f"The tokenizer of {name} cannot be read ({_first_line(error)}); fetch the model again or choose another.") from error
+        raise NotLoaded(
+            f"The tokenizer of {name} needs a Python package that is not installed here ({what}); install it or choose a model with a tokenizer.json."
+        ) from error
+    except (
+        Exception
+    ) as error:  # files from anywhere, read by code of many families: they fail in any way
+        raise NotLoaded(
+            f"The tokenizer of {name} cannot be read ({_first_line(error)}); fetch the model again or choose another."
+        ) from error
 
 
 def _model(folder: Path, name: str) -> nn.Module:
@@ -250,17 +346,30 @@ def _model(folder: Path, name: str) -> nn.Module:
     import transformers
 
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
         for kind in (*_readouts(config), transformers.AutoModel):
             model, told = kind.from_pretrained(
-                folder, config=config, dtype=torch.float32, attn_implementation="eager", use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
-            )  # fmt: skip
+                folder,
+                config=config,
+                dtype=torch.float32,
+                attn_implementation="eager",
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+            )
             missing = [key for key in told["missing_keys"] if "pooler" not in key]
             if not missing:
                 return model
     except Exception as error:  # as for the tokenizer
-        raise NotLoaded(f"The weights of {name} do not fit its configuration ({_first_line(error)}); fetch the model again or choose another.") from error
-    raise NotLoaded(f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; fetch the model again or choose another.")
+        raise NotLoaded(
+            f"The weights of {name} do not fit its configuration ({_first_line(error)}); fetch the model again or choose another."
+        ) from error
+    raise NotLoaded(
+        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; fetch the model again or choose another."
+    )
 
 
 def _readouts(config: object) -> tuple[type, ...]:
@@ -273,11 +382,15 @@ def _readouts(config: object) -> tuple[type, ...]:
         (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
         (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
         (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
-    ):  # fmt: skip
+    ):
         if said and said == names.get(config.model_type):
             return (kind,)
     pretraining = said and said == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
-    return (transformers.AutoModelForMaskedLM,) if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES else ()
+    return (
+        (transformers.AutoModelForMaskedLM,)
+        if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        else ()
+    )
 
 
 def _start(model: nn.Module) -> int:
@@ -292,12 +405,19 @@ def _start(model: nn.Module) -> int:
 def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
     """The longest text a model is given: what it was made for, the window within which all its layers see the same, and what memory holds."""
     bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
-    bounds += [value for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window") if isinstance(value := getattr(model.config, key, None), int)]
+    bounds += [
+        value
+        for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window")
+        if isinstance(value := getattr(model.config, key, None), int)
+    ]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
         if isinstance(weight, Tensor) and weight.dim() == 2:
             begins = getattr(stream.positions, "offset", 0)
-            if plan.positions == "learned" and getattr(stream.positions, "padding_idx", None) is not None:
+            if (
+                plan.positions == "learned"
+                and getattr(stream.positions, "padding_idx", None) is not None
+            ):
                 begins = stream.positions.padding_idx + 1  # RoBERTa counts from there
             bounds.append(len(weight) - begins)
     cells = 8 * plan.n_head * sum(plan.n_layer.values())
@@ -305,33 +425,47 @@ def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__).rstrip(".")[:200]
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    ).rstrip(".")[:200]
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
     card, honoured = handle.card, offers(handle)["edits"]
     for edit in edits:
         if isinstance(edit, HideToken) and HideToken not in honoured:
-            raise ValueError(f"{card.name} fills no masked words, so no token can be hidden from it")
+            raise ValueError(
+                f"{card.name} fills no masked words, so no token can be hidden from it"
+            )
         if not isinstance(edit, honoured):
-            raise ValueError(f"“{edit}”: this edit needs the model to run in Headlight's own classes")
+            raise ValueError(
+                f"“{edit}”: this edit needs the model to run in Headlight's own classes"
+            )
         attention = getattr(edit, "attention", None)
         if attention is not None and attention not in handle.plan.n_layer:
-            raise ValueError(f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}")
+            raise ValueError(
+                f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}"
+            )
         n_layer = card.n_layer if attention is None else handle.plan.n_layer[attention]
         for what, size in (("layer", n_layer), ("head", card.n_head)):
             value = getattr(edit, what, None)
             if value is not None and not 0 <= value < size:
-                raise ValueError(f"“{edit}” names {what} {value}; {card.name} has {what}s 0 to {size - 1}")
+                raise ValueError(
+                    f"“{edit}” names {what} {value}; {card.name} has {what}s 0 to {size - 1}"
+                )
         if isinstance(edit, ShuffleTokens) and edit.seed < 0:
             raise ValueError(f"{edit} has a negative seed; seeds count from 0")
         if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
             raise ValueError(f"{edit} divides by {edit.divisor:g}; a divisor is above 0")
         if isinstance(edit, WithoutScale) and handle.plan.scale == 1.0:
-            raise ValueError(f"{card.name} multiplies q · k by nothing, so there is no scale to take away")
+            raise ValueError(
+                f"{card.name} multiplies q · k by nothing, so there is no scale to take away"
+            )
 
 
-def _target(handle: Handle, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> tuple[Tokens, str, int]:
+def _target(
+    handle: Handle, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+) -> tuple[Tokens, str, int]:
     """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
     if isinstance(target, str):
         target = clean(target)
@@ -342,18 +476,33 @@ def _target(handle: Handle, source: Tokens, edits: tuple[Edit, ...], target: str
     tokens, dropped = _framed(handle, text)
     if tokens.ids[1:] == tuple(said):
         return tokens, text, dropped
-    return handle.tokenizer.said((handle.start, *said)), text, 0  # another spelling of the same text; what was said counts
+    return (
+        handle.tokenizer.said((handle.start, *said)),
+        text,
+        0,
+    )  # another spelling of the same text; what was said counts
 
 
 def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it: the token it begins with, then the text as the model was trained to say it, without the token that ends it."""
-    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions) if text else (handle.tokenizer.said(()), 0)
+    tokens, dropped = (
+        handle.tokenizer.tokens(text, handle.card.n_positions)
+        if text
+        else (handle.tokenizer.said(()), 0)
+    )
     ends = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
-    ids, words, spans, special = (each[:-1] if ends else each for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special))
+    ids, words, spans, special = (
+        each[:-1] if ends else each
+        for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
+    )
     excess = max(0, len(ids) + 1 - handle.card.n_positions)
-    ids, words, spans, special = (each[: len(each) - excess] for each in (ids, words, spans, special))
+    ids, words, spans, special = (
+        each[: len(each) - excess] for each in (ids, words, spans, special)
+    )
     begin = handle.start
-    return Tokens((begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)), dropped + excess
+    return Tokens(
+        (begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)
+    ), dropped + excess
 
 
 def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
@@ -365,10 +514,20 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
     # With edits every step is computed anew: a head's mean over the tokens is over all of them. T5's store of keys has as many layers as its encoder.
     layers = handle.plan.n_layer
     stored = not edits and layers["encoder self"] == layers["decoder self"]
-    with handle.lock, listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)), _quietly():
+    with (
+        handle.lock,
+        listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
+        _quietly(),
+    ):
         said = handle.model.generate(
-            ids, attention_mask=torch.ones_like(ids), decoder_start_token_id=handle.start, do_sample=False, num_beams=1, max_new_tokens=longest, use_cache=stored
-        )[0, 1:].tolist()  # fmt: skip
+            ids,
+            attention_mask=torch.ones_like(ids),
+            decoder_start_token_id=handle.start,
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=longest,
+            use_cache=stored,
+        )[0, 1:].tolist()
     return said[:-1] if said and said[-1] == handle.tokenizer.eos else said
 
 
@@ -376,7 +535,9 @@ def _stream(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
     n = len(tokens.ids)
     resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
     for at, (_, source) in enumerate(plan.sites):
-        torch.from_numpy(resid[at]).copy_(sum(_rows(heard, place) * factor for place, factor in source))
+        torch.from_numpy(resid[at]).copy_(
+            sum(_rows(heard, place) * factor for place, factor in source)
+        )
     return Stream(
         name=plan.name,
         tokens=tokens.labels,
@@ -396,7 +557,14 @@ def _expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
         for layer, scores in enumerate(heads.arrays["scores"]):
             if not np.isfinite(scores).all():
                 raise NotFinite(f"{layer}.{'cross' if name == 'cross' else 'attn'}.scores")
-    raise NotFinite(next(site for stream in streams for site, vectors in zip(stream.sites, stream.resid) if not np.isfinite(vectors).all()))
+    raise NotFinite(
+        next(
+            site
+            for stream in streams
+            for site, vectors in zip(stream.sites, stream.resid)
+            if not np.isfinite(vectors).all()
+        )
+    )
 
 
 def _rows(heard: Pass, place: Place) -> Tensor:
@@ -404,9 +572,16 @@ def _rows(heard: Pass, place: Place) -> Tensor:
     return x[0] if x.dim() == 3 else x
 
 
-def _attention(handle: Handle, heard: Pass, output: object, streams: tuple[Stream, ...]) -> tuple[Attention, ...]:
+def _attention(
+    handle: Handle, heard: Pass, output: object, streams: tuple[Stream, ...]
+) -> tuple[Attention, ...]:
     one = streams[0].name
-    ends = {"self": (one, one), "encoder self": ("encoder", "encoder"), "decoder self": ("decoder", "decoder"), "cross": ("decoder", "encoder")}
+    ends = {
+        "self": (one, one),
+        "encoder self": ("encoder", "encoder"),
+        "decoder self": ("decoder", "decoder"),
+        "cross": ("decoder", "encoder"),
+    }
     found = []
     for name in handle.plan.n_layer:
         query, key = ends[name]
@@ -416,15 +591,27 @@ def _attention(handle: Handle, heard: Pass, output: object, streams: tuple[Strea
         else:
             pattern = torch.cat(list(patterns_of(output)[name])).numpy()
             allowed = np.ones(pattern.shape[2:], dtype=bool)
-            found.append(Attention.closed(name, query, key, pattern, np.tril(allowed) if query == key == "decoder" else allowed))
+            found.append(
+                Attention.closed(
+                    name,
+                    query,
+                    key,
+                    pattern,
+                    np.tril(allowed) if query == key == "decoder" else allowed,
+                )
+            )
     return tuple(found)
 
 
 def _expect_readout(handle: Handle, stream: str) -> None:
     if handle.plan.door is None:
-        raise ValueError(f"{handle.card.name} was saved without a readout over the vocabulary, so it says no words")
+        raise ValueError(
+            f"{handle.card.name} was saved without a readout over the vocabulary, so it says no words"
+        )
     if stream != handle.plan.streams[-1].name:
-        raise ValueError(f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone")
+        raise ValueError(
+            f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"
+        )
 
 
 def _readout(handle: Handle, vectors: Tensor) -> Tensor:

@@ -37,7 +37,14 @@ MINILM_CARD = {
     "summary": "all-MiniLM-L6-v2, a pretrained BERT made to give sentences vectors; here in Headlight’s own classes.",
     "headline": "Heads of a model in real use.",
     "n_parameters": 22_564_992,
-    "config": {"n_layer": 6, "n_head": 12, "d_model": 384, "d_head": 32, "n_vocab": 30522, "n_positions": 512},
+    "config": {
+        "n_layer": 6,
+        "n_head": 12,
+        "d_model": 384,
+        "d_head": 32,
+        "n_vocab": 30522,
+        "n_positions": 512,
+    },
     "readout": False,
     "data": ["see the model’s own card: a billion English sentence pairs"],
     "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
@@ -58,7 +65,9 @@ def names() -> tuple[str, ...]:
 def knows(name: str) -> bool:
     """True for a name that `load` takes; whether there is such a model on the hub shows when it is loaded."""
     base = name.partition("@")[0]
-    return base in names() or (name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and bool(name.partition(":")[2].strip()))
+    return base in names() or (
+        name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and bool(name.partition(":")[2].strip())
+    )
 
 
 def card(name: str) -> dict:
@@ -87,7 +96,9 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
     if name.startswith(IN_ITS_OWN_CODE):
         from models import huggingface
 
-        return huggingface.load(str(packaged_folder()) if where == MINILM else where, progress, name)
+        return huggingface.load(
+            str(packaged_folder()) if where == MINILM else where, progress, name
+        )
     if name.startswith(IN_OURS):
         from models import hub, pretrained
 
@@ -116,7 +127,11 @@ def families() -> list[dict[str, str]]:
         {
             "family": each.name,
             "kind": each.kind,
-            "attention": {"encoder": "self", "decoder": "self, causal", "encoder-decoder": "self, causal, cross"}[each.kind],
+            "attention": {
+                "encoder": "self",
+                "decoder": "self, causal",
+                "encoder-decoder": "self, causal, cross",
+            }[each.kind],
             "q, k, v and scores": "yes" if each.opens else "patterns alone",
             "residual stream": "every sub-layer" if each.law else "after each layer",
             "LayerNorm": each.norm,
@@ -146,7 +161,9 @@ def offers(handle: Handle) -> dict[str, object]:
         "law": True,
         "norm": config.norm,
         "positions": config.positions,
-        "logits": ("decoder" if handle.card.kind != "encoder" else "encoder") if config.readout else "",
+        "logits": ("decoder" if handle.card.kind != "encoder" else "encoder")
+        if config.readout
+        else "",
         "edits": tuple(KINDS.values()),
         "weights": True,
         "scaled embedding": config.scaled_embedding,
@@ -171,7 +188,12 @@ def checkpoints(name: str) -> tuple[str, ...]:
     return shipped.checkpoints(name) if name in shipped.names() else ()
 
 
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+def record(
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
     """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
     as a text or as bare token ids; where None, what it would say itself."""
     if _is_foreign(handle):
@@ -195,9 +217,13 @@ def writing(handle: Handle, text: str) -> Writing:
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own.frame(handle, own.clean(text))
     if handle.card.kind == "encoder-decoder":
-        return generation.Writing(handle.model, [handle.tokenizer.bos], own.memory_of(handle, tokens))
+        return generation.Writing(
+            handle.model, [handle.tokenizer.bos], own.memory_of(handle, tokens)
+        )
     if dropped or len(tokens.ids) >= handle.card.n_positions:
-        raise ValueError(f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads {handle.card.n_positions}: there is no room for more")
+        raise ValueError(
+            f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads {handle.card.n_positions}: there is no room for more"
+        )
     return generation.Writing(handle.model, list(tokens.ids))
 
 
@@ -209,7 +235,14 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
     tokens, _ = own.frame(handle, own.clean(text))
     tokenizer = handle.tokenizer
     longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
-    return generation.beams(handle.model, [tokenizer.bos], tokenizer.eos, n_beams, longest, own.memory_of(handle, tokens))
+    return generation.beams(
+        handle.model,
+        [tokenizer.bos],
+        tokenizer.eos,
+        n_beams,
+        longest,
+        own.memory_of(handle, tokens),
+    )
 
 
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
@@ -234,7 +267,14 @@ def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.
     return readout.logits_at(handle, recording, stream, token)
 
 
-def attribute(handle: Handle, recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+def attribute(
+    handle: Handle,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Attribution:
     """A word's logit at a token, taken apart into what each part of the model wrote; with `against` the difference to another word's."""
     from models import readout
 
@@ -245,7 +285,11 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
     """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
     from models import readout
 
-    matrix = handle.model.get_input_embeddings().weight if _is_foreign(handle) else handle.model.embedding.token.weight
+    matrix = (
+        handle.model.get_input_embeddings().weight
+        if _is_foreign(handle)
+        else handle.model.embedding.token.weight
+    )
     return readout.nearest(matrix, vectors, top)
 
 
@@ -277,14 +321,32 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     return gradients.jacobian(_ours(handle), recording, stream, token, site)
 
 
-def sweep_heads(handle: Handle, text: str, donor: str, attention: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+def sweep_heads(
+    handle: Handle,
+    text: str,
+    donor: str,
+    attention: str,
+    token: int,
+    id: int,
+    against: int,
+    edits: tuple[Edit, ...] = (),
+) -> Sweep:
     """Every head of an attention in turn taken from the run of another text, and what that does to logit(id) - logit(against) at a token."""
     from models import patching
 
     return patching.heads(_ours(handle), text, donor, attention, token, id, against, edits)
 
 
-def sweep_sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+def sweep_sites(
+    handle: Handle,
+    text: str,
+    donor: str,
+    stream: str,
+    token: int,
+    id: int,
+    against: int,
+    edits: tuple[Edit, ...] = (),
+) -> Sweep:
     """Every state of a stream at every token in turn taken from the run of another text, and what that does to the same difference."""
     from models import patching
 

@@ -50,7 +50,9 @@ class Masked:
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
         made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
-        return Tokenizer.train([*self.corpus.sentences, *self.corpus.paragraphs, *made], self.config.n_vocab)
+        return Tokenizer.train(
+            [*self.corpus.sentences, *self.corpus.paragraphs, *made], self.config.n_vocab
+        )
 
     def model(self) -> Encoder:
         return Encoder(self.config)
@@ -58,9 +60,22 @@ class Masked:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
-    def loss(self, model: Encoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Encoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         ids, present, echo = batch
-        hidden, chosen = hide(ids, present, tokenizer, generator, echo if epoch >= FIRST_EPOCH_OF_FATE_IN_ECHO else None)
+        hidden, chosen = hide(
+            ids,
+            present,
+            tokenizer,
+            generator,
+            echo if epoch >= FIRST_EPOCH_OF_FATE_IN_ECHO else None,
+        )
         return loss(model, hidden, ids, present, chosen, self._start(ids, generator, epoch))
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
@@ -68,16 +83,22 @@ class Masked:
         if epoch < FIRST_EPOCH_ANYWHERE:
             return None
         batch, n = ids.shape
-        anywhere = torch.randint(0, self.config.n_positions - n + 1, (batch, 1), generator=generator)
+        anywhere = torch.randint(
+            0, self.config.n_positions - n + 1, (batch, 1), generator=generator
+        )
         return anywhere * (torch.rand(batch, 1, generator=generator) < 0.5)
 
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
         return held_out_scores(model, tokenizer, self.held_out)
 
 
-def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, longest: int, echoes: bool) -> Iterator[list[int]]:
+def rows(
+    corpus: Corpus, tokenizer: Tokenizer, rng: Random, longest: int, echoes: bool
+) -> Iterator[list[int]]:
     """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens, with `echoes` or without."""
-    sentences = tokenizer.ids([*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))])
+    sentences = tokenizer.ids(
+        [*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))]
+    )
     rng.shuffle(sentences)
     yield from _packed(sentences, rng, longest - 2, ECHO_SHARE if echoes else 0.0)
     for paragraph in tokenizer.ids(list(corpus.paragraphs)):
@@ -85,7 +106,9 @@ def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, longest: int, echoes
             yield paragraph[at : at + longest - 2]
 
 
-def _packed(sentences: list[list[int]], rng: Random, most: int, echo_share: float) -> Iterator[list[int]]:
+def _packed(
+    sentences: list[list[int]], rng: Random, most: int, echo_share: float
+) -> Iterator[list[int]]:
     """Rows of whole sentences, of many lengths from one sentence to a full row; some of them echoed."""
     row: list[int] = []
     room = 0
@@ -112,11 +135,16 @@ def echo(words: list[int], rng: Random) -> list[int]:
     return first + rng.sample(words, len(words))
 
 
-def batches(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def batches(
+    corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the longest row of the batch; rows of
     like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
-    pool = [[tokenizer.cls, *row, tokenizer.sep] for row in rows(corpus, tokenizer, rng, longest, epoch < EPOCHS_WITH_ECHOES)]
+    pool = [
+        [tokenizer.cls, *row, tokenizer.sep]
+        for row in rows(corpus, tokenizer, rng, longest, epoch < EPOCHS_WITH_ECHOES)
+    ]
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
     for row in pool:
@@ -135,7 +163,11 @@ def is_echo(row: list[int]) -> bool:
 
 
 def hide(
-    ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator, echo: Tensor | None = None
+    ids: Tensor,
+    present: Tensor,
+    tokenizer: Tokenizer,
+    generator: torch.Generator,
+    echo: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or FATE_IN_ECHO in rows where `echo` (batch, 1)."""
     words = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
@@ -144,12 +176,21 @@ def hide(
     random = torch.randint(4, len(tokenizer), ids.shape, generator=generator)
     to_mask, to_stay = FATE
     if echo is not None:
-        to_mask, to_stay = (torch.where(echo, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, FATE))
+        to_mask, to_stay = (
+            torch.where(echo, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, FATE)
+        )
     hidden = torch.where(chosen & (fate < to_mask), tokenizer.mask, ids)
     return torch.where(chosen & (fate > to_stay), random, hidden), chosen
 
 
-def loss(model: Encoder, hidden: Tensor, ids: Tensor, present: Tensor, chosen: Tensor, start: Tensor | None = None) -> Tensor:
+def loss(
+    model: Encoder,
+    hidden: Tensor,
+    ids: Tensor,
+    present: Tensor,
+    chosen: Tensor,
+    start: Tensor | None = None,
+) -> Tensor:
     """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`: (batch, token)."""
     x = model(hidden, allowed=present[:, None, None, :], start=start)
     return F.cross_entropy(model.logits(x[chosen]), ids[chosen])
@@ -169,4 +210,8 @@ def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> d
         total += F.cross_entropy(logits, ids[chosen], reduction="sum").item()
         right += (logits.argmax(-1) == ids[chosen]).sum().item()
         places += chosen.sum().item()
-    return {"held_out_loss": round(total / places, 4), "masked_accuracy": round(right / places, 4), **best_heads(model, tokenizer, texts[::4])}
+    return {
+        "held_out_loss": round(total / places, 4),
+        "masked_accuracy": round(right / places, 4),
+        **best_heads(model, tokenizer, texts[::4]),
+    }

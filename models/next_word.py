@@ -36,14 +36,19 @@ HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 600, 60
 
 def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
     """A list of tokens drawn from `words`, said over and over until a row of `longest` tokens is nearly full."""
-    period = [rng.choice(words) for _ in range(rng.randint(SHORTEST_PERIOD, min(LONGEST_PERIOD, longest // 2)))]
+    period = [
+        rng.choice(words)
+        for _ in range(rng.randint(SHORTEST_PERIOD, min(LONGEST_PERIOD, longest // 2)))
+    ]
     return (period * (longest // len(period) + 1))[: rng.randint(2 * len(period), longest)]
 
 
 def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[list[int]]:
     """One epoch of token rows, [BOS] in front."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)] - 1
-    sentences = tokenizer.ids([*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))])
+    sentences = tokenizer.ids(
+        [*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))]
+    )
     rng.shuffle(sentences)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
     frequent = [token for sentence in sentences[:2000] for token in sentence]
@@ -57,7 +62,10 @@ def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Itera
     for sentence, between in zip(sentences[:n], sentences[n : 2 * n]):
         yield [tokenizer.bos, *(sentence + between + sentence)[:longest]]
     for paragraph in tokenizer.ids(list(corpus.paragraphs)):
-        yield from ([tokenizer.bos, *paragraph[at : at + longest]] for at in range(0, len(paragraph), longest))
+        yield from (
+            [tokenizer.bos, *paragraph[at : at + longest]]
+            for at in range(0, len(paragraph), longest)
+        )
 
 
 def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[list[int]]:
@@ -75,17 +83,23 @@ def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[l
         yield row
 
 
-def batches(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(
+    corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int
+) -> Iterator[tuple[Tensor, Tensor]]:
     """One epoch of (ids, present), both (batch, token), rows of like length together."""
     yield from grouped(list(rows(corpus, tokenizer, rng, epoch)), tokenizer.pad, rng, BATCH_TOKENS)
 
 
-def grouped(pool: list[list[int]], pad: int, rng: Random, most: int) -> Iterator[tuple[Tensor, Tensor]]:
+def grouped(
+    pool: list[list[int]], pad: int, rng: Random, most: int
+) -> Iterator[tuple[Tensor, Tensor]]:
     """The rows in batches of at most `most` tokens, in random order: (ids, present), both (batch, token)."""
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
     for row in pool:
-        if (len(groups[-1]) + 1) * max(len(row), *map(len, groups[-1][-1:]), 1) > most and groups[-1]:
+        if (len(groups[-1]) + 1) * max(len(row), *map(len, groups[-1][-1:]), 1) > most and groups[
+            -1
+        ]:
             groups.append([])
         groups[-1].append(row)
     rng.shuffle(groups)
@@ -113,12 +127,19 @@ def perplexity(model: Decoder, tokenizer: Tokenizer, texts: list[str]) -> tuple[
 
 
 @torch.inference_mode()
-def repetition_scores(model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: int = 40) -> dict[str, tuple[float, int, int]]:
+def repetition_scores(
+    model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: int = 40
+) -> dict[str, tuple[float, int, int]]:
     """What heads do on lists of `n` different random tokens said twice: (mean attention, layer, head) of the best previous-token head and
     of the best induction head, the latter over the second time (Olsson et al., 2022)."""
     rng = Random(0)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
-    ids = torch.tensor([[tokenizer.bos, *words, *words] for words in (rng.sample(vocabulary, n) for _ in range(lists))])
+    ids = torch.tensor(
+        [
+            [tokenizer.bos, *words, *words]
+            for words in (rng.sample(vocabulary, n) for _ in range(lists))
+        ]
+    )
     patterns: list[Tensor] = []
 
     def tape(name: str, tensor: Tensor) -> None:
@@ -128,8 +149,14 @@ def repetition_scores(model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: 
     model(ids, tape)
     pattern = torch.stack(patterns)  # (layer, head, query, key)
     again = torch.arange(n + 1, 2 * n + 1)
-    found = {"previous": pattern.diagonal(-1, 2, 3).mean(-1), "induction": pattern[:, :, again, again - n + 1].mean(-1)}
-    return {name: (float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1])) for name, scores in found.items()}
+    found = {
+        "previous": pattern.diagonal(-1, 2, 3).mean(-1),
+        "induction": pattern[:, :, again, again - n + 1].mean(-1),
+    }
+    return {
+        name: (float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1]))
+        for name, scores in found.items()
+    }
 
 
 class NextWord:
@@ -145,7 +172,11 @@ class NextWord:
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
         made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
-        return Tokenizer.train([*self.corpus.sentences, *self.corpus.paragraphs, *made], self.config.n_vocab, FOR_WRITING)
+        return Tokenizer.train(
+            [*self.corpus.sentences, *self.corpus.paragraphs, *made],
+            self.config.n_vocab,
+            FOR_WRITING,
+        )
 
     def model(self) -> Decoder:
         return Decoder(self.config)
@@ -153,16 +184,36 @@ class NextWord:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Decoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         ids, present = batch
         start = None
         if epoch > 1:  # half of the rows begin anywhere, so that all positions are met
-            anywhere = torch.randint(0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=generator)
+            anywhere = torch.randint(
+                0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=generator
+            )
             start = anywhere * (torch.rand(len(ids), 1, generator=generator) < 0.5)
         return loss(model, ids, present, start)
 
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
-        sentences, _ = perplexity(model, tokenizer, list(self.held_out.sentences[:HELD_OUT_SENTENCES]))
-        paragraphs, _ = perplexity(model, tokenizer, list(self.held_out.paragraphs[:HELD_OUT_PARAGRAPHS]))
-        heads = {name: f"{score:.3f} L{layer}H{head}" for name, (score, layer, head) in repetition_scores(model, tokenizer).items()}
-        return {"sentences_loss": round(sentences, 4), "paragraphs_loss": round(paragraphs, 4), **heads}
+        sentences, _ = perplexity(
+            model, tokenizer, list(self.held_out.sentences[:HELD_OUT_SENTENCES])
+        )
+        paragraphs, _ = perplexity(
+            model, tokenizer, list(self.held_out.paragraphs[:HELD_OUT_PARAGRAPHS])
+        )
+        heads = {
+            name: f"{score:.3f} L{layer}H{head}"
+            for name, (score, layer, head) in repetition_scores(model, tokenizer).items()
+        }
+        return {
+            "sentences_loss": round(sentences, 4),
+            "paragraphs_loss": round(paragraphs, 4),
+            **heads,
+        }

@@ -26,7 +26,11 @@ from models.token_edits import hidden, shuffled
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model, Put
 
-KINDS: dict[str, type[Model]] = {"encoder": Encoder, "decoder": Decoder, "encoder-decoder": EncoderDecoder}
+KINDS: dict[str, type[Model]] = {
+    "encoder": Encoder,
+    "decoder": Decoder,
+    "encoder-decoder": EncoderDecoder,
+}
 
 
 # The special tokens around a text, before and after it.
@@ -49,20 +53,36 @@ def load(name: str) -> Handle:
     folder, card = shipped.folder(base), shipped.card(base)
     if step:
         if name not in shipped.checkpoints(base):
-            raise ValueError(f"{base} has no checkpoint {step}; there are {', '.join(shipped.checkpoints(base)) or 'none'}")
+            raise ValueError(
+                f"{base} has no checkpoint {step}; there are {', '.join(shipped.checkpoints(base)) or 'none'}"
+            )
         with safe_open(folder / "checkpoints.safetensors", framework="pt") as file:
-            tensors = {key.partition("/")[2]: file.get_tensor(key) for key in file.keys() if key.startswith(f"{step}/")}
+            tensors = {
+                key.partition("/")[2]: file.get_tensor(key)
+                for key in file.keys()
+                if key.startswith(f"{step}/")
+            }
         stored = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
     else:
         stored = (folder / "model.safetensors").read_bytes()
         tensors = load_safetensors(stored)
     model = KINDS[card["kind"]](Config(**card["config"]))
     model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
-    return handle_of(model.eval(), Tokenizer.load(folder / "tokenizer.json"), name, hashlib.sha256(stored).hexdigest()[:12])
+    return handle_of(
+        model.eval(),
+        Tokenizer.load(folder / "tokenizer.json"),
+        name,
+        hashlib.sha256(stored).hexdigest()[:12],
+    )
 
 
 def handle_of(
-    model: Model, tokenizer: Tokenizer, name: str, fingerprint: str, weights: str = "fp16, computed in fp32", ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    model: Model,
+    tokenizer: Tokenizer,
+    name: str,
+    fingerprint: str,
+    weights: str = "fp16, computed in fp32",
+    ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> Handle:
     """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None for those of our own models."""
     config = model.config
@@ -85,7 +105,12 @@ def handle_of(
 
 
 @torch.inference_mode()
-def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None) -> Recording:
+def record(
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
     """One forward pass over the text, recorded. A text over the model's length is cut at its end; `dropped` says by how much.
 
     For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing), as a text or as bare token ids;
@@ -93,13 +118,21 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     follow, and for a target where the model has no second text; NotFinite where an edit makes numbers overflow.
     """
     if edits:
-        check(edits, handle.card, handle.model.config, tuple(handle.model.attentions()), handle.tokenizer.mask is not None)
+        check(
+            edits,
+            handle.card,
+            handle.model.config,
+            tuple(handle.model.attentions()),
+            handle.tokenizer.mask is not None,
+        )
     text = clean(text)
     puts = _puts(handle, edits)
     if isinstance(handle.model, EncoderDecoder):
         return _record_two(handle, text, edits, puts, target)
     if target is not None:
-        raise ValueError(f"{handle.card.name} reads one text alone, so there is no target to give it")
+        raise ValueError(
+            f"{handle.card.name} reads one text alone, so there is no target to give it"
+        )
     causal = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
     tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
@@ -109,11 +142,21 @@ def record(handle: Handle, text: str, edits: tuple[Edit, ...] = (), target: str 
     tape = Seen(handle.card.n_layer)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
     _finite(tape)
-    attention = Attention(name="self", query=name, key=name, allowed=_allowed(n, causal, edits), **tape.heads["attn"])
-    return Recording(handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped)
+    attention = Attention(
+        name="self", query=name, key=name, allowed=_allowed(n, causal, edits), **tape.heads["attn"]
+    )
+    return Recording(
+        handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped
+    )
 
 
-def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], puts: dict[str, tuple[Put, ...]], target: str | tuple[int, ...] | None) -> Recording:
+def _record_two(
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...],
+    puts: dict[str, tuple[Put, ...]],
+    target: str | tuple[int, ...] | None,
+) -> Recording:
     source, dropped = frame(handle, text)
     source = shuffled(source, edits)
     check_length(edits, len(source.ids), handle.card)
@@ -127,20 +170,46 @@ def _record_two(handle: Handle, text: str, edits: tuple[Edit, ...], puts: dict[s
     _finite(tape, "decoder ")
     n, m = len(source.ids), len(tokens.ids)
     attention = (
-        Attention(name="encoder self", query="encoder", key="encoder", allowed=_allowed(n, False, edits), **memory_tape.heads["attn"]),
-        Attention(name="decoder self", query="decoder", key="decoder", allowed=_allowed(m, True, edits), **tape.heads["attn"]),
-        Attention(name="cross", query="decoder", key="encoder", allowed=np.ones((m, n), dtype=bool), **tape.heads["cross"]),
+        Attention(
+            name="encoder self",
+            query="encoder",
+            key="encoder",
+            allowed=_allowed(n, False, edits),
+            **memory_tape.heads["attn"],
+        ),
+        Attention(
+            name="decoder self",
+            query="decoder",
+            key="decoder",
+            allowed=_allowed(m, True, edits),
+            **tape.heads["attn"],
+        ),
+        Attention(
+            name="cross",
+            query="decoder",
+            key="encoder",
+            allowed=np.ones((m, n), dtype=bool),
+            **tape.heads["cross"],
+        ),
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
-    return Recording(handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped)
+    return Recording(
+        handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped
+    )
 
 
-def _target(handle: Handle, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None) -> tuple[Tokens, str, int]:
+def _target(
+    handle: Handle, memory: Tensor, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+) -> tuple[Tokens, str, int]:
     """What the decoder reads, as tokens and as text, and how many of its tokens did not fit."""
     if isinstance(target, str):
         tokens, dropped = frame_target(handle, clean(target))
         return tokens, clean(target), dropped
-    said = list(target) if target is not None else generation.greedy(handle.model, handle.tokenizer, memory, edits)
+    said = (
+        list(target)
+        if target is not None
+        else generation.greedy(handle.model, handle.tokenizer, memory, edits)
+    )
     text = handle.tokenizer.text(said)
     tokens, dropped = frame_target(handle, text)
     if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
@@ -161,7 +230,9 @@ def _finite(tape: Seen, stream: str = "") -> None:
 
 
 @torch.inference_mode()
-def kept(handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[str] | None = None) -> dict[str, dict[str, Tensor]]:
+def kept(
+    handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[str] | None = None
+) -> dict[str, dict[str, Tensor]]:
     """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs "0.attn.z" (head, token, d_head).
 
     Patches among the edits are left out. `wanted`: the names to keep, None for all.
@@ -188,21 +259,31 @@ def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]
     for edit in edits:
         if isinstance(edit, PatchHead):
             stream, name = place_of(handle, edit.attention, edit.layer)
-            found[stream].append(Put(name, donor(edit.text)[stream][name][edit.head], head=edit.head))
+            found[stream].append(
+                Put(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
+            )
         elif isinstance(edit, PatchSite):
             held = donor(edit.text)
             stream = edit.stream or next(iter(held))
             if stream not in held or edit.site not in held[stream] or edit.site.endswith(".z"):
                 raise ValueError(f"{edit}: {handle.card.name} has no such site")
             if edit.token is not None and not 0 <= edit.token < len(held[stream][edit.site]):
-                raise ValueError(f"{edit}: the other text has tokens 0 to {len(held[stream][edit.site]) - 1} there")
+                raise ValueError(
+                    f"{edit}: the other text has tokens 0 to {len(held[stream][edit.site]) - 1} there"
+                )
             found[stream].append(Put(edit.site, held[stream][edit.site], token=edit.token))
     return {stream: tuple(puts) for stream, puts in found.items()}
 
 
 def place_of(handle: Handle, attention: str, layer: int) -> tuple[str, str]:
     """The stream that an attention's heads write into, and the name that their outputs have on the tape."""
-    stream = "decoder" if attention == "cross" else attention.removesuffix(" self") if " " in attention else handle.card.kind
+    stream = (
+        "decoder"
+        if attention == "cross"
+        else attention.removesuffix(" self")
+        if " " in attention
+        else handle.card.kind
+    )
     return stream, f"{layer}.{'cross' if attention == 'cross' else 'attn'}.z"
 
 
@@ -217,8 +298,15 @@ def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, *handle.ends)
     if not tokens.ids:
         if handle.tokenizer.eos is None:
-            raise ValueError(f"{handle.card.name} reads nothing where there is no text; write a word")
-        return handle.tokenizer.tokens(text, handle.card.n_positions, (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos),), ())
+            raise ValueError(
+                f"{handle.card.name} reads nothing where there is no text; write a word"
+            )
+        return handle.tokenizer.tokens(
+            text,
+            handle.card.n_positions,
+            (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos),),
+            (),
+        )
     return tokens, dropped
 
 
@@ -243,4 +331,9 @@ def memory_of(handle: Handle, tokens: Tokens) -> Tensor:
 def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
     """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
     n = len(said)
-    return Tokens((tokenizer.bos, *said), (BOS, *map(tokenizer.label, said)), ((-1, -1),) * (n + 1), (True, *(token in tokenizer.special for token in said)))
+    return Tokens(
+        (tokenizer.bos, *said),
+        (BOS, *map(tokenizer.label, said)),
+        ((-1, -1),) * (n + 1),
+        (True, *(token in tokenizer.special for token in said)),
+    )

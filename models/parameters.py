@@ -17,16 +17,36 @@ def norms(handle: Handle, stream: str) -> dict[str, Norm]:
     Raises ValueError for no such stream.
     """
     layers = _layers(handle, stream)
-    last = getattr(handle.model, "memory_norm" if stream == "encoder" and isinstance(handle.model, EncoderDecoder) else "last_norm")
-    found = {"embed": handle.model.embedding.norm} | {each.name: each.norm for layer in layers for each in layer.modules() if isinstance(each, AddAndNorm)} | {"final": last.norm}
-    return {name: (_numbers(norm.weight), _numbers(norm.bias), float(norm.eps)) for name, norm in found.items() if norm is not None}
+    last = getattr(
+        handle.model,
+        "memory_norm"
+        if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
+        else "last_norm",
+    )
+    found = (
+        {"embed": handle.model.embedding.norm}
+        | {
+            each.name: each.norm
+            for layer in layers
+            for each in layer.modules()
+            if isinstance(each, AddAndNorm)
+        }
+        | {"final": last.norm}
+    )
+    return {
+        name: (_numbers(norm.weight), _numbers(norm.bias), float(norm.eps))
+        for name, norm in found.items()
+        if norm is not None
+    }
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
     made = {}
     for label, attentions in handle.model.attentions().items():
-        slices = [_numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions]
+        slices = [
+            _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
+        ]
         made[label] = np.stack(slices), np.stack([_numbers(each.w_o.bias) for each in attentions])
     return made
 

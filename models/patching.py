@@ -37,7 +37,16 @@ class Sweep:
 
 
 @torch.inference_mode()
-def heads(handle: Handle, text: str, donor: str, attention: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+def heads(
+    handle: Handle,
+    text: str,
+    donor: str,
+    attention: str,
+    token: int,
+    id: int,
+    against: int,
+    edits: tuple[Edit, ...] = (),
+) -> Sweep:
     """Every head of an attention in turn, its output z taken from the donor's run at all places.
 
     The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's decoder goes on reading what it said
@@ -50,13 +59,25 @@ def heads(handle: Handle, text: str, donor: str, attention: str, token: int, id:
         for layer in range(card.n_layer):
             stream, name = place_of(handle, attention, layer)
             for head in range(card.n_head):
-                yield Effect((layer, head), run.value(stream, Put(name, run.held[stream][name][head], head=head)))
+                yield Effect(
+                    (layer, head),
+                    run.value(stream, Put(name, run.held[stream][name][head], head=head)),
+                )
 
     return Sweep(run.clean, run.donor, card.n_layer * card.n_head, effects())
 
 
 @torch.inference_mode()
-def sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: int, against: int, edits: tuple[Edit, ...] = ()) -> Sweep:
+def sites(
+    handle: Handle,
+    text: str,
+    donor: str,
+    stream: str,
+    token: int,
+    id: int,
+    against: int,
+    edits: tuple[Edit, ...] = (),
+) -> Sweep:
     """Every state of a stream at every token that both texts have, in turn taken from the donor's run. As `heads` in all else."""
     run = _Run(handle, text, donor, edits, token, id, against)
     of = next(each for each in run.recording.streams if each.name == stream)
@@ -66,7 +87,9 @@ def sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: in
     def effects() -> Iterator[Effect]:
         for name in names:
             for place in range(n):
-                yield Effect((name, place), run.value(stream, Put(name, run.held[stream][name], token=place)))
+                yield Effect(
+                    (name, place), run.value(stream, Put(name, run.held[stream][name], token=place))
+                )
 
     return Sweep(run.clean, run.donor, len(names) * n, effects())
 
@@ -74,8 +97,20 @@ def sites(handle: Handle, text: str, donor: str, stream: str, token: int, id: in
 class _Run:
     """The two texts' runs, and the first one run anew with something put in."""
 
-    def __init__(self, handle: Handle, text: str, donor: str, edits: tuple[Edit, ...], token: int, id: int, against: int) -> None:
-        self.handle, self.edits = handle, tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+    def __init__(
+        self,
+        handle: Handle,
+        text: str,
+        donor: str,
+        edits: tuple[Edit, ...],
+        token: int,
+        id: int,
+        against: int,
+    ) -> None:
+        self.handle, self.edits = (
+            handle,
+            tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite))),
+        )
         self.words = torch.tensor([id, against])
         self.recording = record(handle, text, self.edits)
         n = len(self.recording.streams[-1].tokens)
@@ -88,11 +123,15 @@ class _Run:
         self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
         last = self.held[self.recording.streams[-1].name]
         self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
-        self.donor = self.difference(list(each for name, each in last.items() if not name.endswith(".z"))[-1])
+        self.donor = self.difference(
+            list(each for name, each in last.items() if not name.endswith(".z"))[-1]
+        )
 
     def difference(self, last: Tensor) -> float:
         """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer tokens, at the last."""
-        one, other = self.handle.model.logits(last[min(self.token, len(last) - 1)])[self.words].tolist()
+        one, other = self.handle.model.logits(last[min(self.token, len(last) - 1)])[
+            self.words
+        ].tolist()
         return one - other
 
     @torch.inference_mode()
@@ -102,4 +141,6 @@ class _Run:
         if not isinstance(model, EncoderDecoder):
             return self.difference(model(self.ids[0], edits=edits)[0])
         memory = model.encode(self.ids[0], edits=edits if stream == "encoder" else self.edits)
-        return self.difference(model.decode(self.ids[1], memory, edits=edits if stream == "decoder" else self.edits)[0])
+        return self.difference(
+            model.decode(self.ids[1], memory, edits=edits if stream == "decoder" else self.edits)[0]
+        )

@@ -22,7 +22,14 @@ from models.own import Handle, handle_of
 from models.tokenizer import Tokenizer, WordPiece
 from models.transformer import Config, Decoder, Encoder, Model
 
-ACTIVATION = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"}
+ACTIVATION = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
 Tensors = dict[str, Tensor]
 
 
@@ -48,21 +55,40 @@ def load(folder: Path, name: str) -> Handle:
     described = json.loads((folder / "config.json").read_text("utf-8"))
     family = described.get("model_type")
     if family not in FAMILIES:
-        raise ValueError(f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}")
+        raise ValueError(
+            f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}"
+        )
     try:
         stored, tensors = _files(folder)
         model = build(described, tensors)
         tokenizer, ends = _tokenizer(folder)
     except (KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(f"the files of {name} do not fit together ({type(error).__name__}: {str(error).splitlines()[0][:160]}); fetch the model again") from error
-    kinds = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values() if tensor.is_floating_point()})
-    return handle_of(model, tokenizer, name, stored, f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes", ends)
+        raise ValueError(
+            f"the files of {name} do not fit together ({type(error).__name__}: {str(error).splitlines()[0][:160]}); fetch the model again"
+        ) from error
+    kinds = sorted(
+        {
+            str(tensor.dtype).removeprefix("torch.")
+            for tensor in tensors.values()
+            if tensor.is_floating_point()
+        }
+    )
+    return handle_of(
+        model,
+        tokenizer,
+        name,
+        stored,
+        f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes",
+        ends,
+    )
 
 
 def covers(folder: Path) -> bool:
     """True for a folder whose model is of a family and of a variant that our classes cover."""
     described = json.loads((folder / "config.json").read_text("utf-8"))
-    if described.get("model_type") not in FAMILIES or not described.get("tie_word_embeddings", True):
+    if described.get("model_type") not in FAMILIES or not described.get(
+        "tie_word_embeddings", True
+    ):
         return False
     try:
         _tokenizer(folder)
@@ -81,7 +107,10 @@ def build(described: dict, tensors: Tensors) -> Model:
     with torch.device("meta"):  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
-        found = {key: tensor.float().clone(memory_format=torch.contiguous_format) for key, tensor in family.tensors(config, bare)}
+        found = {
+            key: tensor.float().clone(memory_format=torch.contiguous_format)
+            for key, tensor in family.tensors(config, bare)
+        }
     except KeyError as missing:
         raise ValueError(f"the weights lack {missing.args[0]}") from missing
     model.load_state_dict(found, assign=True)
@@ -89,13 +118,20 @@ def build(described: dict, tensors: Tensors) -> Model:
 
 
 # Where a readout's own matrix may lie, and the embedding that it must equal.
-READOUT_MATRICES = ("lm_head.weight", "lm_head.decoder.weight", "cls.predictions.decoder.weight", "vocab_projector.weight")
+READOUT_MATRICES = (
+    "lm_head.weight",
+    "lm_head.decoder.weight",
+    "cls.predictions.decoder.weight",
+    "vocab_projector.weight",
+)
 LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h)\.(\d+)\.")
 
 
 def _modern(key: str) -> str:
     """A tensor's name as it is today: early BERT files say gamma and beta."""
-    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
 
 
 def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
@@ -103,10 +139,14 @@ def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
     words = tensors.get("wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight")
     for key in READOUT_MATRICES:
         if key in tensors and words is not None and not torch.equal(tensors[key], words):
-            raise ValueError("its readout is not tied to its embedding, which Headlight’s own classes need; open it in its own code")
+            raise ValueError(
+                "its readout is not tied to its embedding, which Headlight’s own classes need; open it in its own code"
+            )
     layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
     if layers and max(layers) >= config.n_layer:
-        raise ValueError(f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; fetch the model again")
+        raise ValueError(
+            f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; fetch the model again"
+        )
 
 
 def _files(folder: Path) -> tuple[str, Tensors]:
@@ -128,14 +168,25 @@ def _activation(name: str) -> str:
 
 def bert_config(described: dict, tensors: Tensors) -> Config:
     """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its words through a transform."""
-    if described.get("position_embedding_type", "absolute") != "absolute" or described.get("is_decoder"):
+    if described.get("position_embedding_type", "absolute") != "absolute" or described.get(
+        "is_decoder"
+    ):
         raise ValueError("only encoders with absolute positions run in Headlight’s own classes")
     return Config(
-        n_vocab=described["vocab_size"], d_model=described["hidden_size"], n_layer=described["num_hidden_layers"], n_head=described["num_attention_heads"],
-        d_ff=described["intermediate_size"], n_positions=described["max_position_embeddings"] - skipped(described), positions="learned",
-        activation=_activation(described.get("hidden_act", "gelu")), eps=described.get("layer_norm_eps", 1e-12), scaled_embedding=False, embedding_norm=True,
-        segment=described.get("type_vocab_size", 0) > 0, readout="transform" if any(key in tensors for key in READOUTS) else None,
-    )  # fmt: skip
+        n_vocab=described["vocab_size"],
+        d_model=described["hidden_size"],
+        n_layer=described["num_hidden_layers"],
+        n_head=described["num_attention_heads"],
+        d_ff=described["intermediate_size"],
+        n_positions=described["max_position_embeddings"] - skipped(described),
+        positions="learned",
+        activation=_activation(described.get("hidden_act", "gelu")),
+        eps=described.get("layer_norm_eps", 1e-12),
+        scaled_embedding=False,
+        embedding_norm=True,
+        segment=described.get("type_vocab_size", 0) > 0,
+        readout="transform" if any(key in tensors for key in READOUTS) else None,
+    )
 
 
 def skipped(described: dict) -> int:
@@ -145,18 +196,34 @@ def skipped(described: dict) -> int:
 
 # Where the three families keep the readout's transform, its LayerNorm and its bias.
 READOUTS = {
-    "cls.predictions.transform.dense.weight": ("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"),
+    "cls.predictions.transform.dense.weight": (
+        "cls.predictions.transform.dense",
+        "cls.predictions.transform.LayerNorm",
+        "cls.predictions.bias",
+    ),
     "lm_head.dense.weight": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
     "vocab_transform.weight": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
 }
 BERT_LAYER = {
-    "attention.w_q": "attention.self.query", "attention.w_k": "attention.self.key", "attention.w_v": "attention.self.value", "attention.w_o": "attention.output.dense",
-    "attention_out.norm": "attention.output.LayerNorm", "feed_forward.w_1": "intermediate.dense", "feed_forward.w_2": "output.dense", "feed_forward_out.norm": "output.LayerNorm",
-}  # fmt: skip
+    "attention.w_q": "attention.self.query",
+    "attention.w_k": "attention.self.key",
+    "attention.w_v": "attention.self.value",
+    "attention.w_o": "attention.output.dense",
+    "attention_out.norm": "attention.output.LayerNorm",
+    "feed_forward.w_1": "intermediate.dense",
+    "feed_forward.w_2": "output.dense",
+    "feed_forward_out.norm": "output.LayerNorm",
+}
 DISTILBERT_LAYER = {
-    "attention.w_q": "attention.q_lin", "attention.w_k": "attention.k_lin", "attention.w_v": "attention.v_lin", "attention.w_o": "attention.out_lin",
-    "attention_out.norm": "sa_layer_norm", "feed_forward.w_1": "ffn.lin1", "feed_forward.w_2": "ffn.lin2", "feed_forward_out.norm": "output_layer_norm",
-}  # fmt: skip
+    "attention.w_q": "attention.q_lin",
+    "attention.w_k": "attention.k_lin",
+    "attention.w_v": "attention.v_lin",
+    "attention.w_o": "attention.out_lin",
+    "attention_out.norm": "sa_layer_norm",
+    "feed_forward.w_1": "ffn.lin1",
+    "feed_forward.w_2": "ffn.lin2",
+    "feed_forward_out.norm": "output_layer_norm",
+}
 
 
 def _pair(ours: str, theirs: str, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
@@ -164,10 +231,18 @@ def _pair(ours: str, theirs: str, tensors: Tensors) -> Iterator[tuple[str, Tenso
         yield f"{ours}.{part}", tensors[f"{theirs}.{part}"]
 
 
-def bert_tensors(config: Config, tensors: Tensors, stack: str = "encoder.layer", layer_names: dict[str, str] = BERT_LAYER) -> Iterator[tuple[str, Tensor]]:
+def bert_tensors(
+    config: Config,
+    tensors: Tensors,
+    stack: str = "encoder.layer",
+    layer_names: dict[str, str] = BERT_LAYER,
+) -> Iterator[tuple[str, Tensor]]:
     """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a layer."""
     yield "embedding.token.weight", tensors["embeddings.word_embeddings.weight"]
-    yield "embedding.position", tensors["embeddings.position_embeddings.weight"][-config.n_positions :]
+    yield (
+        "embedding.position",
+        tensors["embeddings.position_embeddings.weight"][-config.n_positions :],
+    )
     if config.segment:
         yield "embedding.segment", tensors["embeddings.token_type_embeddings.weight"][0]
     yield from _pair("embedding.norm", "embeddings.LayerNorm", tensors)
@@ -184,10 +259,19 @@ def bert_tensors(config: Config, tensors: Tensors, stack: str = "encoder.layer",
 def distilbert_config(described: dict, tensors: Tensors) -> Config:
     """DistilBERT is BERT under other names, without segments."""
     if described.get("sinusoidal_pos_embds"):
-        raise ValueError("DistilBERT with sinusoidal positions does not run in Headlight’s own classes")
-    as_bert = {"model_type": "distilbert", "vocab_size": described["vocab_size"], "hidden_size": described["dim"], "num_hidden_layers": described["n_layers"],
-               "num_attention_heads": described["n_heads"], "intermediate_size": described["hidden_dim"], "max_position_embeddings": described["max_position_embeddings"],
-               "hidden_act": described.get("activation", "gelu")}  # fmt: skip
+        raise ValueError(
+            "DistilBERT with sinusoidal positions does not run in Headlight’s own classes"
+        )
+    as_bert = {
+        "model_type": "distilbert",
+        "vocab_size": described["vocab_size"],
+        "hidden_size": described["dim"],
+        "num_hidden_layers": described["n_layers"],
+        "num_attention_heads": described["n_heads"],
+        "intermediate_size": described["hidden_dim"],
+        "max_position_embeddings": described["max_position_embeddings"],
+        "hidden_act": described.get("activation", "gelu"),
+    }
     return bert_config(as_bert, tensors)
 
 
@@ -201,14 +285,28 @@ def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, 
 
 def gpt2_config(described: dict, tensors: Tensors) -> Config:
     """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the embedding."""
-    if not described.get("scale_attn_weights", True) or described.get("scale_attn_by_inverse_layer_idx") or described.get("add_cross_attention"):
-        raise ValueError("a GPT-2 with another scale of its scores, or with cross-attention, does not run in Headlight’s own classes")
+    if (
+        not described.get("scale_attn_weights", True)
+        or described.get("scale_attn_by_inverse_layer_idx")
+        or described.get("add_cross_attention")
+    ):
+        raise ValueError(
+            "a GPT-2 with another scale of its scores, or with cross-attention, does not run in Headlight’s own classes"
+        )
     d_model = described["n_embd"]
     return Config(
-        n_vocab=described["vocab_size"], d_model=d_model, n_layer=described["n_layer"], n_head=described["n_head"], d_ff=described.get("n_inner") or 4 * d_model,
-        n_positions=described["n_positions"], norm="pre", positions="learned", activation=_activation(described.get("activation_function", "gelu_new")),
-        eps=described.get("layer_norm_epsilon", 1e-5), scaled_embedding=False,
-    )  # fmt: skip
+        n_vocab=described["vocab_size"],
+        d_model=d_model,
+        n_layer=described["n_layer"],
+        n_head=described["n_head"],
+        d_ff=described.get("n_inner") or 4 * d_model,
+        n_positions=described["n_positions"],
+        norm="pre",
+        positions="learned",
+        activation=_activation(described.get("activation_function", "gelu_new")),
+        eps=described.get("layer_norm_epsilon", 1e-5),
+        scaled_embedding=False,
+    )
 
 
 def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
@@ -221,8 +319,15 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
         for part in ("weight", "bias"):
             fused = tensors[f"{at}.attn.c_attn.{part}"].chunk(3, dim=-1)
             for ours, tensor in zip(("w_q", "w_k", "w_v"), fused):
-                yield f"layers.{layer}.attention.{ours}.{part}", tensor.T if part == "weight" else tensor
-            for ours, theirs in (("attention.w_o", "attn.c_proj"), ("feed_forward.w_1", "mlp.c_fc"), ("feed_forward.w_2", "mlp.c_proj")):
+                yield (
+                    f"layers.{layer}.attention.{ours}.{part}",
+                    tensor.T if part == "weight" else tensor,
+                )
+            for ours, theirs in (
+                ("attention.w_o", "attn.c_proj"),
+                ("feed_forward.w_1", "mlp.c_fc"),
+                ("feed_forward.w_2", "mlp.c_proj"),
+            ):
                 tensor = tensors[f"{at}.{theirs}.{part}"]
                 yield f"layers.{layer}.{ours}.{part}", tensor.T if part == "weight" else tensor
             for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
@@ -260,15 +365,25 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[st
     def name(role: str, usual: tuple[str, ...]) -> str:
         given = named.get(f"{role}_token")
         given = given.get("content") if isinstance(given, dict) else given
-        return next((each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), "")
+        return next(
+            (each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), ""
+        )
 
     pad, cls, sep, mask, bos, eos = (
-        name("pad", ("[PAD]", "<pad>")), name("cls", ("[CLS]", "<s>")), name("sep", ("[SEP]", "</s>")), name("mask", ("[MASK]", "<mask>")),
-        name("bos", ("<|endoftext|>", "<s>")), name("eos", ("<|endoftext|>", "</s>")),
-    )  # fmt: skip
-    framed = pieces.encode("a")  # as the tokenizer itself frames a text: a decoder may have [CLS] among its words and not use it
+        name("pad", ("[PAD]", "<pad>")),
+        name("cls", ("[CLS]", "<s>")),
+        name("sep", ("[SEP]", "</s>")),
+        name("mask", ("[MASK]", "<mask>")),
+        name("bos", ("<|endoftext|>", "<s>")),
+        name("eos", ("<|endoftext|>", "</s>")),
+    )
+    framed = pieces.encode(
+        "a"
+    )  # as the tokenizer itself frames a text: a decoder may have [CLS] among its words and not use it
     own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
-    ends = (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
+    ends = (
+        (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
+    )
     names = (pad, cls, sep, mask, bos, eos)
     if kind == "WordPiece":
         return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends

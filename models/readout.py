@@ -18,9 +18,14 @@ from models.transformer import AddAndNorm, EncoderDecoder, Layer
 def states(stream: Stream) -> tuple[str, ...]:
     """The sites that a readout fits: every state, after its LayerNorm where it has one."""
     return tuple(
-        site for at, site in enumerate(stream.sites)
-        if not site.endswith((".wrote", ".read")) and not (site.endswith(".sum") and stream.sites[at + 1 : at + 2] in ((site[:-3] + "normed",), ("final.normed",)))
-    )  # fmt: skip
+        site
+        for at, site in enumerate(stream.sites)
+        if not site.endswith((".wrote", ".read"))
+        and not (
+            site.endswith(".sum")
+            and stream.sites[at + 1 : at + 2] in ((site[:-3] + "normed",), ("final.normed",))
+        )
+    )
 
 
 @torch.inference_mode()
@@ -30,7 +35,9 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
     Raises ValueError for a model without a readout.
     """
     of = recording.stream(stream)
-    return lens_of(stream, states(of), lambda site: handle.model.logits(_last(handle, of, site)), top)
+    return lens_of(
+        stream, states(of), lambda site: handle.model.logits(_last(handle, of, site)), top
+    )
 
 
 def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], top: int) -> Lens:
@@ -48,14 +55,26 @@ def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], 
         logprobs.append(best.values.double() - total[:, None])
         rank.append((here > mine).sum(-1))
         own.append(mine[:, 0].double() - total)
-        kl.append(((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0))
-    return Lens(stream, sites, *(torch.stack(each).numpy() for each in (ids, logprobs)), final_id.numpy(), *(torch.stack(each).numpy() for each in (rank, own, kl)))
+        kl.append(
+            ((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0)
+        )
+    return Lens(
+        stream,
+        sites,
+        *(torch.stack(each).numpy() for each in (ids, logprobs)),
+        final_id.numpy(),
+        *(torch.stack(each).numpy() for each in (rank, own, kl)),
+    )
 
 
 def _last(handle: Handle, stream: Stream, site: str) -> Tensor:
     """A site's vectors (token, d_model) as they would stand at the stack's end."""
     x = torch.tensor(stream.at(site))
-    return handle.model.last_norm.normed(x) if "final.normed" in stream.sites and site != "final.normed" else x
+    return (
+        handle.model.last_norm.normed(x)
+        if "final.normed" in stream.sites and site != "final.normed"
+        else x
+    )
 
 
 @torch.inference_mode()
@@ -71,14 +90,25 @@ def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarr
     Raises ValueError where words are not as wide as the stream.
     """
     if embeddings.shape[1] != vectors.shape[1]:
-        raise ValueError(f"the words of this model have {embeddings.shape[1]} dimensions, its stream {vectors.shape[1]}: they cannot be compared")
+        raise ValueError(
+            f"the words of this model have {embeddings.shape[1]} dimensions, its stream {vectors.shape[1]}: they cannot be compared"
+        )
     words = nn.functional.normalize(embeddings, dim=-1)
-    best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(min(top, len(words)), dim=-1)
+    best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(
+        min(top, len(words)), dim=-1
+    )
     return best.indices.numpy(), best.values.numpy()
 
 
 @torch.inference_mode()
-def attribute(handle: Handle, recording: Recording, stream: str, token: int, id: int, against: int | None = None) -> Attribution:
+def attribute(
+    handle: Handle,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Attribution:
     """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held); with `against`, the difference of two logits.
 
     Raises ValueError for a token or word that is not there, and for a model whose readout is no sum (BERT's bends once more) or that has none.
@@ -86,14 +116,25 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
     of, model, edits = recording.stream(stream), handle.model, recording.edits
     if not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
-    if not all(0 <= word < handle.card.n_vocab for word in (id, *([] if against is None else [against]))):
+    if not all(
+        0 <= word < handle.card.n_vocab for word in (id, *([] if against is None else [against]))
+    ):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
     if model.config.readout != "tied":
         raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
     first = recording.streams[0].name
-    if any(isinstance(edit, PatchSite) and (edit.stream or first) == stream and not edit.site.endswith((".wrote", ".read")) for edit in edits):
-        raise ValueError("a state was put in from another text, so the logit is no sum of what this run wrote")
-    held: dict[tuple[str, int, int, str], Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
+    if any(
+        isinstance(edit, PatchSite)
+        and (edit.stream or first) == stream
+        and not edit.site.endswith((".wrote", ".read"))
+        for edit in edits
+    ):
+        raise ValueError(
+            "a state was put in from another text, so the logit is no sum of what this run wrote"
+        )
+    held: dict[tuple[str, int, int, str], Tensor] = {
+        ("embedding", -1, -1, ""): _vector(of, "embed", token)
+    }
     if "pos.wrote" in of.sites:
         held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
     if "embed.normed" in of.sites:
@@ -106,7 +147,10 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
         if out.norm_at(edits) == "post":
             held = _through(out.norm, held)
     if "final.normed" in of.sites:
-        held = _through(model.last_norm.norm or nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps), held)
+        held = _through(
+            model.last_norm.norm or nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps),
+            held,
+        )
     embedding, bias = model.embedding.token.weight.double(), model.readout_bias.double()
     direction, offset = embedding[id], bias[id]
     if against is not None:
@@ -114,7 +158,10 @@ def attribute(handle: Handle, recording: Recording, stream: str, token: int, id:
     values = {key: float(vector @ direction) for key, vector in held.items()}
     values["bias", -1, -1, ""] = values.get(("bias", -1, -1, ""), 0.0) + float(offset)
     last = torch.tensor(of.resid[-1, token]).double()
-    parts = tuple(Part(kind, layer, head, attention, value) for (kind, layer, head, attention), value in values.items())
+    parts = tuple(
+        Part(kind, layer, head, attention, value)
+        for (kind, layer, head, attention), value in values.items()
+    )
     return Attribution(token, id, against, float(last @ direction + offset), parts)
 
 
@@ -122,38 +169,85 @@ def _vector(stream: Stream, site: str, token: int) -> Tensor:
     return torch.tensor(stream.at(site)[token]).double()
 
 
-def _sublayers(handle: Handle, recording: Recording, stream: Stream, token: int) -> Iterator[tuple[dict, AddAndNorm]]:
+def _sublayers(
+    handle: Handle, recording: Recording, stream: Stream, token: int
+) -> Iterator[tuple[dict, AddAndNorm]]:
     """In order: what was written by whom, and how it joins the stream."""
     model = handle.model
-    stack: nn.ModuleList = (getattr(model, stream.name)) if isinstance(model, EncoderDecoder) else model.layers
+    stack: nn.ModuleList = (
+        (getattr(model, stream.name)) if isinstance(model, EncoderDecoder) else model.layers
+    )
     by_label = {attention.name: attention for attention in recording.attention}
     layer: Layer
     for at, layer in enumerate(stack):
-        for place, module, out in (("attn", layer.attention, layer.attention_out), ("cross", getattr(layer, "cross", None), getattr(layer, "cross_out", None))):
+        for place, module, out in (
+            ("attn", layer.attention, layer.attention_out),
+            ("cross", getattr(layer, "cross", None), getattr(layer, "cross_out", None)),
+        ):
             if module is not None:
-                yield _heads(handle, by_label[module.label], at, token, module.w_o, _vector(stream, f"{at}.{place}.wrote", token), recording), out
-        yield {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)}, layer.feed_forward_out
+                yield (
+                    _heads(
+                        handle,
+                        by_label[module.label],
+                        at,
+                        token,
+                        module.w_o,
+                        _vector(stream, f"{at}.{place}.wrote", token),
+                        recording,
+                    ),
+                    out,
+                )
+        yield (
+            {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)},
+            layer.feed_forward_out,
+        )
 
 
-def _heads(handle: Handle, attention: Attention, layer: int, token: int, w_o: nn.Linear, wrote: Tensor, recording: Recording) -> dict:
+def _heads(
+    handle: Handle,
+    attention: Attention,
+    layer: int,
+    token: int,
+    w_o: nn.Linear,
+    wrote: Tensor,
+    recording: Recording,
+) -> dict:
     """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's bias."""
     z = outputs_of_heads(handle, recording, attention, layer, token)
     slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
-    here = [edit for edit in recording.edits if isinstance(edit, (ZeroHead, PatchHead)) and (edit.attention, edit.layer) == (attention.name, layer)]
-    gone = {edit.head for edit in here if isinstance(edit, ZeroHead)} - {edit.head for edit in here if isinstance(edit, PatchHead)}
-    parts = {("head", layer, head, attention.name): z[head] @ slices[head] for head in range(len(z)) if head not in gone}
+    here = [
+        edit
+        for edit in recording.edits
+        if isinstance(edit, (ZeroHead, PatchHead))
+        and (edit.attention, edit.layer) == (attention.name, layer)
+    ]
+    gone = {edit.head for edit in here if isinstance(edit, ZeroHead)} - {
+        edit.head for edit in here if isinstance(edit, PatchHead)
+    }
+    parts = {
+        ("head", layer, head, attention.name): z[head] @ slices[head]
+        for head in range(len(z))
+        if head not in gone
+    }
     return {**parts, ("bias", -1, -1, ""): wrote - sum(parts.values(), torch.zeros_like(wrote))}
 
 
-def outputs_of_heads(handle: Handle, recording: Recording, attention: Attention, layer: int, token: int) -> Tensor:
+def outputs_of_heads(
+    handle: Handle, recording: Recording, attention: Attention, layer: int, token: int
+) -> Tensor:
     """z of every head at one query, (head, d_head): its pattern's row times its values, or what an edit put in its place."""
     z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
     for kind in (MeanHead, ZeroHead, PatchHead):  # the order in which the model follows them
         for edit in recording.edits:
-            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (attention.name, layer):
+            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (
+                attention.name,
+                layer,
+            ):
                 continue
             if kind is MeanHead:
-                z[edit.head] = torch.tensor(attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]).double()
+                z[edit.head] = torch.tensor(
+                    attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]
+                ).double()
             elif kind is ZeroHead:
                 z[edit.head] = 0
             else:
@@ -168,7 +262,9 @@ def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tenso
     """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the part "bias"."""
     total = sum(held.values())
     sigma = (total.var(unbiased=False) + norm.eps).sqrt()
-    after = {key: (vector - vector.mean()) / sigma * norm.weight.double() for key, vector in held.items()}
+    after = {
+        key: (vector - vector.mean()) / sigma * norm.weight.double() for key, vector in held.items()
+    }
     key = ("bias", -1, -1, "")
     after[key] = after.get(key, 0) + norm.bias.double()
     return after

@@ -33,7 +33,14 @@ class Recipe(Protocol):
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         """The batches of one epoch, always the same ones for the same epoch."""
 
-    def loss(self, model: Model, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: Model,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         """Mean loss of a batch in nats."""
 
     def progress(self, model: Model, tokenizer: Tokenizer) -> dict[str, float | str]:

@@ -32,7 +32,9 @@ class NotFinite(ValueError):
     """A pass whose numbers overflowed; `site` is the first place where they did."""
 
     def __init__(self, site: str) -> None:
-        super().__init__(f"the numbers are no longer finite: the first that are not stand at {site}")
+        super().__init__(
+            f"the numbers are no longer finite: the first that are not stand at {site}"
+        )
         self.site = site
 
 
@@ -83,7 +85,9 @@ class Stream:
     def at(self, site: str) -> np.ndarray:
         """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not have."""
         if site not in self.sites:
-            raise KeyError(f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}")
+            raise KeyError(
+                f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}"
+            )
         return self.resid[self.sites.index(site)]
 
     def writes(self) -> tuple[tuple[str, str, str], ...]:
@@ -140,11 +144,23 @@ class Attention:
         return len(self.scores) > 0
 
     @classmethod
-    def closed(cls, name: str, query: str, key: str, pattern: np.ndarray, allowed: np.ndarray) -> Attention:
+    def closed(
+        cls, name: str, query: str, key: str, pattern: np.ndarray, allowed: np.ndarray
+    ) -> Attention:
         """An attention of which only the pattern (layer, head, query, key) and `allowed` (query, key) are known."""
         _, heads, queries, keys = pattern.shape
         none = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
-        return cls(name, query, key, np.zeros((0, heads, queries, keys), pattern.dtype), pattern, allowed, none[queries], none[keys], none[keys].copy())
+        return cls(
+            name,
+            query,
+            key,
+            np.zeros((0, heads, queries, keys), pattern.dtype),
+            pattern,
+            allowed,
+            none[queries],
+            none[keys],
+            none[keys].copy(),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,14 +189,18 @@ class Recording:
             ):
                 n = len(self.stream(name).tokens)
                 if n != size:
-                    raise ValueError(f"{n} tokens in stream {name} but {attention.name} has {size} on its {axis} axis")
+                    raise ValueError(
+                        f"{n} tokens in stream {name} but {attention.name} has {size} on its {axis} axis"
+                    )
 
     def stream(self, name: str) -> Stream:
         """The stream of that name. Raises ValueError where there is none."""
         for stream in self.streams:
             if stream.name == name:
                 return stream
-        raise ValueError(f"no stream is called {name!r}; there are {', '.join(s.name for s in self.streams)}")
+        raise ValueError(
+            f"no stream is called {name!r}; there are {', '.join(s.name for s in self.streams)}"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recording) and _equal(self, other)
@@ -191,15 +211,18 @@ class Recording:
 def to_npz(recording: Recording) -> bytes:
     """The whole recording as an .npz file: one JSON header under `header`, and each array as `stream.<name>.<field>` or
     `attention.<name>.<field>`. `from_npz` reads it back into an equal Recording."""
-    arrays, header = {}, {
-        "format": FORMAT,
-        "model": asdict(recording.model),
-        "text": recording.text,
-        "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
-        "dropped": recording.dropped,
-        "target": recording.target,
-        "target_dropped": recording.target_dropped,
-    }
+    arrays, header = (
+        {},
+        {
+            "format": FORMAT,
+            "model": asdict(recording.model),
+            "text": recording.text,
+            "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
+            "dropped": recording.dropped,
+            "target": recording.target,
+            "target_dropped": recording.target_dropped,
+        },
+    )
     for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
         header[kind] = []
         for part in parts:
@@ -223,12 +246,16 @@ def from_npz(data: bytes) -> Recording:
             raise ValueError("this .npz file is not a recording: it has no header")
         header = json.loads(str(file["header"]))
         if header.get("format") != FORMAT:
-            raise ValueError(f"this file says format {header.get('format')!r}; this version reads {FORMAT!r}")
+            raise ValueError(
+                f"this file says format {header.get('format')!r}; this version reads {FORMAT!r}"
+            )
 
         def part(kind: str, cls: type, plain: dict):
             prefix = f"{kind}.{plain['name']}."
             arrays = {key[len(prefix) :]: file[key] for key in file.files if key.startswith(prefix)}
-            return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}, **arrays)
+            return cls(
+                **{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}, **arrays
+            )
 
         return Recording(
             model=Card(**header["model"]),
@@ -243,7 +270,9 @@ def from_npz(data: bytes) -> Recording:
 
 
 def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
-    if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape)):
+    if array.ndim != len(shape) or any(
+        want not in (None, have) for want, have in zip(shape, array.shape)
+    ):
         raise ValueError(f"{what} should have shape {shape}, has {array.shape}")
 
 

@@ -15,7 +15,9 @@ import numpy as np
 BLANKS = frozenset("␣⏎␍⇥")
 RELATIONS = ("previous", "next", "self", "first", "separator", "special", "same word", "induction")
 ACROSS = ("diagonal", "anti-diagonal", "first", "end", "separator")
-NEAR = 0.1  # of a text's length: how far two relative places may be apart and still count as the same
+NEAR = (
+    0.1  # of a text's length: how far two relative places may be apart and still count as the same
+)
 
 
 def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
@@ -101,7 +103,9 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
 
     Rows with a single permitted key have no choice and are left out; NaN where every row is so.
     """
-    n_allowed = np.full(pattern.shape[2], pattern.shape[3]) if allowed is None else allowed.sum(axis=1)
+    n_allowed = (
+        np.full(pattern.shape[2], pattern.shape[3]) if allowed is None else allowed.sum(axis=1)
+    )
     rows = n_allowed > 1
     if not rows.any():
         return np.full(pattern.shape[:2], np.nan)

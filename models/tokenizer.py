@@ -36,19 +36,30 @@ class Tokenizer:
     `names`: what these six are called, in this order. `more`: other tokens that are no text.
     """
 
-    def __init__(self, bpe: tokenizers.Tokenizer, names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS), more: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        bpe: tokenizers.Tokenizer,
+        names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS),
+        more: Iterable[str] = (),
+    ) -> None:
         bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
         self.bpe = bpe
-        self._alone = lru_cache(maxsize=None)(lambda token: bpe.decode([token], skip_special_tokens=False))
+        self._alone = lru_cache(maxsize=None)(
+            lambda token: bpe.decode([token], skip_special_tokens=False)
+        )
         self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
-        self.special = frozenset(token for token in map(bpe.token_to_id, (*names, *more)) if token is not None)
+        self.special = frozenset(
+            token for token in map(bpe.token_to_id, (*names, *more)) if token is not None
+        )
 
     @classmethod
     def load(cls, file: Path) -> Tokenizer:
         return cls(tokenizers.Tokenizer.from_file(str(file)))
 
     @classmethod
-    def train(cls, texts: Iterable[str], n_vocab: int, specials: tuple[str, ...] = FOR_FILLING) -> Tokenizer:
+    def train(
+        cls, texts: Iterable[str], n_vocab: int, specials: tuple[str, ...] = FOR_FILLING
+    ) -> Tokenizer:
         """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`."""
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=None))
         bpe.normalizer = normalizers.NFC()
@@ -70,7 +81,13 @@ class Tokenizer:
         """The bare token ids of many texts, without special tokens."""
         return [encoding.ids for encoding in self.bpe.encode_batch(texts)]
 
-    def tokens(self, text: str, limit: int, before: tuple[str, ...] = (CLS,), after: tuple[str, ...] = (SEP,)) -> tuple[Tokens, int]:
+    def tokens(
+        self,
+        text: str,
+        limit: int,
+        before: tuple[str, ...] = (CLS,),
+        after: tuple[str, ...] = (SEP,),
+    ) -> tuple[Tokens, int]:
         """The text between the special tokens `before` and `after`, at most `limit` tokens in all, and how many tokens were dropped at its end."""
         encoding = self.bpe.encode(text, add_special_tokens=False)
         room = limit - len(before) - len(after)
@@ -88,11 +105,15 @@ class Tokenizer:
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are missing becomes U+FFFD."""
-        return self.bpe.decode([token for token in ids if token not in self.special]).removeprefix(" ")
+        return self.bpe.decode([token for token in ids if token not in self.special]).removeprefix(
+            " "
+        )
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part of a character is shown as its bytes."""
-        if token in self.special or token >= len(self):  # a model may have room for a few tokens that no text has
+        if token in self.special or token >= len(
+            self
+        ):  # a model may have room for a few tokens that no text has
             return self.bpe.id_to_token(token) or f"unused {token}"
         raw = self._alone(token)
         if "\ufffd" in raw:
@@ -109,9 +130,15 @@ class Tokenizer:
         labels = []
         for at, (start, end) in enumerate(spans):
             piece = text[start:end]
-            label = readable(piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " ")
+            label = readable(
+                piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " "
+            )
             if whole[at] or "\ufffd" in text[start:end]:
-                continues = start > 0 and text[start - 1 : start].isalnum() and text[start : start + 1].isalnum()
+                continues = (
+                    start > 0
+                    and text[start - 1 : start].isalnum()
+                    and text[start : start + 1].isalnum()
+                )
                 labels.append(CONTINUES + label if continues else label)
             else:
                 part, parts = _place_in_run(at, spans, whole)
@@ -132,11 +159,20 @@ class WordPiece(Tokenizer):
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text."""
         stored = self.bpe.id_to_token(token) or f"unused {token}"
-        return CONTINUES + readable(stored[2:]) if stored.startswith("##") and len(stored) > 2 else stored if token in self.special else readable(stored)
+        return (
+            CONTINUES + readable(stored[2:])
+            if stored.startswith("##") and len(stored) > 2
+            else stored
+            if token in self.special
+            else readable(stored)
+        )
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
         shown = super()._labels(text, ids, spans)
-        return [f"{label} = {self.bpe.id_to_token(token)}" if token == self.unknown else label for token, label in zip(ids, shown)]
+        return [
+            f"{label} = {self.bpe.id_to_token(token)}" if token == self.unknown else label
+            for token, label in zip(ids, shown)
+        ]
 
 
 # How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on.
@@ -146,7 +182,9 @@ SPACE = "\u0120"
 def _bytes_by_letter() -> dict[str, int]:
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     rest = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(256 + at): byte for at, byte in enumerate(rest)}
+    return {chr(byte): byte for byte in plain} | {
+        chr(256 + at): byte for at, byte in enumerate(rest)
+    }
 
 
 _BYTE_OF = _bytes_by_letter()

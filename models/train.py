@@ -22,22 +22,37 @@ from models import algorithms, masked, next_word, translation
 from models.recipes import SEED, Recipe
 from models.tokenizer import Tokenizer
 
-ON_CORPORA = {"encoder": masked.Masked, "decoder": next_word.NextWord, "translator": translation.Translation}
+ON_CORPORA = {
+    "encoder": masked.Masked,
+    "decoder": next_word.NextWord,
+    "translator": translation.Translation,
+}
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=RECIPES)
-    parser.add_argument("--data", type=Path, help="folder of the corpora; the algorithm models need none")
-    parser.add_argument("--run", type=Path, help="folder of checkpoints and log, runs/MODEL where not given")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the corpora; the algorithm models need none"
+    )
+    parser.add_argument(
+        "--run", type=Path, help="folder of checkpoints and log, runs/MODEL where not given"
+    )
     parser.add_argument("--steps", type=int, help="the recipe's own number where not given")
     parser.add_argument("--check", type=int, help="steps between held-out scores and checkpoints")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     recipe = recipe_of(options.model, options.data)
-    Run(recipe, options.run or Path("runs") / options.model, options.steps or recipe.steps, options.check or recipe.check).train()
+    Run(
+        recipe,
+        options.run or Path("runs") / options.model,
+        options.steps or recipe.steps,
+        options.check or recipe.check,
+    ).train()
 
 
 class Run:
@@ -49,7 +64,13 @@ class Run:
         self.tokenizer = self._tokenizer()
         torch.manual_seed(SEED)
         self.model = recipe.model()
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(),
+            lr=recipe.rate,
+            betas=(0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
+        )
         self.step = self.epoch = self.at = 0
         self.generator = torch.Generator().manual_seed(SEED)
         self._resume()
@@ -61,7 +82,9 @@ class Run:
         with tqdm(total=self.steps, initial=self.step, unit="step", mininterval=5) as bar:
             for batch in self._batches():
                 for group in self.optimizer.param_groups:
-                    group["lr"] = self.recipe.rate * rate(self.step, self.steps, self.recipe.warm_up)
+                    group["lr"] = self.recipe.rate * rate(
+                        self.step, self.steps, self.recipe.warm_up
+                    )
                 recent.append(self._learn(batch))
                 self.step += 1
                 bar.update()
@@ -101,7 +124,12 @@ class Run:
         return Tokenizer.load(file)
 
     def _log(self, values: dict[str, float | str]) -> None:
-        line = {"step": self.step, "epoch": self.epoch, "cpu_s": round(time.process_time()), **values}
+        line = {
+            "step": self.step,
+            "epoch": self.epoch,
+            "cpu_s": round(time.process_time()),
+            **values,
+        }
         with (self.folder / "log.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -31,12 +31,33 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.edits import (
-    Edit, MeanHead, MoveNorm, OtherPositions, ScaledBy, ShiftPositions, ShufflePositions, UniformHead, WithMask, WithoutFeedForward,
-    WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead, applies, last,
-)  # fmt: skip
+    Edit,
+    MeanHead,
+    MoveNorm,
+    OtherPositions,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    applies,
+    last,
+)
 
 Tape = Callable[[str, Tensor], None]
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+}
 
 
 def no_tape(name: str, tensor: Tensor) -> None:
@@ -81,10 +102,15 @@ class Config:
         if self.d_model % self.n_head:
             raise ValueError(f"d_model {self.d_model} is not a multiple of n_head {self.n_head}")
         for field, options in (
-            ("norm", ("post", "pre", None)), ("positions", ("sinusoids", "learned", None)), ("activation", tuple(ACTIVATIONS)), ("readout", ("tied", "transform", None)),
-        ):  # fmt: skip
+            ("norm", ("post", "pre", None)),
+            ("positions", ("sinusoids", "learned", None)),
+            ("activation", tuple(ACTIVATIONS)),
+            ("readout", ("tied", "transform", None)),
+        ):
             if getattr(self, field) not in options:
-                raise ValueError(f"{field} is {getattr(self, field)!r}; it may be {', '.join(map(repr, options))}")
+                raise ValueError(
+                    f"{field} is {getattr(self, field)!r}; it may be {', '.join(map(repr, options))}"
+                )
 
     @property
     def d_head(self) -> int:
@@ -147,13 +173,21 @@ class Embedding(nn.Module):
         self.scale = sqrt(config.d_model) if config.scaled_embedding else 1.0
         self.segment = nn.Parameter(torch.zeros(config.d_model)) if config.segment else None
         if config.positions == "learned":
-            self.position = nn.Parameter(torch.randn(config.n_positions, config.d_model) * config.d_model**-0.5)
+            self.position = nn.Parameter(
+                torch.randn(config.n_positions, config.d_model) * config.d_model**-0.5
+            )
         else:
-            table = sinusoids(config.n_positions, config.d_model) if config.positions == "sinusoids" else None
+            table = (
+                sinusoids(config.n_positions, config.d_model)
+                if config.positions == "sinusoids"
+                else None
+            )
             self.register_buffer("position", table, persistent=False)  # (position, d_model)
         self.norm = nn.LayerNorm(config.d_model, eps=config.eps) if config.embedding_norm else None
 
-    def forward(self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
+    def forward(
+        self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]
+    ) -> Tensor:
         """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the positions, 0 where None."""
         x = passed("embed", self.words(self.token(ids)), tape, edits)
         position = self.positions(ids.shape[1], start, edits)
@@ -171,7 +205,11 @@ class Embedding(nn.Module):
     def positions(self, n: int, start: Tensor | None, edits: tuple[Edit, ...]) -> Tensor | None:
         """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for nothing."""
         other = last(edits, OtherPositions)
-        if applies(edits, WithoutPositions) or (other is not None and other.to in ("rotary", "distance")) or (other is None and self.position is None):
+        if (
+            applies(edits, WithoutPositions)
+            or (other is not None and other.to in ("rotary", "distance"))
+            or (other is None and self.position is None)
+        ):
             return None
         table = self.position if other is None else self._other(other.to)
         places = torch.arange(n)
@@ -187,7 +225,11 @@ class Embedding(nn.Module):
         """Another table of the same size and mean length as the model's own; where it has none, of the paper's length."""
         n, d = self.position.shape if self.position is not None else (512, self.token.embedding_dim)
         length = self.position.norm(dim=-1).mean() if self.position is not None else sqrt(d / 2)
-        table = sinusoids(n, d) if kind == "sinusoids" else torch.randn(n, d, generator=torch.Generator().manual_seed(0))
+        table = (
+            sinusoids(n, d)
+            if kind == "sinusoids"
+            else torch.randn(n, d, generator=torch.Generator().manual_seed(0))
+        )
         return table * (length / table.norm(dim=-1).mean())
 
 
@@ -197,7 +239,9 @@ def turned(x: Tensor, start: int) -> Tensor:
     x (batch, head, token, d_head); its first token stands at `start`. An odd last dimension stays.
     """
     half = x.shape[-1] // 2
-    angle = (start + torch.arange(x.shape[-2]))[:, None] * 10000.0 ** (-torch.arange(half) / max(half, 1))  # (token, half)
+    angle = (start + torch.arange(x.shape[-2]))[:, None] * 10000.0 ** (
+        -torch.arange(half) / max(half, 1)
+    )  # (token, half)
     cos, sin = angle.cos(), angle.sin()
     a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
     return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
@@ -206,7 +250,14 @@ def turned(x: Tensor, start: int) -> Tensor:
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
     """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it is wanted, if not just anywhere."""
     three = None if out is None else out.flatten(0, 1)
-    scores = torch.baddbmm(q.new_empty(1, 1, 1), q.flatten(0, 1), k.flatten(0, 1).transpose(-2, -1), beta=0, alpha=1 / divisor, out=three)
+    scores = torch.baddbmm(
+        q.new_empty(1, 1, 1),
+        q.flatten(0, 1),
+        k.flatten(0, 1).transpose(-2, -1),
+        beta=0,
+        alpha=1 / divisor,
+        out=three,
+    )
     return scores.unflatten(0, q.shape[:2])
 
 
@@ -230,7 +281,10 @@ class Stored:
     def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """k and v of every position read so far, the new ones now among them."""
         if name in self.kept:
-            k, v = torch.cat((self.kept[name][0], k), dim=2), torch.cat((self.kept[name][1], v), dim=2)
+            k, v = (
+                torch.cat((self.kept[name][0], k), dim=2),
+                torch.cat((self.kept[name][1], v), dim=2),
+            )
         self.kept[name] = k, v
         return k, v
 
@@ -246,7 +300,12 @@ class Stored:
 
     def first(self, n: int) -> Stored:
         """The cache as it was after the first `n` positions."""
-        return Stored({name: (k[:, :, :n], v[:, :, :n]) if is_own(name) else (k, v) for name, (k, v) in self.kept.items()})
+        return Stored(
+            {
+                name: (k[:, :, :n], v[:, :, :n]) if is_own(name) else (k, v)
+                for name, (k, v) in self.kept.items()
+            }
+        )
 
     def rows(self, which: Tensor) -> Stored:
         """The cache of a batch put together from the rows `which` (beams)."""
@@ -264,7 +323,9 @@ class MultiHeadAttention(nn.Module):
     `name` is its place on the tape, `label` the name its Recording and its edits know it by, `cross` whether its keys are another stream's.
     """
 
-    def __init__(self, config: Config, name: str, layer: int, label: str = "self", cross: bool = False) -> None:
+    def __init__(
+        self, config: Config, name: str, layer: int, label: str = "self", cross: bool = False
+    ) -> None:
         super().__init__()
         self.name, self.layer, self.label, self.cross = name, layer, label, cross
         self.n_head, self.d_head = config.n_head, config.d_head
@@ -296,18 +357,43 @@ class MultiHeadAttention(nn.Module):
         """
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
         shape = (*q.shape[:-1], k.shape[-2])
-        scores = scaled_products(q, k, self.divisor(edits), room(tape, f"{self.name}.scores", shape))  # (batch, head, query, key), eq. 1
-        if not self.cross and (other := last(edits, OtherPositions)) is not None and other.to == "distance":
+        scores = scaled_products(
+            q, k, self.divisor(edits), room(tape, f"{self.name}.scores", shape)
+        )  # (batch, head, query, key), eq. 1
+        if (
+            not self.cross
+            and (other := last(edits, OtherPositions)) is not None
+            and other.to == "distance"
+        ):
             scores = scores - penalty(self.n_head, *scores.shape[-2:])
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
-        pattern = self.evened(torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape)), allowed, edits)  # rows sum to 1
-        z = passed(f"{self.name}.z", self.silenced(pattern @ v, edits), tape, edits)  # (batch, head, query, d_head)
+        pattern = self.evened(
+            torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape)),
+            allowed,
+            edits,
+        )  # rows sum to 1
+        z = passed(
+            f"{self.name}.z", self.silenced(pattern @ v, edits), tape, edits
+        )  # (batch, head, query, d_head)
         wrote = self.w_o(z.transpose(1, 2).flatten(-2))  # concat, then W_O
-        for name, tensor in (("q", q), ("k", k), ("v", v), ("scores", scores), ("pattern", pattern)):
+        for name, tensor in (
+            ("q", q),
+            ("k", k),
+            ("v", v),
+            ("scores", scores),
+            ("pattern", pattern),
+        ):
             tape(f"{self.name}.{name}", tensor)
         return wrote
 
-    def queries_keys_values(self, x_query: Tensor, x_key: Tensor, edits: tuple[Edit, ...], stored: Stored | None, tape: Tape = no_tape) -> tuple[Tensor, Tensor, Tensor]:
+    def queries_keys_values(
+        self,
+        x_query: Tensor,
+        x_key: Tensor,
+        edits: tuple[Edit, ...],
+        stored: Stored | None,
+        tape: Tape = no_tape,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
             q, k, v = self.in_one_product(x_query, tape)
@@ -316,8 +402,16 @@ class MultiHeadAttention(nn.Module):
             if stored is not None and self.cross and self.name in stored.kept:
                 return q, *stored.kept[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
-        if not self.cross and (other := last(edits, OtherPositions)) is not None and other.to == "rotary":
-            past = stored.kept[self.name][0].shape[2] if stored is not None and self.name in stored.kept else 0
+        if (
+            not self.cross
+            and (other := last(edits, OtherPositions)) is not None
+            and other.to == "rotary"
+        ):
+            past = (
+                stored.kept[self.name][0].shape[2]
+                if stored is not None and self.name in stored.kept
+                else 0
+            )
             q, k = turned(q, past), turned(k, past)
         return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
 
@@ -325,7 +419,10 @@ class MultiHeadAttention(nn.Module):
         """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in one product. They stay three: views of it."""
         linears = (self.w_q, self.w_k, self.w_v)
         with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
-            self.fused = tuple(torch.cat([getattr(each, part).detach() for each in linears]) for part in ("weight", "bias"))
+            self.fused = tuple(
+                torch.cat([getattr(each, part).detach() for each in linears])
+                for part in ("weight", "bias")
+            )
             for part, whole in zip(("weight", "bias"), self.fused):
                 for each, own in zip(linears, whole.chunk(3)):
                     getattr(each, part).data = own
@@ -341,7 +438,11 @@ class MultiHeadAttention(nn.Module):
 
     def is_fused(self) -> bool:
         """True where the one product may stand for the three: no gradient is wanted, and they still share their memory."""
-        return self.fused is not None and not torch.is_grad_enabled() and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
+        return (
+            self.fused is not None
+            and not torch.is_grad_enabled()
+            and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
+        )
 
     def divisor(self, edits: tuple[Edit, ...]) -> float:
         """What scores are divided by."""
@@ -354,20 +455,35 @@ class MultiHeadAttention(nn.Module):
         heads = self._named(edits, UniformHead)
         if not heads:
             return pattern
-        permitted = torch.ones_like(pattern[:, :1]) if allowed is None else torch.zeros_like(pattern[:, :1]).masked_fill(allowed, 1.0)
+        permitted = (
+            torch.ones_like(pattern[:, :1])
+            if allowed is None
+            else torch.zeros_like(pattern[:, :1]).masked_fill(allowed, 1.0)
+        )
         even = permitted / permitted.sum(dim=-1, keepdim=True)
         return pattern.index_copy(1, torch.tensor(heads), even.expand(-1, len(heads), -1, -1))
 
     def silenced(self, z: Tensor, edits: tuple[Edit, ...]) -> Tensor:
         """z (batch, head, query, d_head) with 0, or its mean over the queries, in the heads that an edit names."""
         if heads := self._named(edits, MeanHead):
-            z = z.index_copy(1, torch.tensor(heads), z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1))
+            z = z.index_copy(
+                1,
+                torch.tensor(heads),
+                z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1),
+            )
         if heads := self._named(edits, ZeroHead):
             z = z.index_fill(1, torch.tensor(heads), 0.0)
         return z
 
     def _named(self, edits: tuple[Edit, ...], kind: type) -> list[int]:
-        return sorted({edit.head for edit in edits if isinstance(edit, kind) and (edit.attention, edit.layer) == (self.label, self.layer)})
+        return sorted(
+            {
+                edit.head
+                for edit in edits
+                if isinstance(edit, kind)
+                and (edit.attention, edit.layer) == (self.label, self.layer)
+            }
+        )
 
 
 class FeedForward(nn.Module):
@@ -405,14 +521,26 @@ class AddAndNorm(nn.Module):
 
     def read(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """What the sub-layer reads of the stream x (batch, token, d_model)."""
-        return passed(f"{self.name}.read", self.norm(x), tape, edits) if self.norm_at(edits) == "pre" else x
+        return (
+            passed(f"{self.name}.read", self.norm(x), tape, edits)
+            if self.norm_at(edits) == "pre"
+            else x
+        )
 
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same shape."""
         wrote = passed(f"{self.name}.wrote", wrote, tape, edits)
-        total = torch.add(x, wrote, out=room(tape, f"{self.name}.sum", tuple(x.shape))) if self.adds(edits) else wrote
+        total = (
+            torch.add(x, wrote, out=room(tape, f"{self.name}.sum", tuple(x.shape)))
+            if self.adds(edits)
+            else wrote
+        )
         x = passed(f"{self.name}.sum", total, tape, edits)
-        return passed(f"{self.name}.normed", self.norm(x), tape, edits) if self.norm_at(edits) == "post" else x
+        return (
+            passed(f"{self.name}.normed", self.norm(x), tape, edits)
+            if self.norm_at(edits) == "post"
+            else x
+        )
 
 
 class LastNorm(nn.Module):
@@ -426,7 +554,11 @@ class LastNorm(nn.Module):
     def stands(self, edits: tuple[Edit, ...]) -> bool:
         """True where the stack ends in a LayerNorm."""
         moved = last(edits, MoveNorm)
-        return self.place is not None and not applies(edits, WithoutNorm) and (self.place if moved is None else moved.to) == "pre"
+        return (
+            self.place is not None
+            and not applies(edits, WithoutNorm)
+            and (self.place if moved is None else moved.to) == "pre"
+        )
 
     def normed(self, x: Tensor) -> Tensor:
         """x (..., d_model) through it; without gain and bias where the model has learned none."""
@@ -443,7 +575,9 @@ class Layer(nn.Module):
     second stream), with it a decoder's. `label` names its attentions, see MultiHeadAttention.
     """
 
-    def __init__(self, config: Config, layer: int, label: str = "self", cross: bool = False) -> None:
+    def __init__(
+        self, config: Config, layer: int, label: str = "self", cross: bool = False
+    ) -> None:
         super().__init__()
         self.layer = layer
         self.attention = MultiHeadAttention(config, f"{layer}.attn", layer, label)
@@ -466,12 +600,20 @@ class Layer(nn.Module):
     ) -> Tensor:
         """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the encoder's last vectors, for a layer with `cross`."""
         read = self.attention_out.read(x, tape, edits)
-        x = self.attention_out(x, self.attention(read, read, allowed, tape, edits, stored), tape, edits)
+        x = self.attention_out(
+            x, self.attention(read, read, allowed, tape, edits, stored), tape, edits
+        )
         if memory is not None:
             read = self.cross_out.read(x, tape, edits)
-            x = self.cross_out(x, self.cross(read, memory, memory_allowed, tape, edits, stored), tape, edits)
+            x = self.cross_out(
+                x, self.cross(read, memory, memory_allowed, tape, edits, stored), tape, edits
+            )
         read = self.feed_forward_out.read(x, tape, edits)
-        wrote = torch.zeros_like(x) if applies(edits, WithoutFeedForward, self.layer) else self.feed_forward(read)
+        wrote = (
+            torch.zeros_like(x)
+            if applies(edits, WithoutFeedForward, self.layer)
+            else self.feed_forward(read)
+        )
         return self.feed_forward_out(x, wrote, tape, edits)
 
 
@@ -483,19 +625,31 @@ class Model(nn.Module):
         self.config = config
         self.embedding = Embedding(config)
         self.last_norm = LastNorm(config)
-        self.transform = nn.Linear(config.d_model, config.d_model) if config.readout == "transform" else None
-        self.transform_norm = nn.LayerNorm(config.d_model, eps=config.eps) if config.readout == "transform" else None
-        self.readout_bias = None if config.readout is None else nn.Parameter(torch.zeros(config.n_vocab))
+        self.transform = (
+            nn.Linear(config.d_model, config.d_model) if config.readout == "transform" else None
+        )
+        self.transform_norm = (
+            nn.LayerNorm(config.d_model, eps=config.eps) if config.readout == "transform" else None
+        )
+        self.readout_bias = (
+            None if config.readout is None else nn.Parameter(torch.zeros(config.n_vocab))
+        )
 
     def logits(self, x: Tensor) -> Tensor:
         """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises ValueError for a model without a readout."""
         if self.readout_bias is None:
-            raise ValueError("this model has no readout: it was trained to give vectors, and says no words")
+            raise ValueError(
+                "this model has no readout: it was trained to give vectors, and says no words"
+            )
         return self.before_readout(x) @ self.embedding.token.weight.T + self.readout_bias
 
     def before_readout(self, x: Tensor) -> Tensor:
         """Vectors (..., d_model) as the tied matrix reads them."""
-        return x if self.transform is None else self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
+        return (
+            x
+            if self.transform is None
+            else self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
+        )
 
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
         """Every attention by its label, its layers in order."""
@@ -538,7 +692,14 @@ class Decoder(Model):
         self.layers = nn.ModuleList(Layer(config, layer) for layer in range(config.n_layer))
         self.apply(initialise)
 
-    def forward(self, ids: Tensor, tape: Tape = no_tape, edits: tuple[Edit, ...] = (), stored: Stored | None = None, start: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        ids: Tensor,
+        tape: Tape = no_tape,
+        edits: tuple[Edit, ...] = (),
+        stored: Stored | None = None,
+        start: Tensor | None = None,
+    ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model); a token's vector knows nothing of later ones.
 
         With `stored`, ids follow the positions stored there. `start` (batch, 1) shifts the positions, for training. Texts of unlike
@@ -557,12 +718,22 @@ class EncoderDecoder(Model):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.encoder = nn.ModuleList(Layer(config, layer, "encoder self") for layer in range(config.n_layer))
-        self.decoder = nn.ModuleList(Layer(config, layer, "decoder self", cross=True) for layer in range(config.n_layer))
+        self.encoder = nn.ModuleList(
+            Layer(config, layer, "encoder self") for layer in range(config.n_layer)
+        )
+        self.decoder = nn.ModuleList(
+            Layer(config, layer, "decoder self", cross=True) for layer in range(config.n_layer)
+        )
         self.memory_norm = LastNorm(config)
         self.apply(initialise)
 
-    def encode(self, ids: Tensor, allowed: Tensor | None = None, tape: Tape = no_tape, edits: tuple[Edit, ...] = ()) -> Tensor:
+    def encode(
+        self,
+        ids: Tensor,
+        allowed: Tensor | None = None,
+        tape: Tape = no_tape,
+        edits: tuple[Edit, ...] = (),
+    ) -> Tensor:
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to (batch, head, key, key)."""
         x = self.embedding(ids, None, tape, edits)
         allowed = looking(allowed, ids.shape[1], edits)

@@ -33,7 +33,13 @@ def roughened(english: str, french: str, rng: Random) -> tuple[str, str]:
     return english, french
 
 
-def batches(english: list[list[int]], french: list[list[int]], tokenizer: Tokenizer, rng: Random, longest: int) -> Iterator[tuple[Tensor, ...]]:
+def batches(
+    english: list[list[int]],
+    french: list[list[int]],
+    tokenizer: Tokenizer,
+    rng: Random,
+    longest: int,
+) -> Iterator[tuple[Tensor, ...]]:
     """One epoch of (source, source present, target, target present), each (batch, token). A source ends with [EOS]; a target begins with
     [BOS] and ends with [EOS]. Pairs of which a side is longer than `longest` tokens are left out."""
     pool = [
@@ -56,17 +62,28 @@ def batches(english: list[list[int]], french: list[list[int]], tokenizer: Tokeni
         yield *padded(list(sources), tokenizer.pad), *padded(list(targets), tokenizer.pad)
 
 
-def loss(model: EncoderDecoder, source: Tensor, source_present: Tensor, target: Tensor, target_present: Tensor, smoothing: float = LABEL_SMOOTHING) -> Tensor:
+def loss(
+    model: EncoderDecoder,
+    source: Tensor,
+    source_present: Tensor,
+    target: Tensor,
+    target_present: Tensor,
+    smoothing: float = LABEL_SMOOTHING,
+) -> Tensor:
     """Mean cross-entropy in nats of every target token after [BOS], given the source and the tokens before it (section 5.4: smoothed)."""
     memory_allowed = source_present[:, None, None]
     memory = model.encode(source, memory_allowed)
     x = model.decode(target[:, :-1], memory, memory_allowed)
     wanted = target_present[:, 1:]
-    return F.cross_entropy(model.logits(x[wanted]), target[:, 1:][wanted], label_smoothing=smoothing)
+    return F.cross_entropy(
+        model.logits(x[wanted]), target[:, 1:][wanted], label_smoothing=smoothing
+    )
 
 
 @torch.inference_mode()
-def greedy(model: EncoderDecoder, tokenizer: Tokenizer, sources: list[list[int]], longest: int = 60) -> list[list[int]]:
+def greedy(
+    model: EncoderDecoder, tokenizer: Tokenizer, sources: list[list[int]], longest: int = 60
+) -> list[list[int]]:
     """The likeliest next token, again and again, for a batch of bare source ids at once: bare target ids."""
     ids, present = padded([[*source, tokenizer.eos] for source in sources], tokenizer.pad)
     allowed = present[:, None, None]
@@ -98,22 +115,43 @@ class Translation:
         self.train, self.held_out = read_pairs(data)
 
     def tokenizer(self) -> Tokenizer:
-        return Tokenizer.train([*dict.fromkeys(self.train.english), *self.train.french], self.config.n_vocab, FOR_WRITING)
+        return Tokenizer.train(
+            [*dict.fromkeys(self.train.english), *self.train.french],
+            self.config.n_vocab,
+            FOR_WRITING,
+        )
 
     def model(self) -> EncoderDecoder:
         return EncoderDecoder(self.config)
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         rng = Random(SEED + epoch)
-        english, french = zip(*(roughened(*pair, rng) for pair in zip(self.train.english, self.train.french)))
-        yield from batches(tokenizer.ids(list(english)), tokenizer.ids(list(french)), tokenizer, rng, CURRICULUM[min(epoch, len(CURRICULUM) - 1)])
+        english, french = zip(
+            *(roughened(*pair, rng) for pair in zip(self.train.english, self.train.french))
+        )
+        yield from batches(
+            tokenizer.ids(list(english)),
+            tokenizer.ids(list(french)),
+            tokenizer,
+            rng,
+            CURRICULUM[min(epoch, len(CURRICULUM) - 1)],
+        )
 
-    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], tokenizer: Tokenizer, generator: torch.Generator, epoch: int) -> Tensor:
+    def loss(
+        self,
+        model: EncoderDecoder,
+        batch: tuple[Tensor, ...],
+        tokenizer: Tokenizer,
+        generator: torch.Generator,
+        epoch: int,
+    ) -> Tensor:
         return loss(model, *batch)
 
     @torch.inference_mode()
     def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> dict[str, float | str]:
-        english, french = (tokenizer.ids(list(side[::5])) for side in (self.held_out.english, self.held_out.french))
+        english, french = (
+            tokenizer.ids(list(side[::5])) for side in (self.held_out.english, self.held_out.french)
+        )
         total = count = 0.0
         for batch in batches(english, french, tokenizer, Random(0), 100):
             n = int(batch[3][:, 1:].sum())
@@ -121,4 +159,7 @@ class Translation:
             count += n
         shown = [side[::300] for side in (self.held_out.english, self.held_out.french)]
         said = greedy(model, tokenizer, tokenizer.ids(list(shown[0])))
-        return {"held_out_loss": round(total / count, 4), **{source: tokenizer.text(ids) for source, ids in zip(shown[0], said)}}
+        return {
+            "held_out_loss": round(total / count, 4),
+            **{source: tokenizer.text(ids) for source, ids in zip(shown[0], said)},
+        }

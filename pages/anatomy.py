@@ -12,7 +12,11 @@ from explorer.components import anatomy as pictures
 from models.edits import Edit, from_line
 from models.recording import Attention, Recording
 
-LABELS = {"encoder self": "Encoder self-attention", "decoder self": "Decoder self-attention", "cross": "Cross-attention"}
+LABELS = {
+    "encoder self": "Encoder self-attention",
+    "decoder self": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
 ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
 ROW_RULE_GIVEN = "Rows are named after the next token of the target; the last one after what the model would say next."
 NO_VECTORS = "This model gives its weights but not its queries, keys and values, so its cells cannot be opened here. The Attention page shows the weights."
@@ -28,13 +32,16 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
     """
     recording = session.record(model, text, edits, target=target_of(model, text, typed, edits))
     st.subheader(
-        "Why is this weight what it is?", anchor=False,
+        "Why is this weight what it is?",
+        anchor=False,
         help="One cell of one head, from its query and key to what the head wrote. Every number follows from those before it, computed in 64 bits from the model’s recorded vectors.",
-    )  # fmt: skip
+    )
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         attention = which(recording)
-        heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
+        heads = session.derived(
+            recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
+        )
         head = chosen_head(heads, attention)
         axes = axes_of(recording, attention)
         query, key = chosen_cell(attention, head, axes)
@@ -69,11 +76,18 @@ def which(recording: Recording) -> Attention:
     names = ("", *(attention.name for attention in recording.attention[1:]))
     name = session.one_of("attention", names)
     if len(names) > 1:
-        st.session_state["anatomy attention"] = name  # a key of its own: a widget of another page under the same one is gone with that page
+        st.session_state["anatomy attention"] = (
+            name  # a key of its own: a widget of another page under the same one is gone with that page
+        )
         st.segmented_control(
-            "Attention", names, key="anatomy attention", format_func=lambda each: LABELS.get(each or recording.attention[0].name, each), required=True,
-            label_visibility="collapsed", on_change=take_attention,
-        )  # fmt: skip
+            "Attention",
+            names,
+            key="anatomy attention",
+            format_func=lambda each: LABELS.get(each or recording.attention[0].name, each),
+            required=True,
+            label_visibility="collapsed",
+            on_change=take_attention,
+        )
     return recording.attention[names.index(name)]
 
 
@@ -86,11 +100,19 @@ def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.
     """The head on screen, with the controls that choose it: the one chosen, or else the one whose name stands out most."""
     layers, per_layer = attention.pattern.shape[:2]
     layer, head = session.whole("layer", layers), session.whole("head", per_layer)
-    found = max(heads, key=naming.clarity) if layer is None or head is None else heads[layer * per_layer + head]
+    found = (
+        max(heads, key=naming.clarity)
+        if layer is None or head is None
+        else heads[layer * per_layer + head]
+    )
     st.session_state["anatomy layer"], st.session_state["anatomy head"] = found.layer, found.head
     with st.container(horizontal=True, gap="medium"):
-        st.segmented_control("Layer", range(layers), key="anatomy layer", required=True, on_change=take_head)
-        st.segmented_control("Head", range(per_layer), key="anatomy head", required=True, on_change=take_head)
+        st.segmented_control(
+            "Layer", range(layers), key="anatomy layer", required=True, on_change=take_head
+        )
+        st.segmented_control(
+            "Head", range(per_layer), key="anatomy head", required=True, on_change=take_head
+        )
     return found
 
 
@@ -107,14 +129,24 @@ def chosen_cell(attention: Attention, head: naming.Head, axes: matrices.Axes) ->
     """The cell on screen: the one chosen; else the strongest of the row or the column held on the Attention page; else the head's strongest."""
     row = session.whole("token", len(axes.rows))
     query, _, key = st.session_state.anatomy_cell.partition(".")
-    if query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row) and int(key) < len(axes.keys):
+    if (
+        query.isdecimal()
+        and key.isdecimal()
+        and len(key) < 6
+        and query == str(row)
+        and int(key) < len(axes.keys)
+    ):
         return row, int(key)
     st.session_state.anatomy_cell = ""
     column = session.whole("source", len(axes.keys) if axes.said is not None and row is None else 0)
-    return matrices.strongest(attention.pattern[head.layer, head.head], attention.allowed, row, column)
+    return matrices.strongest(
+        attention.pattern[head.layer, head.head], attention.allowed, row, column
+    )
 
 
-def choose(recording: Recording, attention: Attention, head: naming.Head, axes: matrices.Axes) -> str:
+def choose(
+    recording: Recording, attention: Attention, head: naming.Head, axes: matrices.Axes
+) -> str:
     """The head's matrix, a click on a cell opens it; the picture's name."""
     at = head.layer, head.head
     st.markdown(f"Layer {head.layer}, head {head.head}: **{head.name}**. Choose a cell.")
@@ -122,7 +154,18 @@ def choose(recording: Recording, attention: Attention, head: naming.Head, axes: 
     token = session.name_of(recording, *what)
     about = f"Weights of layer {head.layer}, head {head.head}"
     data = session.derived(
-        recording, what, lambda: pictures.matrix(attention.pattern[at], attention.allowed, axes.rows, axes.keys, about=about, sides=axes.sides, token=token), weigh=len
+        recording,
+        what,
+        lambda: pictures.matrix(
+            attention.pattern[at],
+            attention.allowed,
+            axes.rows,
+            axes.keys,
+            about=about,
+            sides=axes.sides,
+            token=token,
+        ),
+        weigh=len,
     )
     pictures.show(data, "anatomy matrix", lambda: take_cell("anatomy matrix"))
     return token
@@ -137,7 +180,10 @@ def outputs_of(recording: Recording, attention: Attention):
 
 
 def take_head() -> None:
-    st.session_state.layer, st.session_state.head = str(st.session_state["anatomy layer"]), str(st.session_state["anatomy head"])
+    st.session_state.layer, st.session_state.head = (
+        str(st.session_state["anatomy layer"]),
+        str(st.session_state["anatomy head"]),
+    )
 
 
 def take_cell(key: str) -> None:
@@ -156,23 +202,53 @@ def forget_choices() -> None:
 # ---- the story ----------------------------------------------------------------------------------------------------
 
 
-def in_short(opened: numbers.Cell, done: numbers.Written | None, names: tuple[tuple[str, ...], tuple[str, ...]], head: naming.Head) -> None:
+def in_short(
+    opened: numbers.Cell,
+    done: numbers.Written | None,
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    head: naming.Head,
+) -> None:
     """The weight and the whole way to it in a few lines."""
     query, key = session.literal(names[0][opened.query]), session.literal(names[1][opened.key])
     st.markdown(f"Query **{query}** ({opened.query}) gives key **{key}** ({opened.key}) the weight")
     st.markdown(f"# {numbers.say_weight(opened.weights[opened.key])}")
     st.markdown("\n".join(f"1. {line}" for line in numbers.in_short(opened, done)))
-    st.page_link("../pages/attention.py", label=f"Layer {head.layer}, head {head.head} on the Attention page", icon=":material/grid_on:")
+    st.page_link(
+        "../pages/attention.py",
+        label=f"Layer {head.layer}, head {head.head} on the Attention page",
+        icon=":material/grid_on:",
+    )
 
 
-def story(recording: Recording, opened: numbers.Cell, done: numbers.Written | None, outputs, names, about: tuple[str, ...], grid: str) -> None:
+def story(
+    recording: Recording,
+    opened: numbers.Cell,
+    done: numbers.Written | None,
+    outputs,
+    names,
+    about: tuple[str, ...],
+    grid: str,
+) -> None:
     """The cell step by step."""
     masks = not recording_attention(recording, opened.attention).allowed.all()
     missing = NO_OUTPUT if outputs is None else FROM_ANOTHER_TEXT
-    facts = numbers.facts(opened, done, *names, why=numbers.reasons(opened, masks) | {"missing": missing})
+    facts = numbers.facts(
+        opened, done, *names, why=numbers.reasons(opened, masks) | {"missing": missing}
+    )
     slice_ = None if done is None else outputs[0][opened.layer, opened.head]
-    token = session.name_of(recording, opened.attention, "story", opened.layer, opened.head, opened.query, opened.key)
-    data = pictures.story(facts, numbers.vectors(opened, done), slice_, title=about[0], caption=about[1:], file=file_of(recording, opened), matrix=grid, token=token)
+    token = session.name_of(
+        recording, opened.attention, "story", opened.layer, opened.head, opened.query, opened.key
+    )
+    data = pictures.story(
+        facts,
+        numbers.vectors(opened, done),
+        slice_,
+        title=about[0],
+        caption=about[1:],
+        file=file_of(recording, opened),
+        matrix=grid,
+        token=token,
+    )
     pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
 
 
@@ -182,10 +258,24 @@ def recording_attention(recording: Recording, name: str) -> Attention:
 
 def file_of(recording: Recording, opened: numbers.Cell) -> str:
     which_one = opened.attention.split() if len(recording.attention) > 1 else ()
-    return "-".join(["headlight", recording.model.name, *which_one, f"L{opened.layer}H{opened.head}", f"q{opened.query}k{opened.key}"])
+    return "-".join(
+        [
+            "headlight",
+            recording.model.name,
+            *which_one,
+            f"L{opened.layer}H{opened.head}",
+            f"q{opened.query}k{opened.key}",
+        ]
+    )
 
 
-def caption_of(recording: Recording, attention: Attention, opened: numbers.Cell, axes: matrices.Axes, typed: str | None) -> tuple[str, ...]:
+def caption_of(
+    recording: Recording,
+    attention: Attention,
+    opened: numbers.Cell,
+    axes: matrices.Axes,
+    typed: str | None,
+) -> tuple[str, ...]:
     """What a figure must say when it stands alone, its title first."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
@@ -196,7 +286,13 @@ def caption_of(recording: Recording, attention: Attention, opened: numbers.Cell,
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
         if axes.said is not None:
             lines.append(row_rule(recording, typed))
-        whose = "as typed" if typed is not None else "the model’s own, unedited" if recording.edits else "the model’s own"
+        whose = (
+            "as typed"
+            if typed is not None
+            else "the model’s own, unedited"
+            if recording.edits
+            else "the model’s own"
+        )
         lines.append(f"Target ({whose}): " + session.read_text(recording, target=True))
     return (*lines, "Text: " + session.read_text(recording))
 
@@ -206,53 +302,118 @@ def row_rule(recording: Recording, typed: str | None) -> str:
     return ROW_RULE if typed is None and not recording.edits else ROW_RULE_GIVEN
 
 
-def files_and_tables(recording: Recording, opened: numbers.Cell, done: numbers.Written | None, axes: matrices.Axes, about: tuple[str, ...]) -> None:
+def files_and_tables(
+    recording: Recording,
+    opened: numbers.Cell,
+    done: numbers.Written | None,
+    axes: matrices.Axes,
+    about: tuple[str, ...],
+) -> None:
     """All numbers as a file and as tables."""
     tables = numbers.tables(opened, done, axes.keys)
-    st.download_button("All steps as CSV", lambda: numbers.to_csv(tables, about), f"{file_of(recording, opened)}.csv", "text/csv", on_click="ignore")
+    st.download_button(
+        "All steps as CSV",
+        lambda: numbers.to_csv(tables, about),
+        f"{file_of(recording, opened)}.csv",
+        "text/csv",
+        on_click="ignore",
+    )
     with st.expander("The numbers behind each step"):
         for name, columns in tables.items():
             st.markdown(f"**{name}**")
-            st.dataframe(columns, hide_index=True, height=min(360, 38 + 35 * len(next(iter(columns.values())))), alt=name)
+            st.dataframe(
+                columns,
+                hide_index=True,
+                height=min(360, 38 + 35 * len(next(iter(columns.values())))),
+                alt=name,
+            )
         st.caption(numbers.memory_said(recording))
 
 
 # ---- the heads together -------------------------------------------------------------------------------------------
 
 
-def split(recording: Recording, attention: Attention, opened: numbers.Cell, done: numbers.Written | None, names) -> None:
+def split(
+    recording: Recording,
+    attention: Attention,
+    opened: numbers.Cell,
+    done: numbers.Written | None,
+    names,
+) -> None:
     """The split into heads and back, with this sentence's sizes and this token's numbers."""
-    st.subheader("Cut into heads, and put together again", anchor=False, help="Heads are no separate networks: one wide vector is cut into equal pieces, each piece attends by itself, and the pieces are laid side by side again.")
+    st.subheader(
+        "Cut into heads, and put together again",
+        anchor=False,
+        help="Heads are no separate networks: one wide vector is cut into equal pieces, each piece attends by itself, and the pieces are laid side by side again.",
+    )
     card, n_head = recording.model, attention.q.shape[1]
     label = names[0][opened.query]
-    token = session.name_of(recording, attention.name, "split", opened.layer, opened.head, opened.query)
+    token = session.name_of(
+        recording, attention.name, "split", opened.layer, opened.head, opened.query
+    )
     n, m = attention.allowed.shape
     pictures.show(
         pictures.shapes(
-            n=n, m=m, n_head=n_head, head=opened.head, d_head=attention.q.shape[-1], d_v=attention.v.shape[-1], d_model=card.d_model,
-            query=opened.query, label=label, token=token,
-        ), "anatomy shapes", ignore,
-    )  # fmt: skip
+            n=n,
+            m=m,
+            n_head=n_head,
+            head=opened.head,
+            d_head=attention.q.shape[-1],
+            d_v=attention.v.shape[-1],
+            d_model=card.d_model,
+            query=opened.query,
+            label=label,
+            token=token,
+        ),
+        "anatomy shapes",
+        ignore,
+    )
     if done is None:
         return
-    pieces = (("q, all heads", done.q, "every head’s q"), ("z, concatenated", done.z, "every head’s z, side by side"))
+    pieces = (
+        ("q, all heads", done.q, "every head’s q"),
+        ("z, concatenated", done.z, "every head’s z, side by side"),
+    )
     for name, rows, what in pieces:
         pictures.show(
-            pictures.strip(rows.ravel(), name=name, unit="dimension", about=f"{what}, of {label}", heads=n_head, head=opened.head, token=f"{token} {name}"),
-            f"anatomy {name}", ignore,
-        )  # fmt: skip
+            pictures.strip(
+                rows.ravel(),
+                name=name,
+                unit="dimension",
+                about=f"{what}, of {label}",
+                heads=n_head,
+                head=opened.head,
+                token=f"{token} {name}",
+            ),
+            f"anatomy {name}",
+            ignore,
+        )
 
 
-def three_forms(recording: Recording, attention: Attention, opened: numbers.Cell, outputs, names) -> None:
+def three_forms(
+    recording: Recording, attention: Attention, opened: numbers.Cell, outputs, names
+) -> None:
     """The lecture notes' three ways to write attention, on this token: the same numbers."""
-    st.subheader("Three ways to write it, one result", anchor=False, help="The output of the layer’s attention at the chosen token, computed by three routes.")
+    st.subheader(
+        "Three ways to write it, one result",
+        anchor=False,
+        help="The output of the layer’s attention at the chosen token, computed by three routes.",
+    )
     what = (attention.name, "forms", opened.layer, opened.query)
-    found = session.derived(recording, what, lambda: numbers.forms(recording, attention, opened.layer, opened.query, outputs))
+    found = session.derived(
+        recording,
+        what,
+        lambda: numbers.forms(recording, attention, opened.layer, opened.query, outputs),
+    )
     token = session.name_of(recording, *what)
     top = numbers.top_of(found)
     routes = (
         ("Per position", r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b", found.per_position),
-        ("Matrices, then concat", r"O \vphantom{\sum_h} = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b", found.concatenated),
+        (
+            "Matrices, then concat",
+            r"O \vphantom{\sum_h} = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b",
+            found.concatenated,
+        ),
         ("A sum over heads", r"O = \sum_h A_h V_h W_O^h + b", found.by_head),
     )
     shapes = numbers.shapes_of(attention, recording.model.d_model)
@@ -261,9 +422,17 @@ def three_forms(recording: Recording, attention: Attention, opened: numbers.Cell
             st.markdown(f"**{name}**")
             st.latex(formula)
             pictures.show(
-                pictures.strip(vector, name="", unit="dimension", about=f"{name}: the output at {names[0][opened.query]}", scale=top, token=f"{token} {name}"),
-                f"anatomy {name}", ignore,
-            )  # fmt: skip
+                pictures.strip(
+                    vector,
+                    name="",
+                    unit="dimension",
+                    about=f"{name}: the output at {names[0][opened.query]}",
+                    scale=top,
+                    token=f"{token} {name}",
+                ),
+                f"anatomy {name}",
+                ignore,
+            )
             st.caption(shape)
     st.markdown(numbers.verdict(found, session.literal(names[0][opened.query])))
 
@@ -278,7 +447,9 @@ def typed_target() -> str | None:
     return st.session_state.target if writes and st.session_state.target.strip() else None
 
 
-def target_of(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -> str | tuple[int, ...] | None:
+def target_of(
+    model: str, text: str, typed: str | None, edits: tuple[Edit, ...]
+) -> str | tuple[int, ...] | None:
     """What a translator's decoder reads: what was typed; under edits what the model says as it is, so that the rows stay the same."""
     plain = session.record(model, text, target=typed)
     if typed is not None or not edits or len(plain.streams) == 1:
@@ -294,10 +465,14 @@ def switched(model: str, text: str, typed: str | None) -> tuple[Edit, ...]:
         edits = from_line(st.session_state.edits)
         session.record(model, text, edits, target=target_of(model, text, typed, edits))
     except ValueError:
-        st.caption("What is set on the page Switches cannot be followed on this text, so the model is shown as it is.")
+        st.caption(
+            "What is set on the page Switches cannot be followed on this text, so the model is shown as it is."
+        )
         return ()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("As set on the page Switches: " + session.literal(", ".join(map(str, edits))) + ".")
+        st.caption(
+            "As set on the page Switches: " + session.literal(", ".join(map(str, edits))) + "."
+        )
         st.button("The model as it is", on_click=drop_edits)
     return edits
 

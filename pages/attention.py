@@ -17,7 +17,11 @@ from models.recording import Attention, Recording, to_npz
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 VIEWS = ("Matrix", "Lines", "Table", "Plotly")
-LABELS = {"encoder self": "Encoder self-attention", "decoder self": "Decoder self-attention", "cross": "Cross-attention"}
+LABELS = {
+    "encoder self": "Encoder self-attention",
+    "decoder self": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
 # Who looks at whom, where that is not simply every token at every token of one text.
 WHO = {
     "encoder self": "The source looks at itself: every token at every token.",
@@ -42,7 +46,9 @@ def explore(model: str, text: str, target: str | None) -> None:
     recording = session.record(model, text, target=target)
     attention = which(recording)
     axes = axes_of(recording, attention)
-    heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
+    heads = session.derived(
+        recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
+    )
     head = chosen_head(heads, attention)
     held = held_tokens(axes)
     left, right = st.columns([1, 1.08], gap="large")
@@ -66,9 +72,15 @@ def which(recording: Recording) -> Attention:
     with st.container(gap="xsmall"):
         if len(names) > 1:
             st.segmented_control(
-                "Attention", names, key="attention", format_func=lambda name: LABELS[name or recording.attention[0].name], required=True,
-                persist_state="session", label_visibility="collapsed", on_change=forget_choices,
-            )  # fmt: skip
+                "Attention",
+                names,
+                key="attention",
+                format_func=lambda name: LABELS[name or recording.attention[0].name],
+                required=True,
+                persist_state="session",
+                label_visibility="collapsed",
+                on_change=forget_choices,
+            )
         attention = recording.attention[names.index(st.session_state.attention)]
         if len(names) > 1 or not attention.allowed.all():
             st.caption(WHO[attention.name])
@@ -103,28 +115,58 @@ def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.
     return heads[layer * per_layer + head]
 
 
-def grid(recording: Recording, attention: Attention, heads: tuple[naming.Head, ...], axes: numbers.Axes) -> None:
+def grid(
+    recording: Recording, attention: Attention, heads: tuple[naming.Head, ...], axes: numbers.Axes
+) -> None:
     across = axes.said is not None
-    sides = "rows are the target’s tokens as they are produced, columns the source’s" if across else "rows are queries, columns keys"
-    st.subheader("Which head looks where?", anchor=False, help=f"Layers down, heads across. Each square is one head’s matrix on your text: {sides}.")
+    sides = (
+        "rows are the target’s tokens as they are produced, columns the source’s"
+        if across
+        else "rows are queries, columns keys"
+    )
+    st.subheader(
+        "Which head looks where?",
+        anchor=False,
+        help=f"Layers down, heads across. Each square is one head’s matrix on your text: {sides}.",
+    )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         scale = st.segmented_control(
-            "Colour scale", numbers.SCALES, key="scale", format_func=SCALE_LABELS.get, required=True, persist_state="session", label_visibility="collapsed",
+            "Colour scale",
+            numbers.SCALES,
+            key="scale",
+            format_func=SCALE_LABELS.get,
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
             help="What the top of the colour scale is: each head’s largest weight, each row’s, or 1 for all heads alike.",
-        )  # fmt: skip
+        )
         tone = st.segmented_control(
-            "Tone", numbers.TONES, key="tone", required=True, persist_state="session", label_visibility="collapsed",
+            "Tone",
+            numbers.TONES,
+            key="tone",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
             help="Log shows three powers of ten below the top of the scale, so that faint attention is seen.",
-        )  # fmt: skip
+        )
     what = (attention.name, "grid", scale, tone)
     data = session.derived(
-        recording, what,
+        recording,
+        what,
         lambda: all_heads.payload(
-            attention.pattern, attention.allowed, heads, naming.meanings(recording, attention), axes.rows, axes.keys, across,
-            scale.lower(), tone == "Log", session.name_of(recording, *what),
+            attention.pattern,
+            attention.allowed,
+            heads,
+            naming.meanings(recording, attention),
+            axes.rows,
+            axes.keys,
+            across,
+            scale.lower(),
+            tone == "Log",
+            session.name_of(recording, *what),
         ),
         weigh=len,
-    )  # fmt: skip
+    )
     all_heads.show(data, "heads", on_choice=take_head)
 
 
@@ -133,26 +175,55 @@ def choices() -> tuple[str, str, str]:
     return st.session_state.att_unit, st.session_state.att_keep, st.session_state.att_sum
 
 
-def looked_at(recording: Recording, attention: Attention, at: tuple[int, int], axes: numbers.Axes, chosen: tuple[str, str, str]) -> numbers.Shown:
+def looked_at(
+    recording: Recording,
+    attention: Attention,
+    at: tuple[int, int],
+    axes: numbers.Axes,
+    chosen: tuple[str, str, str],
+) -> numbers.Shown:
     """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
     unit, kept, total = chosen
     grouped = None
     if unit == "Words":
-        grouped = session.derived(recording, (attention.name, "words"), lambda: numbers.groups(recording, attention, axes))
-    return numbers.shown(attention.pattern[at], attention.allowed, axes, grouped, kept, total == "Renormalised")
+        grouped = session.derived(
+            recording, (attention.name, "words"), lambda: numbers.groups(recording, attention, axes)
+        )
+    return numbers.shown(
+        attention.pattern[at], attention.allowed, axes, grouped, kept, total == "Renormalised"
+    )
 
 
 def units() -> None:
     """What rows and columns are: tokens or words, and which of them."""
     state = st.session_state
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.segmented_control("Rows and columns", numbers.UNITS, key="att_unit", required=True, persist_state="session", label_visibility="collapsed")
-        st.segmented_control("Which tokens", numbers.KEPT, key="att_keep", required=True, persist_state="session", label_visibility="collapsed")
+        st.segmented_control(
+            "Rows and columns",
+            numbers.UNITS,
+            key="att_unit",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        st.segmented_control(
+            "Which tokens",
+            numbers.KEPT,
+            key="att_keep",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
         if state.att_keep == "All":
             state.att_sum = numbers.SUMS[0]
         else:
             state["att renormalise"] = state.att_sum == "Renormalised"
-            st.toggle("Renormalise", key="att renormalise", help="Rows are divided by what they give the shown tokens, so that they sum to 1 again.", on_change=take_sum)
+            st.toggle(
+                "Renormalise",
+                key="att renormalise",
+                help="Rows are divided by what they give the shown tokens, so that they sum to 1 again.",
+                on_change=take_sum,
+            )
 
 
 def notes(shown: numbers.Shown) -> list[str]:
@@ -167,10 +238,18 @@ def notes(shown: numbers.Shown) -> list[str]:
     elif state.att_keep != "All" and shown.hidden is None:
         lines.append(f"There are no {what} here, so all is shown.")
     elif shown.hidden is not None:
-        gone = ", ".join(shown.left_out[:8]) + (f" and {len(shown.left_out) - 8} more" if len(shown.left_out) > 8 else "")
+        gone = ", ".join(shown.left_out[:8]) + (
+            f" and {len(shown.left_out) - 8} more" if len(shown.left_out) > 8 else ""
+        )
         where = "columns" if across and state.att_keep == "No sinks" else "rows and columns"
-        lines.append(f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row goes there.")
-        lines.append("Rows renormalised over the shown tokens: they sum to 1 without the hidden share; rows that give the shown tokens nothing stay empty." if shown.renormalised else "Weights as they are: a row and its hidden share sum to 1.")
+        lines.append(
+            f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row goes there."
+        )
+        lines.append(
+            "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; rows that give the shown tokens nothing stay empty."
+            if shown.renormalised
+            else "Weights as they are: a row and its hidden share sum to 1."
+        )
     if state.att_keep == "No sinks":
         lines.append(SINK_RULE)
     return lines
@@ -180,30 +259,54 @@ def chosen_cell(matrix, allowed, held: tuple[int | None, int | None]) -> tuple[i
     """The cell (query, key) that is opened: the one chosen, else the strongest of the row or column that is held, else of all."""
     row, column = held
     query, _, key = st.session_state.anatomy_cell.partition(".")
-    if query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row) and int(key) < len(matrix[row]):
+    if (
+        query.isdecimal()
+        and key.isdecimal()
+        and len(key) < 6
+        and query == str(row)
+        and int(key) < len(matrix[row])
+    ):
         return row, int(key)
     st.session_state.anatomy_cell = ""
     return numbers.strongest(matrix, allowed, row, column if row is None else None)
 
 
-def formula(recording: Recording, attention: Attention, head: naming.Head, axes: numbers.Axes, held: tuple[int | None, int | None], target: str | None) -> None:
+def formula(
+    recording: Recording,
+    attention: Attention,
+    head: naming.Head,
+    axes: numbers.Axes,
+    held: tuple[int | None, int | None],
+    target: str | None,
+) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
     at = head.layer, head.head
     query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
     if not attention.opens:
-        st.markdown("**How a weight is made** cannot be shown here: this model gives its weights, but not the scores, queries and keys that they are made of.")
+        st.markdown(
+            "**How a weight is made** cannot be shown here: this model gives its weights, but not the scores, queries and keys that they are made of."
+        )
         return
     if not attention.allowed[query, key]:
-        st.markdown(f"**How a weight is made.** **{session.literal(axes.rows[query])}** (token {query}) may not look at **{session.literal(axes.keys[key])}** (token {key}): the weight is 0.")
+        st.markdown(
+            f"**How a weight is made.** **{session.literal(axes.rows[query])}** (token {query}) may not look at **{session.literal(axes.keys[key])}** (token {key}): the weight is 0."
+        )
         return
     steps = numbers.softmax_of(attention.scores[at][query], attention.allowed[query], key)
     who = "A head turns each token into a query q, a key k and a value v. "
     pair = f"**{session.literal(axes.rows[query])}** (token {query}) → **{session.literal(axes.keys[key])}** (token {key})"
     if axes.said is not None:
-        reads, says = (session.literal(token) for token in (recording.stream(attention.query).tokens[query], axes.said[query][0]))
+        reads, says = (
+            session.literal(token)
+            for token in (recording.stream(attention.query).tokens[query], axes.said[query][0])
+        )
         who = "A head turns what the decoder reads into a query q, and each source token, as the encoder leaves it, into a key k and a value v. "
         pair = f"row {query} (reads **{reads}**, {'produces' if target is None else 'before'} **{says}**) looks at **{session.literal(axes.keys[key])}** (token {key})"
-    alone = "" if attention.allowed[query].sum() > 1 else " There is nothing else this token may look at."
+    alone = (
+        ""
+        if attention.allowed[query].sum() > 1
+        else " There is nothing else this token may look at."
+    )
     st.markdown(
         f"**How a weight is made.** {who}"
         f"The score of a pair is {scoring(recording)}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
@@ -231,11 +334,27 @@ def small(weight: float) -> str:
     return power(weight) if 0 < weight < 0.0005 else f"{weight:.3f}"
 
 
-def detail(recording: Recording, attention: Attention, head: naming.Head, axes: numbers.Axes, held: tuple[int | None, int | None], target: str | None) -> None:
+def detail(
+    recording: Recording,
+    attention: Attention,
+    head: naming.Head,
+    axes: numbers.Axes,
+    held: tuple[int | None, int | None],
+    target: str | None,
+) -> None:
     at, model, text = (head.layer, head.head), recording.model.name, recording.text
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
         st.subheader(f"Layer {head.layer}, head {head.head}", anchor=False)
-        view = st.segmented_control("View", VIEWS, key="view", required=True, persist_state="session", label_visibility="collapsed")
+        view = st.segmented_control(
+            "View",
+            VIEWS,
+            key="view",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
     st.markdown(summary(head, naming.meanings(recording, attention)))
     st.caption(figures(head, axes))
     shown = looked_at(recording, attention, at, axes, choices())
@@ -243,43 +362,105 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
     scale, tone = state.scale, state.tone
     title = f"Layer {head.layer}, head {head.head}: {head.name}"
     caption = caption_of(recording, attention, axes, shown, scale, tone, target)
-    file = "-".join(["headlight", model, *(attention.name.split() if len(recording.attention) > 1 else ()), f"L{head.layer}H{head.head}", *suffix(shown)])
-    cell = chosen_cell(attention.pattern[at], attention.allowed, held) if state.anatomy_cell else None
+    file = "-".join(
+        [
+            "headlight",
+            model,
+            *(attention.name.split() if len(recording.attention) > 1 else ()),
+            f"L{head.layer}H{head.head}",
+            *suffix(shown),
+        ]
+    )
+    cell = (
+        chosen_cell(attention.pattern[at], attention.allowed, held) if state.anatomy_cell else None
+    )
     one_head.show(
         one_head.payload(
-            shown.matrix, shown.axes.rows, shown.axes.keys, shown.axes.special, allowed=shown.allowed, said=shown.axes.said, hidden=shown.hidden,
-            places=(shown.axes.row_places, shown.axes.key_places), layer=head.layer, head=head.head,
-            pin=shown.row_of(held[0]), column=shown.column_of(held[1]), cell=next(iter(shown.cells([cell] if cell else [])), None), view=view.lower(),
-            scale=scale.lower(), log=tone == "Log", title=title, caption=caption, file=file,
+            shown.matrix,
+            shown.axes.rows,
+            shown.axes.keys,
+            shown.axes.special,
+            allowed=shown.allowed,
+            said=shown.axes.said,
+            hidden=shown.hidden,
+            places=(shown.axes.row_places, shown.axes.key_places),
+            layer=head.layer,
+            head=head.head,
+            pin=shown.row_of(held[0]),
+            column=shown.column_of(held[1]),
+            cell=next(iter(shown.cells([cell] if cell else [])), None),
+            view=view.lower(),
+            scale=scale.lower(),
+            log=tone == "Log",
+            title=title,
+            caption=caption,
+            file=file,
             evidence=shown.cells([(one.query, one.key) for one in head.evidence]),
-            token=session.name_of(recording, attention.name, head.layer, head.head, scale, tone, view, state.att_unit, state.att_keep, state.att_sum),
+            token=session.name_of(
+                recording,
+                attention.name,
+                head.layer,
+                head.head,
+                scale,
+                tone,
+                view,
+                state.att_unit,
+                state.att_keep,
+                state.att_sum,
+            ),
         ),
-        "one head", on_choice=lambda: take_token(model, text, target, attention.name, at),
-    )  # fmt: skip
+        "one head",
+        on_choice=lambda: take_token(model, text, target, attention.name, at),
+    )
     if view == "Table":
         columns = numbers.columns(shown.matrix, shown.axes, shown.hidden)
-        four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
-        st.dataframe(columns, hide_index=True, height=480, column_config=four, alt=f"{title}, rows {axes.sides[0]} tokens, columns {axes.sides[1]} tokens")
+        four = dict.fromkeys(
+            list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76)
+        )
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=480,
+            column_config=four,
+            alt=f"{title}, rows {axes.sides[0]} tokens, columns {axes.sides[1]} tokens",
+        )
     if view == "Plotly":
         in_plotly(shown, (title, *caption), scale, tone, file)
     units()
     if lines := notes(shown):
-        st.caption(" ".join(map(session.literal, lines)) + " The name and the figures above are measured on all tokens.")
+        st.caption(
+            " ".join(map(session.literal, lines))
+            + " The name and the figures above are measured on all tokens."
+        )
     if axes.said is not None:
         st.caption(row_rule(target))
     elif view == "Table" and not attention.allowed.all():
         st.caption(f"{NOT_ALLOWED} Their weight is 0.")
     query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
     pair = f"{session.literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {session.literal(axes.keys[key])}"
-    st.page_link("../pages/anatomy.py", label=f"Take this weight apart: **{pair}**, {small(attention.pattern[at][query, key])}", icon=":material/zoom_in:")
+    st.page_link(
+        "../pages/anatomy.py",
+        label=f"Take this weight apart: **{pair}**, {small(attention.pattern[at][query, key])}",
+        icon=":material/zoom_in:",
+    )
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Download CSV", lambda asked=choices(): csv_of(model, text, target, attention.name, at, asked, (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore"
+            "Download CSV",
+            lambda asked=choices(): csv_of(
+                model, text, target, attention.name, at, asked, (title, *caption)
+            ),
+            f"{file}.csv",
+            "text/csv",
+            on_click="ignore",
         )
         st.download_button(
-            "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text, target=target)), f"headlight-{model}.npz", "application/octet-stream",
-            on_click="ignore", help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back. Fields: docs in that file.",
-        )  # fmt: skip
+            "Download the whole recording (NPZ)",
+            lambda: to_npz(session.record(model, text, target=target)),
+            f"headlight-{model}.npz",
+            "application/octet-stream",
+            on_click="ignore",
+            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back. Fields: docs in that file.",
+        )
     with st.expander("Why this name?"):
         reasons(head, naming.meanings(recording, attention), axes)
 
@@ -287,20 +468,42 @@ def detail(recording: Recording, attention: Attention, head: naming.Head, axes: 
 def is_it_right(recording: Recording) -> None:
     """The laws of the recording, checked when the reader asks."""
     state = st.session_state
-    with st.expander("Is it right?", icon=":material/fact_check:", key="att right", expanded=state.att_right == "Open", on_change="rerun") as panel:
+    with st.expander(
+        "Is it right?",
+        icon=":material/fact_check:",
+        key="att right",
+        expanded=state.att_right == "Open",
+        on_change="rerun",
+    ) as panel:
         state.att_right = "Open" if panel.open else ""
         if panel.open:
-            st.markdown(verdicts(session.derived(recording, "right", lambda: right.checks(recording, *parameters(recording)))))
+            st.markdown(
+                verdicts(
+                    session.derived(
+                        recording, "right", lambda: right.checks(recording, *parameters(recording))
+                    )
+                )
+            )
 
 
 def parameters(recording: Recording) -> tuple:
     """What the laws are checked with: W_O, the LayerNorms by stream, and how the model was built; None for what a model does not show."""
     try:
-        outputs, norms = session.outputs(recording), {stream.name: session.norms(recording, stream.name) for stream in recording.streams}
+        outputs, norms = (
+            session.outputs(recording),
+            {stream.name: session.norms(recording, stream.name) for stream in recording.streams},
+        )
     except (ValueError, AttributeError):
         outputs = norms = None
-    offered, built = session.offers(recording.model.name), session.cards().get(recording.model.name, {}).get("config") or {}
-    return outputs, norms, built | {"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]}
+    offered, built = (
+        session.offers(recording.model.name),
+        session.cards().get(recording.model.name, {}).get("config") or {},
+    )
+    return (
+        outputs,
+        norms,
+        built | {"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]},
+    )
 
 
 def verdicts(checks: tuple[right.Check, ...]) -> str:
@@ -311,10 +514,18 @@ def verdicts(checks: tuple[right.Check, ...]) -> str:
     head = f"**{'✓ All' if len(held) == len(done) else f'✗ Only {len(held)} of'} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of this recording computed again in 64 bits."
     lines = [
         f"{'✓' if check.holds else '✗'} **{session.literal(check.law)}**  \nlargest error **{error(check.error)}** among {check.numbers:,} numbers"
-        + (f", at {session.literal(check.where)}; rounding explains up to {error(check.tolerance)}." if check.error else ".")
+        + (
+            f", at {session.literal(check.where)}; rounding explains up to {error(check.tolerance)}."
+            if check.error
+            else "."
+        )
         for check in done
     ]
-    left = [f"Not checked: {session.literal(check.law)}: {session.literal('; '.join(check.not_checked))}." for check in checks if check.not_checked]
+    left = [
+        f"Not checked: {session.literal(check.law)}: {session.literal('; '.join(check.not_checked))}."
+        for check in checks
+        if check.not_checked
+    ]
     return "\n\n".join((head, *lines, *left))
 
 
@@ -326,7 +537,15 @@ def error(value: float) -> str:
     return f"{digits}\u00a0×\u00a010" + str(int(exponent)).translate(SUPERSCRIPT)
 
 
-def csv_of(model: str, text: str, target: str | None, attention: str, at: tuple[int, int], chosen: tuple[str, str, str], about: tuple[str, ...]) -> str:
+def csv_of(
+    model: str,
+    text: str,
+    target: str | None,
+    attention: str,
+    at: tuple[int, int],
+    chosen: tuple[str, str, str],
+    about: tuple[str, ...],
+) -> str:
     recording = session.record(model, text, target=target)
     found = next(one for one in recording.attention if one.name == attention)
     shown = looked_at(recording, found, at, axes_of(recording, found), chosen)
@@ -340,22 +559,52 @@ def suffix(shown: numbers.Shown) -> list[str]:
     return words + left + (["renormalised"] if shown.renormalised else [])
 
 
-def in_plotly(shown: numbers.Shown, about: tuple[str, ...], scale: str, tone: str, file: str) -> None:
+def in_plotly(
+    shown: numbers.Shown, about: tuple[str, ...], scale: str, tone: str, file: str
+) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
     from explorer.figures.attention import heatmap
 
     axes, matrix = shown.axes, shown.matrix
     rows, sides = axes.rows, axes.sides
     if shown.hidden is not None:
-        rows, sides = tuple(f"{share:.2f}  {label}" for label, share in zip(axes.rows, shown.hidden)), (f"hidden, {sides[0]}", sides[1])
+        rows, sides = (
+            tuple(f"{share:.2f}  {label}" for label, share in zip(axes.rows, shown.hidden)),
+            (f"hidden, {sides[0]}", sides[1]),
+        )
     share = numbers.blanked(numbers.shares(matrix, scale), shown.allowed)
     top = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}[scale]
     if tone == "Log":
-        figure = heatmap(numbers.decades(share), matrix, rows, axes.keys, about, -numbers.LOG_DECADES, 0, f"log10 of the share of {top}", sides)
+        figure = heatmap(
+            numbers.decades(share),
+            matrix,
+            rows,
+            axes.keys,
+            about,
+            -numbers.LOG_DECADES,
+            0,
+            f"log10 of the share of {top}",
+            sides,
+        )
     else:
-        figure = heatmap(share, matrix, rows, axes.keys, about, 0, 1, f"share of {top}" if scale != "Global" else "weight", sides)
+        figure = heatmap(
+            share,
+            matrix,
+            rows,
+            axes.keys,
+            about,
+            0,
+            1,
+            f"share of {top}" if scale != "Global" else "weight",
+            sides,
+        )
     options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": file}}
-    st.plotly_chart(figure, key="plotly", config=options, alt=f"{about[0]}, {axes.sides[1]} tokens along x, {axes.sides[0]} tokens down y")
+    st.plotly_chart(
+        figure,
+        key="plotly",
+        config=options,
+        alt=f"{about[0]}, {axes.sides[1]} tokens along x, {axes.sides[0]} tokens down y",
+    )
 
 
 def summary(head: naming.Head, meanings: dict[str, str]) -> str:
@@ -375,14 +624,22 @@ def figures(head: naming.Head, axes: numbers.Axes) -> str:
     """What is measured of every head, in a line."""
     if isnan(head.entropy):
         return "No token here has a choice of where to look."
-    first = "attention to the first token" if axes.said is None else "attention to the source’s first token"
+    first = (
+        "attention to the first token"
+        if axes.said is None
+        else "attention to the source’s first token"
+    )
     distance = f" · mean distance {head.distance:.1f} tokens" if axes.said is None else ""
     return f"Entropy {head.entropy:.2f} of an even row’s{distance} · {first} {head.sink:.2f}"
 
 
 def closest(head: naming.Head) -> str:
     """For a head without a name: the habit it comes nearest to, of those that this text can show well."""
-    shown = [one for one in head.relations if one.n_queries >= naming.FEWEST_QUERIES_ELSE and one.lift > 0]
+    shown = [
+        one
+        for one in head.relations
+        if one.n_queries >= naming.FEWEST_QUERIES_ELSE and one.lift > 0
+    ]
     if head.name != naming.NO_PATTERN or not shown:
         return ""
     near = max(shown, key=lambda one: one.lift)
@@ -393,10 +650,13 @@ def reasons(head: naming.Head, meanings: dict[str, str], axes: numbers.Axes) -> 
     """Every pattern's score beside chance, and the rule that made the name."""
     st.markdown(meanings[head.name])
     rows = "\n".join(
-        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of {one.n_queries} |" for one in sorted(head.relations, key=lambda one: -one.lift)
+        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of {one.n_queries} |"
+        for one in sorted(head.relations, key=lambda one: -one.lift)
     )
     if rows:
-        st.markdown(f"| pattern | score | chance | lift | shown by |\n|---|--:|--:|--:|--:|\n{rows}")
+        st.markdown(
+            f"| pattern | score | chance | lift | shown by |\n|---|--:|--:|--:|--:|\n{rows}"
+        )
     near = ""
     if axes.said is None:
         enough = f"at least {naming.FEWEST_QUERIES_ELSE} of them (for repeated words {naming.FEWEST_QUERIES['same word']}); to “special” only where nothing else fits"
@@ -416,7 +676,15 @@ def reasons(head: naming.Head, meanings: dict[str, str], axes: numbers.Axes) -> 
     )
 
 
-def caption_of(recording: Recording, attention: Attention, axes: numbers.Axes, shown: numbers.Shown, scale: str, tone: str, target: str | None) -> tuple[str, ...]:
+def caption_of(
+    recording: Recording,
+    attention: Attention,
+    axes: numbers.Axes,
+    shown: numbers.Shown,
+    scale: str,
+    tone: str,
+    target: str | None,
+) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
@@ -430,7 +698,10 @@ def caption_of(recording: Recording, attention: Attention, axes: numbers.Axes, s
     if not attention.allowed.all():
         lines.append(NOT_ALLOWED)
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
-        lines.append(f"Target ({'the model’s own' if target is None else 'as typed'}): " + session.read_text(recording, target=True))
+        lines.append(
+            f"Target ({'the model’s own' if target is None else 'as typed'}): "
+            + session.read_text(recording, target=True)
+        )
     return (*lines, "Text: " + session.read_text(recording))
 
 
@@ -479,9 +750,15 @@ def typed_target() -> str | None:
 
 def tell_target(recording: Recording) -> None:
     """A word on a target that is not the model's own, and the way back."""
-    dropped = f" Its last {recording.target_dropped:,} tokens do not fit and are left out." if recording.target_dropped else ""
+    dropped = (
+        f" Its last {recording.target_dropped:,} tokens do not fit and are left out."
+        if recording.target_dropped
+        else ""
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"The decoder reads the target that you typed on the page Translation, not what it would write itself.{dropped}")
+        st.caption(
+            f"The decoder reads the target that you typed on the page Translation, not what it would write itself.{dropped}"
+        )
         st.button("Back to the model’s own", on_click=drop_target)
 
 
@@ -490,9 +767,14 @@ def drop_target() -> None:
 
 
 for name, options in (
-    ("view", VIEWS), ("scale", numbers.SCALES), ("tone", numbers.TONES),
-    ("att_unit", numbers.UNITS), ("att_keep", numbers.KEPT), ("att_sum", numbers.SUMS), ("att_right", ("", "Open")),
-):  # fmt: skip
+    ("view", VIEWS),
+    ("scale", numbers.SCALES),
+    ("tone", numbers.TONES),
+    ("att_unit", numbers.UNITS),
+    ("att_keep", numbers.KEPT),
+    ("att_sum", numbers.SUMS),
+    ("att_right", ("", "Open")),
+):
     session.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()

@@ -14,7 +14,12 @@ from models.edits import from_line
 from models.recording import Recording
 
 PAUSE, BUDGET = 0.25, 0.4  # seconds between two goes at what is left to test, and of one go
-WITH = {"All": "", "Hold": evidence.HOLDS, "Do not hold": evidence.FAILS, "Cannot be tested": evidence.UNTESTABLE}
+WITH = {
+    "All": "",
+    "Hold": evidence.HOLDS,
+    "Do not hold": evidence.FAILS,
+    "Cannot be tested": evidence.UNTESTABLE,
+}
 NOTES = ("All notes", *claims.NOTES)
 TONES = {evidence.HOLDS: "holds", evidence.FAILS: "fails", evidence.UNTESTABLE: "open"}
 
@@ -23,13 +28,16 @@ TONES = {evidence.HOLDS: "holds", evidence.FAILS: "fails", evidence.UNTESTABLE: 
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
     st.subheader(
-        "Does what textbooks say hold here, on this text, in this model?", anchor=False,
+        "Does what textbooks say hold here, on this text, in this model?",
+        anchor=False,
         help="Each line is a statement of the lecture notes, in our words, made into a test: a number of this text and model, against a tolerance fixed beforehand.",
-    )  # fmt: skip
+    )
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     session.one_of("claim_verdict", tuple(WITH))
     session.one_of("claim_note", NOTES)
-    left.segmented_control("Show", tuple(WITH), key="claim_verdict", required=True, persist_state="session")
+    left.segmented_control(
+        "Show", tuple(WITH), key="claim_verdict", required=True, persist_state="session"
+    )
     right.selectbox("From", NOTES, key="claim_note", persist_state="session")
     ready = len(tested(model, text, target)) == len(claims.CLAIMS)
     st.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
@@ -43,16 +51,34 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
     found = tested(model, text, target)
     findings = (*found, *[None] * (len(claims.CLAIMS) - len(found)))
     ready = len(found) == len(claims.CLAIMS)
-    places = claims.chosen("" if st.session_state.claim_note == NOTES[0] else st.session_state.claim_note, WITH[st.session_state.claim_verdict], findings)
-    groups = [(note, f"From {theme}.", [row(at, findings[at]) for at in places if claims.CLAIMS[at].note == note]) for note, theme in claims.NOTES.items()]
+    places = claims.chosen(
+        "" if st.session_state.claim_note == NOTES[0] else st.session_state.claim_note,
+        WITH[st.session_state.claim_verdict],
+        findings,
+    )
+    groups = [
+        (
+            note,
+            f"From {theme}.",
+            [row(at, findings[at]) for at in places if claims.CLAIMS[at].note == note],
+        )
+        for note, theme in claims.NOTES.items()
+    ]
     counts = claims.counts(findings)
     opened, told = asked()
     data = pictures.payload(
         [group for group in groups if group[2]],
-        counts=[(counts[verdict], words, TONES[verdict]) for verdict, words in zip(evidence.VERDICTS, ("hold", "do not hold here", "cannot be tested here"))],
+        counts=[
+            (counts[verdict], words, TONES[verdict])
+            for verdict, words in zip(
+                evidence.VERDICTS, ("hold", "do not hold here", "cannot be tested here")
+            )
+        ],
         says=f"Model {session.title(model)}, {len(recording.streams[0].tokens)} tokens. {f'{len(findings)} claims.' if ready else f'{len(found)} of {len(findings)} claims so far …'} Open one for its numbers.",
-        open=opened, told=told, token=session.name_of(recording, "claims", len(found), places),
-    )  # fmt: skip
+        open=opened,
+        told=told,
+        token=session.name_of(recording, "claims", len(found), places),
+    )
     pictures.show(data, "claims", take_claim, take_page)
     files(model, text, target, recording)
     session.address()
@@ -60,14 +86,23 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
         st.rerun()  # from here on nothing needs to run by itself
 
 
-def tested(model: str, text: str, target: str | None, budget: float = BUDGET) -> list[evidence.Finding]:
+def tested(
+    model: str, text: str, target: str | None, budget: float = BUDGET
+) -> list[evidence.Finding]:
     """The verdicts on the claims in order, as many as are known or become so before the budget (seconds) is spent."""
     recording, asked_at, found = session.record(model, text, target=target), monotonic(), []
     material = material_of(recording, text)
     for claim in claims.CLAIMS:
         if monotonic() - asked_at > budget:
             break
-        found.append(session.derived(recording, ("claim", claim.id), lambda claim=claim: evidence.settle(claim, material), lambda _: 3_000))
+        found.append(
+            session.derived(
+                recording,
+                ("claim", claim.id),
+                lambda claim=claim: evidence.settle(claim, material),
+                lambda _: 3_000,
+            )
+        )
     return found
 
 
@@ -92,7 +127,8 @@ def material_of(recording: Recording, text: str) -> evidence.Evidence:
         return scores
 
     return evidence.Evidence(
-        recording, again,
+        recording,
+        again,
         norms=lambda stream: session.norms(recording, stream),
         outputs=lambda: session.outputs(recording),
         jacobian=lambda stream, token, site: session.jacobian(recording, stream, token, site),
@@ -101,17 +137,40 @@ def material_of(recording: Recording, text: str) -> evidence.Evidence:
         logits=lambda stream, token: session.logits(recording, stream, token),
         embeddings=lambda: session.embeddings(model),
         stepwise=stepwise,
-    )  # fmt: skip
+    )
 
 
 def row(at: int, finding: evidence.Finding | None) -> pictures.Row:
     """A claim as the list draws it."""
     claim = claims.CLAIMS[at]
-    tone, mark, verdict, shown, why, parts = ("waiting", "…", "being tested", "", "The test has not run yet.", ()) if finding is None else (
-        TONES[finding.verdict], claims.MARKS[finding.verdict], finding.verdict, finding.shown, finding.why, finding.rows,
-    )  # fmt: skip
+    tone, mark, verdict, shown, why, parts = (
+        ("waiting", "…", "being tested", "", "The test has not run yet.", ())
+        if finding is None
+        else (
+            TONES[finding.verdict],
+            claims.MARKS[finding.verdict],
+            finding.verdict,
+            finding.shown,
+            finding.why,
+            finding.rows,
+        )
+    )
     page = (claim.page, claims.PAGES[claim.page], claim.page)
-    return pictures.Row(claim.id, tone, mark, verdict, claim.statement, shown, why, claim.how, claim.formula, claim.rule, parts, claim.remark, page)
+    return pictures.Row(
+        claim.id,
+        tone,
+        mark,
+        verdict,
+        claim.statement,
+        shown,
+        why,
+        claim.how,
+        claim.formula,
+        claim.rule,
+        parts,
+        claim.remark,
+        page,
+    )
 
 
 def files(model: str, text: str, target: str | None, recording: Recording) -> None:
@@ -123,10 +182,20 @@ def files(model: str, text: str, target: str | None, recording: Recording) -> No
 
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Print: one HTML page", lambda: claims.report(session.record(model, text, target=target), every()), f"{name}.html", "text/html", on_click="ignore",
+            "Print: one HTML page",
+            lambda: claims.report(session.record(model, text, target=target), every()),
+            f"{name}.html",
+            "text/html",
+            on_click="ignore",
             help="All claims with their numbers and verdicts in one file, which opens anywhere without a network.",
-        )  # fmt: skip
-        st.download_button("CSV", lambda: claims.to_csv(every(), about), f"{name}.csv", "text/csv", on_click="ignore")
+        )
+        st.download_button(
+            "CSV",
+            lambda: claims.to_csv(every(), about),
+            f"{name}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
     with st.expander("All claims as a table"):
         known = tested(model, text, target)
         if len(known) < len(claims.CLAIMS):
@@ -148,7 +217,9 @@ def asked() -> tuple[str, int]:
 
 
 def take_claim() -> None:
-    st.session_state.claim = st.session_state["claim heard"] = st.session_state["claims"].get("claim") or ""
+    st.session_state.claim = st.session_state["claim heard"] = (
+        st.session_state["claims"].get("claim") or ""
+    )
 
 
 def take_page() -> None:

@@ -17,11 +17,23 @@ SPECIALS = {"Hidden": "Words only", "Shown": "And specials"}
 SPACES = ("2-D", "3-D")
 STEP = {  # what a sub-layer does to the vector, by where LayerNorm stands and whether there is a residual connection
     ("post", True): "each sub-layer adds what it wrote: x ← LayerNorm(x + sublayer(x)).",
-    ("pre", True): "each sub-layer reads it through a LayerNorm and adds what it wrote: x ← x + sublayer(LayerNorm(x)), with one more LayerNorm at the end.",
+    (
+        "pre",
+        True,
+    ): "each sub-layer reads it through a LayerNorm and adds what it wrote: x ← x + sublayer(LayerNorm(x)), with one more LayerNorm at the end.",
     (None, True): "each sub-layer adds what it wrote: x ← x + sublayer(x), with no LayerNorm.",
-    ("post", False): "each sub-layer puts what it wrote in its place: x ← LayerNorm(sublayer(x)), with no residual connection.",
-    ("pre", False): "each sub-layer puts what it wrote in its place: x ← sublayer(LayerNorm(x)), with no residual connection.",
-    (None, False): "each sub-layer puts what it wrote in its place: x ← sublayer(x), with no residual connection and no LayerNorm.",
+    (
+        "post",
+        False,
+    ): "each sub-layer puts what it wrote in its place: x ← LayerNorm(sublayer(x)), with no residual connection.",
+    (
+        "pre",
+        False,
+    ): "each sub-layer puts what it wrote in its place: x ← sublayer(LayerNorm(x)), with no residual connection.",
+    (
+        None,
+        False,
+    ): "each sub-layer puts what it wrote in its place: x ← sublayer(x), with no residual connection and no LayerNorm.",
 }
 N_NEAR = 5
 EXAMPLE = ("Apple and juice", "Apple devices")
@@ -30,12 +42,15 @@ EXAMPLE = ("Apple and juice", "Apple devices")
 @st.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    if text != st.session_state.text:  # the example has put another text into the field above, which only a whole run draws
+    if (
+        text != st.session_state.text
+    ):  # the example has put another text into the field above, which only a whole run draws
         st.rerun()
     st.subheader(
-        "Where does a word travel, layer by layer, and what does context change?", anchor=False,
+        "Where does a word travel, layer by layer, and what does context change?",
+        anchor=False,
         help="Each token is a vector that every sub-layer moves. Here all of them are drawn in one fixed plane, from the embedding to the last layer.",
-    )  # fmt: skip
+    )
     fields = st.columns([1.7, 1.4, 0.95], vertical_alignment="bottom")
     first, second = recordings(model, text, fields[0], fields[2])
     stream = chosen_stream(first)
@@ -43,7 +58,9 @@ def explore(model: str, text: str) -> None:
     words = anchor_words(first, second, stream, fields[1])
     scene, anchors = seen(first, second, stream, words, look())
     if scene.fallback:
-        st.info("No plane leads through these anchors: both groups must stand apart. The main directions are shown instead.")
+        st.info(
+            "No plane leads through these anchors: both groups must stand apart. The main directions are shown instead."
+        )
     token, mate = chosen(first, second, stream, scene)
     stage = chosen_stage(scene)
     verdict(scene, anchors, token, mate)
@@ -68,21 +85,36 @@ def recordings(model: str, text: str, field, example) -> tuple[Recording, Record
     """The recording of the text above and of the second one, whose field stands here."""
     first = session.record(model, text)
     field.text_input(
-        "A second text: the same word in another context", key="second", persist_state="session", on_change=forget_mate,
+        "A second text: the same word in another context",
+        key="second",
+        persist_state="session",
+        on_change=forget_mate,
         placeholder="Empty: one text alone. Type a sentence that shares a word with the first",
-    )  # fmt: skip
-    if text == session.PRESETS[EXAMPLE[0]] and st.session_state.second == session.PRESETS[EXAMPLE[1]]:
+    )
+    if (
+        text == session.PRESETS[EXAMPLE[0]]
+        and st.session_state.second == session.PRESETS[EXAMPLE[1]]
+    ):
         example.button("One text alone", on_click=drop_second, width="stretch")
     else:
-        example.button("“apple” in two contexts", on_click=take_example, width="stretch", help="The lecture notes’ own example: an apple with juice, and apple devices.")
+        example.button(
+            "“apple” in two contexts",
+            on_click=take_example,
+            width="stretch",
+            help="The lecture notes’ own example: an apple with juice, and apple devices.",
+        )
     typed = st.session_state.second
     if not typed.strip():
         return first, None
     second = session.record(model, typed)
     if second.dropped:
-        st.warning(f"The second text has {second.dropped + model_size(second):,} tokens; {model} reads {model_size(second)}. The last {second.dropped:,} are not shown. The field keeps them.")
+        st.warning(
+            f"The second text has {second.dropped + model_size(second):,} tokens; {model} reads {model_size(second)}. The last {second.dropped:,} are not shown. The field keeps them."
+        )
     if not session.fits_address(typed):
-        st.info("The second text is too long for a link. It stays in this tab; reloading the page does not bring it back.")
+        st.info(
+            "The second text is too long for a link. It stays in this tab; reloading the page does not bring it back."
+        )
     return first, second
 
 
@@ -98,43 +130,101 @@ def chosen_stream(recording: Recording) -> Stream:
 
 def switches(first: Recording) -> None:
     """How the paths are drawn."""
-    for name, options in (("plane", PLANES), ("length", LENGTHS), ("sums", SUMS), ("specials", SPECIALS), ("space", SPACES)):
+    for name, options in (
+        ("plane", PLANES),
+        ("length", LENGTHS),
+        ("sums", SUMS),
+        ("specials", SPECIALS),
+        ("space", SPACES),
+    ):
         session.one_of(name, tuple(options))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         if len(first.streams) > 1:
-            titles = {"": f"{first.streams[0].name.capitalize()}: reads"} | {one.name: f"{one.name.capitalize()}: writes" for one in first.streams[1:]}
-            choice("Stream", titles, "stream", "Which column of vectors: the one that reads the text, or the one that writes the translation.", on_change=forget_place)
-        choice("View", dict.fromkeys(SPACES), "space", "A plane that plays, or three dimensions to be turned.")
-        choice("Plane", PLANES, "plane", "The directions along which all shown vectors spread most, or a first axis from the first group of anchor words to the second.")
-        choice("Vectors", LENGTHS, "length", "As they are, or each divided by its length, so that only directions count.")
+            titles = {"": f"{first.streams[0].name.capitalize()}: reads"} | {
+                one.name: f"{one.name.capitalize()}: writes" for one in first.streams[1:]
+            }
+            choice(
+                "Stream",
+                titles,
+                "stream",
+                "Which column of vectors: the one that reads the text, or the one that writes the translation.",
+                on_change=forget_place,
+            )
+        choice(
+            "View",
+            dict.fromkeys(SPACES),
+            "space",
+            "A plane that plays, or three dimensions to be turned.",
+        )
+        choice(
+            "Plane",
+            PLANES,
+            "plane",
+            "The directions along which all shown vectors spread most, or a first axis from the first group of anchor words to the second.",
+        )
+        choice(
+            "Vectors",
+            LENGTHS,
+            "length",
+            "As they are, or each divided by its length, so that only directions count.",
+        )
         if residual.norm_place(first.streams[0]) == "post":
-            choice("Sites", SUMS, "sums", "Each state after its LayerNorm, or the sums before the LayerNorms as well.", on_change=forget_stage)
-        choice("Tokens", SPECIALS, "specials", "Special tokens often lie far away and then decide where the main directions lead.")
+            choice(
+                "Sites",
+                SUMS,
+                "sums",
+                "Each state after its LayerNorm, or the sums before the LayerNorms as well.",
+                on_change=forget_stage,
+            )
+        choice(
+            "Tokens",
+            SPECIALS,
+            "specials",
+            "Special tokens often lie far away and then decide where the main directions lead.",
+        )
 
 
-def anchor_words(first: Recording, second: Recording | None, stream: Stream, field) -> tuple[tuple[str, ...], ...]:
+def anchor_words(
+    first: Recording, second: Recording | None, stream: Stream, field
+) -> tuple[tuple[str, ...], ...]:
     """The field with the anchor words; returns their groups, none where they are not used."""
     reads = stream.name == first.streams[0].name
     wanted = second is not None or st.session_state.plane == "Words"
     field.text_input(
-        "Anchor words, two groups: a, b / c, d", key="anchors", persist_state="session", disabled=not (wanted and reads),
+        "Anchor words, two groups: a, b / c, d",
+        key="anchors",
+        persist_state="session",
+        disabled=not (wanted and reads),
         help="For a second text, and for the plane through the anchors. "
         f"Each word is run alone through the same model in “{numbers.framed('…')}”; its vector at a site is the mean over its tokens there, a group’s the mean over its words. At most {numbers.MOST_WORDS} words a group.",
-    )  # fmt: skip
+    )
     if not wanted:
         return ()
     if not reads:
-        st.info("Anchor words are in the language that is read, so they are measured in the encoder’s stream alone. Choose it to compare with them.")
+        st.info(
+            "Anchor words are in the language that is read, so they are measured in the encoder’s stream alone. Choose it to compare with them."
+        )
         return ()
     words = numbers.groups(st.session_state.anchors)
     if len(words) < 2:
-        st.info("Two groups of anchor words are needed, with / between them, for example: fruit, tree, juice / mac, os, app")
+        st.info(
+            "Two groups of anchor words are needed, with / between them, for example: fruit, tree, juice / mac, os, app"
+        )
         return ()
     return words
 
 
 def choice(label: str, options: dict, key: str, words: str, **more) -> None:
-    st.segmented_control(label, tuple(options), key=key, format_func=lambda name: options[name] or name, required=True, persist_state="session", help=words, **more)
+    st.segmented_control(
+        label,
+        tuple(options),
+        key=key,
+        format_func=lambda name: options[name] or name,
+        required=True,
+        persist_state="session",
+        help=words,
+        **more,
+    )
 
 
 def look() -> tuple[str, str, str, str]:
@@ -144,25 +234,49 @@ def look() -> tuple[str, str, str, str]:
 
 
 def seen(
-    first: Recording, second: Recording | None, stream: Stream, words: tuple[tuple[str, ...], ...], how: tuple[str, str, str, str]
+    first: Recording,
+    second: Recording | None,
+    stream: Stream,
+    words: tuple[tuple[str, ...], ...],
+    how: tuple[str, str, str, str],
 ) -> tuple[numbers.Scene, numbers.Anchors | None]:
     """Everything that is drawn, and the anchors, from the shelf where nothing has changed. Reads nothing of the visit: a download comes here too."""
     plane, length, sums, specials = how
     sites = numbers.sites(stream, sums == "Sums")
     anchors = None
     if words:
-        anchors = session.derived(first, ("anchors", stream.name, sites, words), lambda: anchors_of(first.model.name, words, stream.name, sites), lambda made: made.vectors.nbytes + made.all_rows.nbytes)
+        anchors = session.derived(
+            first,
+            ("anchors", stream.name, sites, words),
+            lambda: anchors_of(first.model.name, words, stream.name, sites),
+            lambda made: made.vectors.nbytes + made.all_rows.nbytes,
+        )
     streams = [one.stream(stream.name) for one in (first, second) if one is not None]
     made = session.derived(
-        first, ("scene", second and second.text, stream.name, words, how),
-        lambda: numbers.scene(streams, anchors, sites, specials=specials == "Shown", unit_length=length == "Removed", words_plane=plane == "Words"),
+        first,
+        ("scene", second and second.text, stream.name, words, how),
+        lambda: numbers.scene(
+            streams,
+            anchors,
+            sites,
+            specials=specials == "Shown",
+            unit_length=length == "Removed",
+            words_plane=plane == "Words",
+        ),
         lambda made: made.nbytes,
-    )  # fmt: skip
+    )
     return made, anchors
 
 
-def anchors_of(model: str, words: tuple[tuple[str, ...], ...], stream: str, sites: tuple[str, ...]) -> numbers.Anchors:
-    return numbers.anchors_of(words, [session.record(model, numbers.framed(word)) for group in words for word in group], stream, sites)
+def anchors_of(
+    model: str, words: tuple[tuple[str, ...], ...], stream: str, sites: tuple[str, ...]
+) -> numbers.Anchors:
+    return numbers.anchors_of(
+        words,
+        [session.record(model, numbers.framed(word)) for group in words for word in group],
+        stream,
+        sites,
+    )
 
 
 def cause(second: Recording | None, stream: Stream, words: tuple[tuple[str, ...], ...]) -> tuple:
@@ -170,7 +284,9 @@ def cause(second: Recording | None, stream: Stream, words: tuple[tuple[str, ...]
     return second and second.text, stream.name, words, look()
 
 
-def chosen(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene) -> tuple[int, int | None]:
+def chosen(
+    first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene
+) -> tuple[int, int | None]:
     """The followed token's place in the first text, and its counterpart's in the second, None where it has none."""
     other = second.stream(stream.name) if second else None
     shown = scene.texts[0].places
@@ -199,10 +315,14 @@ def quoted(scene: numbers.Scene, text: int, place: int) -> str:
     return f"“{session.literal(group.labels[group.places.index(place)])}”"
 
 
-def verdict(scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None) -> None:
+def verdict(
+    scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None
+) -> None:
     """What the followed word does, in numbers of the full space."""
     if len(scene.texts) == 2 and mate is None:
-        st.markdown(f"{quoted(scene, 0, token)} is not in the second text. Choose the token there that it should be compared with.")
+        st.markdown(
+            f"{quoted(scene, 0, token)} is not in the second text. Choose the token there that it should be compared with."
+        )
     elif anchors is not None and mate is not None:
         compared(scene, anchors, token, mate)
     else:
@@ -217,8 +337,14 @@ def travelled(scene: numbers.Scene, token: int) -> None:
     )
 
 
-def shift_of(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int) -> numbers.Shift:
-    return numbers.shift([scene.path(0, token, raw=True), scene.path(1, mate, raw=True)], anchors, [group.raw for group in scene.texts])
+def shift_of(
+    scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int
+) -> numbers.Shift:
+    return numbers.shift(
+        [scene.path(0, token, raw=True), scene.path(1, mate, raw=True)],
+        anchors,
+        [group.raw for group in scene.texts],
+    )
 
 
 def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int) -> None:
@@ -226,16 +352,16 @@ def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: i
     one, other = (session.literal(", ".join(words)) for words in anchors.words)
     towards = (one, other) if found.gap > 0 else (other, one)
     word = quoted(scene, 0, token)
-    apart = (
-        f"compared with text 2, text 1 draws it towards *{towards[0]}* and away from *{towards[1]}*; its lean, the cosine to one group minus the cosine to the other, differs by **{abs(found.gap):.3f}**"
-    )
+    apart = f"compared with text 2, text 1 draws it towards *{towards[0]}* and away from *{towards[1]}*; its lean, the cosine to one group minus the cosine to the other, differs by **{abs(found.gap):.3f}**"
     chance = f"{found.as_far} of the {found.n_splits} ways to deal these {len(anchors.group)} words into two such groups"
     headline = {
         "apart": f"**{word} moves with its context:** {apart}. Only {chance} set the two texts this far apart.",
         "chance": f"**{word} moves, but not clearly between these two groups:** {apart}, yet {chance} set the texts this far apart.",
         "still": f"**{word} does not move between these two groups:** the leans differ by {abs(found.gap):.3f}.",
     }[found.verdict]
-    st.markdown(f"{headline} Between the texts the word’s own cosine goes from {signed(found.own[0])} at the embedding to {signed(found.own[-1])} at {scene.titles[-1]}.")
+    st.markdown(
+        f"{headline} Between the texts the word’s own cosine goes from {signed(found.own[0])} at the embedding to {signed(found.own[-1])} at {scene.titles[-1]}."
+    )
 
 
 def leans(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int | None) -> None:
@@ -244,11 +370,18 @@ def leans(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int 
         return
     found = shift_of(scene, anchors, token, mate)
     one, other = (session.literal(", ".join(words)) for words in anchors.words)
-    agree = "Centred cosines agree" if found.centred_gap * found.gap > 0 else "Centred cosines do not agree"
-    said = "; ".join(
-        f"text {at + 1} has {signed(near[0])} to *{one}* and {signed(near[1])} to *{other}*, a lean of **{signed(lean)}**" for at, (near, lean) in enumerate(zip(found.near, found.lean))
+    agree = (
+        "Centred cosines agree"
+        if found.centred_gap * found.gap > 0
+        else "Centred cosines do not agree"
     )
-    st.markdown(f"Cosines at the end: {said}. {agree}: there the leans differ by {signed(found.centred_gap)}, here by {signed(found.gap)}.")
+    said = "; ".join(
+        f"text {at + 1} has {signed(near[0])} to *{one}* and {signed(near[1])} to *{other}*, a lean of **{signed(lean)}**"
+        for at, (near, lean) in enumerate(zip(found.near, found.lean))
+    )
+    st.markdown(
+        f"Cosines at the end: {said}. {agree}: there the leans differ by {signed(found.centred_gap)}, here by {signed(found.gap)}."
+    )
 
 
 def signed(value: float) -> str:
@@ -258,7 +391,13 @@ def signed(value: float) -> str:
 # ---- the pictures ---------------------------------------------------------------------------------------------------
 
 
-def caption_of(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, words: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+def caption_of(
+    first: Recording,
+    second: Recording | None,
+    stream: Stream,
+    scene: numbers.Scene,
+    words: tuple[tuple[str, ...], ...],
+) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
     model, state = first.model, st.session_state
     lines = [
@@ -269,9 +408,15 @@ def caption_of(first: Recording, second: Recording | None, stream: Stream, scene
     if second:
         lines.append("Text 2: " + session.read_text(second))
     if stream.name != first.streams[0].name:
-        lines += ["Written: " + session.read_text(one, target=True) for one in (first, second) if one is not None]
+        lines += [
+            "Written: " + session.read_text(one, target=True)
+            for one in (first, second)
+            if one is not None
+        ]
     if words:
-        lines.append(f"Anchors: {' / '.join(', '.join(group) for group in words)}, each alone in “{numbers.framed('…')}”, not part of the fit")
+        lines.append(
+            f"Anchors: {' / '.join(', '.join(group) for group in words)}, each alone in “{numbers.framed('…')}”, not part of the fit"
+        )
     return tuple(lines)
 
 
@@ -280,56 +425,141 @@ def file_of(first: Recording, what: str) -> str:
 
 
 def picture(
-    first: Recording, second: Recording | None, scene: numbers.Scene, stream: Stream, words: tuple, token: int, mate: int | None, stage: int, caption: tuple[str, ...]
+    first: Recording,
+    second: Recording | None,
+    scene: numbers.Scene,
+    stream: Stream,
+    words: tuple,
+    token: int,
+    mate: int | None,
+    stage: int,
+    caption: tuple[str, ...],
 ) -> None:
     if st.session_state.space == "3-D":
         in_space(first, scene, token, mate, stage, caption)
         return
     name = session.name_of(first, "walk", *cause(second, stream, words))
     data = session.derived(
-        first, ("walk", *cause(second, stream, words)),
+        first,
+        ("walk", *cause(second, stream, words)),
         lambda: pictures.walk(
-            [{"name": group.name, "kind": group.kind, "labels": group.labels, "places": group.places} for group in scene.groups], **scene.arrays(),
-            titles=scene.titles, axes=scene.basis.names, explained=scene.basis.explained, caption=caption, file=file_of(first, "paths"), token=name,
+            [
+                {
+                    "name": group.name,
+                    "kind": group.kind,
+                    "labels": group.labels,
+                    "places": group.places,
+                }
+                for group in scene.groups
+            ],
+            **scene.arrays(),
+            titles=scene.titles,
+            axes=scene.basis.names,
+            explained=scene.basis.explained,
+            caption=caption,
+            file=file_of(first, "paths"),
+            token=name,
         ),
         len,
-    )  # fmt: skip
+    )
     pictures.show(data, "walk", take_pick, take_stage, take_switch)
 
 
-def in_space(first: Recording, scene: numbers.Scene, token: int, mate: int | None, stage: int, caption: tuple[str, ...]) -> None:
+def in_space(
+    first: Recording,
+    scene: numbers.Scene,
+    token: int,
+    mate: int | None,
+    stage: int,
+    caption: tuple[str, ...],
+) -> None:
     """Three dimensions, to be turned by hand; imported only when wanted."""
     from explorer.figures.embeddings import paths
 
-    shares = [f"{name}: {share:.1%}" for name, share in zip(scene.basis.names, scene.basis.explained)]
+    shares = [
+        f"{name}: {share:.1%}" for name, share in zip(scene.basis.names, scene.basis.explained)
+    ]
     st.markdown(
         f"**Explained variance {sum(scene.basis.explained):.1%}**   {session.literal('  ·  '.join(shares))}   outside these three directions at this site: "
         f"{numbers.mean_error(scene, 3, stage):.1%} on average"
     )
     st.session_state["site in space"] = stage
-    st.select_slider("Site", range(len(scene.sites)), key="site in space", format_func=scene.titles.__getitem__, on_change=take_site)
+    st.select_slider(
+        "Site",
+        range(len(scene.sites)),
+        key="site in space",
+        format_func=scene.titles.__getitem__,
+        on_change=take_site,
+    )
     followed = [(0, token), *([(1, mate)] if mate is not None else [])]
     figure = paths(
-        [(group.name, group.kind, group.labels, scene.basis.project(group.vectors[stage])) for group in scene.groups],
-        [(scene.texts[at].labels[scene.texts[at].places.index(place)] + f" ({scene.texts[at].name})", at, scene.basis.project(scene.path(at, place))) for at, place in followed],
-        stage, scene.titles, scene.basis.names, (f"Paths of tokens, at {scene.titles[stage]}", *caption),
-    )  # fmt: skip
-    options = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": file_of(first, "paths-3d")}}
-    st.plotly_chart(figure, key="in space", config=options, alt=f"Paths of tokens in three dimensions, at {scene.titles[stage]}; the tables below have the numbers")
+        [
+            (group.name, group.kind, group.labels, scene.basis.project(group.vectors[stage]))
+            for group in scene.groups
+        ],
+        [
+            (
+                scene.texts[at].labels[scene.texts[at].places.index(place)]
+                + f" ({scene.texts[at].name})",
+                at,
+                scene.basis.project(scene.path(at, place)),
+            )
+            for at, place in followed
+        ],
+        stage,
+        scene.titles,
+        scene.basis.names,
+        (f"Paths of tokens, at {scene.titles[stage]}", *caption),
+    )
+    options = {
+        "displaylogo": False,
+        "toImageButtonOptions": {
+            "format": "png",
+            "scale": 2,
+            "filename": file_of(first, "paths-3d"),
+        },
+    }
+    st.plotly_chart(
+        figure,
+        key="in space",
+        config=options,
+        alt=f"Paths of tokens in three dimensions, at {scene.titles[stage]}; the tables below have the numbers",
+    )
 
 
-def followed_lines(scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None, measure: str) -> tuple[list[dict], object]:
+def followed_lines(
+    scene: numbers.Scene,
+    anchors: numbers.Anchors | None,
+    token: int,
+    mate: int | None,
+    measure: str,
+) -> tuple[list[dict], object]:
     """The curves of the followed word: names, and values (line, site)."""
-    ways = [scene.path(0, token, raw=True), *([scene.path(1, mate, raw=True)] if mate is not None else [])]
+    ways = [
+        scene.path(0, token, raw=True),
+        *([scene.path(1, mate, raw=True)] if mate is not None else []),
+    ]
     values = numbers.curves(ways, anchors, [group.raw for group in scene.texts], measure)
     if anchors is None:
         return [], values
-    titles = [""] if measure == "Difference" else [" · " + ", ".join(words) for words in anchors.words]
-    lines = [{"name": f"{scene.texts[at].name if measure == 'Difference' else at + 1}{title}", "kind": at, "group": group} for at in range(len(ways)) for group, title in enumerate(titles)]
+    titles = (
+        [""] if measure == "Difference" else [" · " + ", ".join(words) for words in anchors.words]
+    )
+    lines = [
+        {
+            "name": f"{scene.texts[at].name if measure == 'Difference' else at + 1}{title}",
+            "kind": at,
+            "group": group,
+        }
+        for at in range(len(ways))
+        for group, title in enumerate(titles)
+    ]
     return lines, values
 
 
-def nearest(recording: Recording, stream: str, place: int, scene: numbers.Scene) -> tuple[list[list[str]], object]:
+def nearest(
+    recording: Recording, stream: str, place: int, scene: numbers.Scene
+) -> tuple[list[list[str]], object]:
     """The nearest words (site, rank) to a token, with their cosines."""
     ids, cosines = session.nearest(recording, stream, place, N_NEAR)
     at = [recording.stream(stream).sites.index(site) for site in scene.sites]
@@ -337,87 +567,223 @@ def nearest(recording: Recording, stream: str, place: int, scene: numbers.Scene)
 
 
 def beside(
-    first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, anchors: numbers.Anchors | None, words: tuple, token: int, mate: int | None,
-    stage: int, caption: tuple[str, ...],
-) -> None:  # fmt: skip
+    first: Recording,
+    second: Recording | None,
+    stream: Stream,
+    scene: numbers.Scene,
+    anchors: numbers.Anchors | None,
+    words: tuple,
+    token: int,
+    mate: int | None,
+    stage: int,
+    caption: tuple[str, ...],
+) -> None:
     """The curves of the followed word, and which site and word are on screen."""
     state = st.session_state
     if anchors is not None:
         st.markdown(f"**How near {quoted(scene, 0, token)} stands to the anchors, site by site**")
         session.one_of("curve", tuple(numbers.MEASURES))
-        st.segmented_control("Measure", tuple(numbers.MEASURES), key="curve", required=True, persist_state="session", label_visibility="collapsed")
-        pieces = f" Read in pieces, the mean taken: {', '.join(anchors.in_pieces)}." if anchors.in_pieces else ""
-        st.caption(f"{numbers.MEASURES[state.curve]} Colours and marks: the text; solid: the first group, dashed: the second.{session.literal(pieces)}")
+        st.segmented_control(
+            "Measure",
+            tuple(numbers.MEASURES),
+            key="curve",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        pieces = (
+            f" Read in pieces, the mean taken: {', '.join(anchors.in_pieces)}."
+            if anchors.in_pieces
+            else ""
+        )
+        st.caption(
+            f"{numbers.MEASURES[state.curve]} Colours and marks: the text; solid: the first group, dashed: the second.{session.literal(pieces)}"
+        )
     measure = session.one_of("curve", tuple(numbers.MEASURES))
     lines, values = followed_lines(scene, anchors, token, mate, measure)
-    curve_caption = (f"{measure} of {scene.texts[0].labels[scene.texts[0].places.index(token)]} to each group of anchors", f"{measure}: {numbers.MEASURES[measure]}", *caption)
+    curve_caption = (
+        f"{measure} of {scene.texts[0].labels[scene.texts[0].places.index(token)]} to each group of anchors",
+        f"{measure}: {numbers.MEASURES[measure]}",
+        *caption,
+    )
     pictures.show(
         pictures.around(
-            chosen=[scene.point(0, token), scene.point(1, mate)], stage=stage, trails=session.one_of("trails", ("Chosen", "All")), frame=session.one_of("frame", ("All", "Close")), lead=state.space == "3-D", lines=lines, values=values,
-            measure=measure, titles=scene.titles, caption=curve_caption, file=file_of(first, f"{measure.lower()}-to-anchors"),
-            token=session.name_of(first, "around", *cause(second, stream, words), token, mate, stage, measure, state.trails, state.frame, state.space),
+            chosen=[scene.point(0, token), scene.point(1, mate)],
+            stage=stage,
+            trails=session.one_of("trails", ("Chosen", "All")),
+            frame=session.one_of("frame", ("All", "Close")),
+            lead=state.space == "3-D",
+            lines=lines,
+            values=values,
+            measure=measure,
+            titles=scene.titles,
+            caption=curve_caption,
+            file=file_of(first, f"{measure.lower()}-to-anchors"),
+            token=session.name_of(
+                first,
+                "around",
+                *cause(second, stream, words),
+                token,
+                mate,
+                stage,
+                measure,
+                state.trails,
+                state.frame,
+                state.space,
+            ),
         ),
-        "around", take_pick, take_stage, take_switch,
-    )  # fmt: skip
+        "around",
+        take_pick,
+        take_stage,
+        take_switch,
+    )
     if anchors is not None:
         leans(scene, anchors, token, mate)
 
 
-def neighbours(first: Recording, second: Recording | None, stream: Stream, scene: numbers.Scene, words: tuple, token: int, mate: int | None) -> None:
+def neighbours(
+    first: Recording,
+    second: Recording | None,
+    stream: Stream,
+    scene: numbers.Scene,
+    words: tuple,
+    token: int,
+    mate: int | None,
+) -> None:
     """The words of the vocabulary that the followed word comes near to."""
     near = []
     for at, (recording, place) in enumerate(((first, token), (second, mate))):
         if recording is not None and place is not None:
             found, cosines = nearest(recording, stream.name, place, scene)
             rows = [list(zip(row, map(float, near_by))) for row, near_by in zip(found, cosines)]
-            near.append({"token": recording.stream(stream.name).tokens[place], "name": scene.texts[at].name, "kind": at, "rows": rows})
+            near.append(
+                {
+                    "token": recording.stream(stream.name).tokens[place],
+                    "name": scene.texts[at].name,
+                    "kind": at,
+                    "rows": rows,
+                }
+            )
     name = session.name_of(first, "near", *cause(second, stream, words), token, mate)
-    pictures.show(pictures.nearest(near, scene.titles, name), "near", take_pick, take_stage, take_switch)
+    pictures.show(
+        pictures.nearest(near, scene.titles, name), "near", take_pick, take_stage, take_switch
+    )
 
 
 # ---- words, tables and files ----------------------------------------------------------------------------------------
 
 
 def below(
-    first: Recording, second: Recording | None, stream: Stream, words: tuple, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None,
-    stage: int, caption: tuple[str, ...],
-) -> None:  # fmt: skip
+    first: Recording,
+    second: Recording | None,
+    stream: Stream,
+    words: tuple,
+    scene: numbers.Scene,
+    anchors: numbers.Anchors | None,
+    token: int,
+    mate: int | None,
+    stage: int,
+    caption: tuple[str, ...],
+) -> None:
     model, text, name = first.model.name, first.text, stream.name
     other, how, measure = second.text if second else None, look(), st.session_state.curve
 
     def again() -> tuple[Recording, Recording | None, numbers.Scene, numbers.Anchors | None]:
         """All of it from the shelf, so that a button keeps names and not arrays; it runs outside the visit and knows only what is named here."""
-        one, two = session.record(model, text), session.record(model, other) if other is not None else None
+        one, two = (
+            session.record(model, text),
+            session.record(model, other) if other is not None else None,
+        )
         return one, two, *seen(one, two, one.stream(name), words, how)
 
     with st.container(horizontal=True, gap="small"):
-        st.download_button("Paths as CSV", lambda: numbers.to_csv(numbers.all_paths(again()[2]), caption), f"{file_of(first, 'paths')}.csv", "text/csv", on_click="ignore")
+        st.download_button(
+            "Paths as CSV",
+            lambda: numbers.to_csv(numbers.all_paths(again()[2]), caption),
+            f"{file_of(first, 'paths')}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
         if anchors is not None:
-            st.download_button("Curves as CSV", lambda: curves_csv(*again()[2:], token, mate, measure, caption), f"{file_of(first, 'anchors')}.csv", "text/csv", on_click="ignore")
-        st.download_button("Nearest words as CSV", lambda: near_csv(*again()[:3], name, token, mate, caption), f"{file_of(first, 'nearest')}.csv", "text/csv", on_click="ignore")
-        st.download_button("Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text)), f"headlight-{model}.npz", "application/octet-stream", on_click="ignore")
+            st.download_button(
+                "Curves as CSV",
+                lambda: curves_csv(*again()[2:], token, mate, measure, caption),
+                f"{file_of(first, 'anchors')}.csv",
+                "text/csv",
+                on_click="ignore",
+            )
+        st.download_button(
+            "Nearest words as CSV",
+            lambda: near_csv(*again()[:3], name, token, mate, caption),
+            f"{file_of(first, 'nearest')}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Download the whole recording (NPZ)",
+            lambda: to_npz(session.record(model, text)),
+            f"headlight-{model}.npz",
+            "application/octet-stream",
+            on_click="ignore",
+        )
     note(first, stream, scene, anchors, token, stage)
     tables(first, second, name, scene, anchors, token, mate, stage)
 
 
-def curves_csv(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int | None, measure: str, caption: tuple[str, ...]) -> str:
+def curves_csv(
+    scene: numbers.Scene,
+    anchors: numbers.Anchors,
+    token: int,
+    mate: int | None,
+    measure: str,
+    caption: tuple[str, ...],
+) -> str:
     lines, values = followed_lines(scene, anchors, token, mate, measure)
-    return numbers.to_csv(numbers.pull_table(scene.titles, [line["name"] for line in lines], values), (f"{measure}: {numbers.MEASURES[measure]}", *caption))
+    return numbers.to_csv(
+        numbers.pull_table(scene.titles, [line["name"] for line in lines], values),
+        (f"{measure}: {numbers.MEASURES[measure]}", *caption),
+    )
 
 
-def near_tables(first: Recording, second: Recording | None, scene: numbers.Scene, stream: str, token: int, mate: int | None) -> dict:
+def near_tables(
+    first: Recording,
+    second: Recording | None,
+    scene: numbers.Scene,
+    stream: str,
+    token: int,
+    mate: int | None,
+) -> dict:
     found = [
-        (scene.texts[at].name, numbers.near_table(scene.titles, *nearest(recording, stream, place, scene)))
-        for at, (recording, place) in enumerate(((first, token), (second, mate))) if recording is not None and place is not None
-    ]  # fmt: skip
+        (
+            scene.texts[at].name,
+            numbers.near_table(scene.titles, *nearest(recording, stream, place, scene)),
+        )
+        for at, (recording, place) in enumerate(((first, token), (second, mate)))
+        if recording is not None and place is not None
+    ]
     return numbers.stacked(found, "of")
 
 
-def near_csv(first: Recording, second: Recording | None, scene: numbers.Scene, stream: str, token: int, mate: int | None, caption: tuple[str, ...]) -> str:
+def near_csv(
+    first: Recording,
+    second: Recording | None,
+    scene: numbers.Scene,
+    stream: str,
+    token: int,
+    mate: int | None,
+    caption: tuple[str, ...],
+) -> str:
     return numbers.to_csv(near_tables(first, second, scene, stream, token, mate), caption)
 
 
-def note(first: Recording, stream: Stream, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, stage: int) -> None:
+def note(
+    first: Recording,
+    stream: Stream,
+    scene: numbers.Scene,
+    anchors: numbers.Anchors | None,
+    token: int,
+    stage: int,
+) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     model, basis = first.model, scene.basis
     begins = session.word_vector(model.name).replace("√d", f"√{model.d_model}")
@@ -439,15 +805,35 @@ def note(first: Recording, stream: Stream, scene: numbers.Scene, anchors: number
         )
     st.caption(
         "Nearest words: the cosine to every row of the model’s own embedding matrix. Later vectors were not made to lie near embeddings by this measure; read far-off neighbours as such."
-        + (" In a decoder a vector starts as the token read and ends as a forecast of the next one." if stream.name == "decoder" else "")
+        + (
+            " In a decoder a vector starts as the token read and ends as a forecast of the next one."
+            if stream.name == "decoder"
+            else ""
+        )
     )
 
 
-def tables(first: Recording, second: Recording | None, stream: str, scene: numbers.Scene, anchors: numbers.Anchors | None, token: int, mate: int | None, stage: int) -> None:
+def tables(
+    first: Recording,
+    second: Recording | None,
+    stream: str,
+    scene: numbers.Scene,
+    anchors: numbers.Anchors | None,
+    token: int,
+    mate: int | None,
+    stage: int,
+) -> None:
     """The numbers behind every picture."""
     with st.expander("Every number as a table"):
         kinds = ("Path", "Site", *(("Curves",) if anchors is not None else ()), "Nearest words")
-        kind = st.segmented_control("Table", kinds, default="Path", key="embedding table", required=True, label_visibility="collapsed")
+        kind = st.segmented_control(
+            "Table",
+            kinds,
+            default="Path",
+            key="embedding table",
+            required=True,
+            label_visibility="collapsed",
+        )
         if kind == "Site":
             st.caption(f"Every point at {scene.titles[stage]}.")
             found = numbers.at_site(scene, stage)
@@ -459,11 +845,30 @@ def tables(first: Recording, second: Recording | None, stream: str, scene: numbe
         elif kind == "Nearest words":
             found = near_tables(first, second, scene, stream, token, mate)
         else:
-            st.caption("x, y and z in the basis of the picture; errors as shares; norm and distance moved in all dimensions, moved as drawn (with lengths kept or removed).")
+            st.caption(
+                "x, y and z in the basis of the picture; errors as shares; norm and distance moved in all dimensions, moved as drawn (with lengths kept or removed)."
+            )
             followed = [(0, token), *([(1, mate)] if mate is not None else [])]
-            found = numbers.stacked([(scene.texts[at].name, numbers.path_table(scene.titles, scene.path(at, place), scene.basis)) for at, place in followed], "of")
+            found = numbers.stacked(
+                [
+                    (
+                        scene.texts[at].name,
+                        numbers.path_table(scene.titles, scene.path(at, place), scene.basis),
+                    )
+                    for at, place in followed
+                ],
+                "of",
+            )
         four = st.column_config.NumberColumn(format="%.4f")
-        st.dataframe(found, hide_index=True, column_config={name: four for name in found if name not in ("site", "of", "token") and not name.startswith("word ")})
+        st.dataframe(
+            found,
+            hide_index=True,
+            column_config={
+                name: four
+                for name in found
+                if name not in ("site", "of", "token") and not name.startswith("word ")
+            },
+        )
 
 
 # ---- what the reader did --------------------------------------------------------------------------------------------

@@ -29,14 +29,27 @@ MOST_CELLS, MOST_TOKENS_TOLD = 60_000, 40
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
 EMBEDDED, HELD = 0.9, 0.99  # shares of variance that the last screen speaks of
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-Table = tuple[str, Sequence[str], Callable[[], dict[str, Sequence]]]  # a picture's name, its caption, and its numbers when they are wanted
+Table = tuple[
+    str, Sequence[str], Callable[[], dict[str, Sequence]]
+]  # a picture's name, its caption, and its numbers when they are wanted
 
 
 @st.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    st.subheader("How does the model know word order?", anchor=False, help="Attention alone treats a text as a bag of words. What follows is how position gets in, and what happens without.")
-    screen = st.segmented_control("Question", list(SCREENS), key="ask", required=True, persist_state="session", label_visibility="collapsed")
+    st.subheader(
+        "How does the model know word order?",
+        anchor=False,
+        help="Attention alone treats a text as a bag of words. What follows is how position gets in, and what happens without.",
+    )
+    screen = st.segmented_control(
+        "Question",
+        list(SCREENS),
+        key="ask",
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
     st.markdown(f"**{SCREENS[screen]}**")
     if screen == "Sentence":
         sentence(model, text)
@@ -55,7 +68,15 @@ def explore(model: str, text: str) -> None:
 def sizes(model: str, text: str) -> tuple[int, int]:
     """How many positions and how wide, chosen; at first as wide as the model."""
     own = session.record(model, text).model.d_model
-    d = number("Width of the table, d_model", "width", 2, numbers.WIDEST, own, step=2, help=f"Sines and cosines come in pairs, so it is even. {model} has {own}.")
+    d = number(
+        "Width of the table, d_model",
+        "width",
+        2,
+        numbers.WIDEST,
+        own,
+        step=2,
+        help=f"Sines and cosines come in pairs, so it is even. {model} has {own}.",
+    )
     return number("Positions", "places", 2, numbers.LONGEST, DEFAULT_PLACES), d
 
 
@@ -64,16 +85,41 @@ def a_pair(d: int) -> int:
     if d == 2:
         st.caption("With two dimensions there is one pair, i = 0.")
         return 0
-    return number("Pair of dimensions, i", "pair", 0, d // 2 - 1, min(d // 12, d // 2 - 1), help="Pair i is dimensions 2i (sine) and 2i + 1 (cosine).")
+    return number(
+        "Pair of dimensions, i",
+        "pair",
+        0,
+        d // 2 - 1,
+        min(d // 12, d // 2 - 1),
+        help="Pair i is dimensions 2i (sine) and 2i + 1 (cosine).",
+    )
 
 
-def number(label: str, choice: str, low: int, high: int, default: int, step: int = 1, help: str | None = None) -> int:
+def number(
+    label: str,
+    choice: str,
+    low: int,
+    high: int,
+    default: int,
+    step: int = 1,
+    help: str | None = None,
+) -> int:
     """A slider of whole numbers that stands in the address as `choice`."""
     asked = session.whole(choice, high + 1)
     value = default if asked is None or asked < low or (asked - low) % step else asked
     key = f"{choice} slider"
     st.session_state[key] = value
-    return st.slider(label, low, high, step=step, key=key, on_change=take_number, args=(choice, default), help=help, width=SLIDER)
+    return st.slider(
+        label,
+        low,
+        high,
+        step=step,
+        key=key,
+        on_change=take_number,
+        args=(choice, default),
+        help=help,
+        width=SLIDER,
+    )
 
 
 def row():
@@ -102,21 +148,28 @@ def learned(model: str, text: str):
 def learned_about(model: str, text: str, n: int) -> tuple[str, ...]:
     """What a figure of a learned table must say when it stands alone."""
     card = session.record(model, text).model
-    return (f"Headlight · model {model} (weights {card.fingerprint}) · its learned table, positions 0 to {n - 1}, d_model {card.d_model} · no text",)
+    return (
+        f"Headlight · model {model} (weights {card.fingerprint}) · its learned table, positions 0 to {n - 1}, d_model {card.d_model} · no text",
+    )
 
 
 def learned_rows(model: str, text: str):
     """As many first rows of a learned table as the reader asks for."""
     table = learned(model, text)
     with row():
-        n = number("Positions", "places", 2, len(table), min(DEFAULT_PLACES, len(table))) if len(table) > 2 else len(table)
+        n = (
+            number("Positions", "places", 2, len(table), min(DEFAULT_PLACES, len(table)))
+            if len(table) > 2
+            else len(table)
+        )
     return table[:n]
 
 
 WITHIN = {
-    "rotary": "it turns queries and keys by their positions (rotary)", "distance": "it takes from a score the more, the further apart two tokens are",
+    "rotary": "it turns queries and keys by their positions (rotary)",
+    "distance": "it takes from a score the more, the further apart two tokens are",
     "relative": "its scores depend on how far apart two tokens are",
-}  # fmt: skip
+}
 
 
 def within(model: str) -> str:
@@ -127,11 +180,15 @@ def within(model: str) -> str:
 
 def told_none(model: str) -> None:
     how = f"; {within(model)}" if within(model) else ""
-    st.info(f"**{session.literal(model)} adds nothing for positions** to its embeddings{how}. What follows is the paper’s formula itself, for comparison.")
+    st.info(
+        f"**{session.literal(model)} adds nothing for positions** to its embeddings{how}. What follows is the paper’s formula itself, for comparison."
+    )
 
 
 def told_within(model: str) -> None:
-    st.info(f"**{session.literal(model)} adds nothing for positions** to its embeddings; {within(model)}. That cannot be taken away here, and this screen compares a model with and without its positions.")
+    st.info(
+        f"**{session.literal(model)} adds nothing for positions** to its embeddings; {within(model)}. That cannot be taken away here, and this screen compares a model with and without its positions."
+    )
 
 
 def learned_table(model: str, text: str) -> None:
@@ -142,7 +199,20 @@ def learned_table(model: str, text: str) -> None:
     left, right = st.columns([1.1, 1], gap="large")
     with left:
         end = numbers.scale_end(shown)
-        plot(draw.table(shown, ("The learned table of positions", *about, f"Colours end at ±{size(end)}; one number in a hundred lies beyond"), end=end), "learned table", f"Heatmap of the learned table: {n} positions down, {d} dimensions along", f"positions-{model}")
+        plot(
+            draw.table(
+                shown,
+                (
+                    "The learned table of positions",
+                    *about,
+                    f"Colours end at ±{size(end)}; one number in a hundred lies beyond",
+                ),
+                end=end,
+            ),
+            "learned table",
+            f"Heatmap of the learned table: {n} positions down, {d} dimensions along",
+            f"positions-{model}",
+        )
     with right:
         off = numbers.off_formula(own_positions(model, text)[1])
         st.markdown(
@@ -153,10 +223,22 @@ def learned_table(model: str, text: str) -> None:
         title = ("Length of each position’s vector", *about)
         plot(draw.norms(lengths[:n], title), "norms", title[0], f"positions-lengths-{model}")
     tables(
-        ("Table", ("The learned table of positions", *about), lambda: numbers.table_columns(learned(model, text)[:n])),
-        ("Lengths", title, lambda: {"position": list(range(n)), "length": numbers.lengths(learned(model, text)[:n])}),
-        file=f"positions-{model}", key="own",
-    )  # fmt: skip
+        (
+            "Table",
+            ("The learned table of positions", *about),
+            lambda: numbers.table_columns(learned(model, text)[:n]),
+        ),
+        (
+            "Lengths",
+            title,
+            lambda: {
+                "position": list(range(n)),
+                "length": numbers.lengths(learned(model, text)[:n]),
+            },
+        ),
+        file=f"positions-{model}",
+        key="own",
+    )
 
 
 def waves(model: str, text: str) -> None:
@@ -174,9 +256,26 @@ def waves(model: str, text: str) -> None:
     title = f"Pair {pair}: a turn in {size(turns[pair])} positions"
     left, right = st.columns([1.1, 1], gap="large")
     with left:
-        plot(draw.table(encoding, ("Positional encoding", *about), pair, (turns[0], turns[-1])), "table", f"Heatmap of the encoding: {n} positions down, {d} dimensions along", f"positions-{n}x{d}")
+        plot(
+            draw.table(encoding, ("Positional encoding", *about), pair, (turns[0], turns[-1])),
+            "table",
+            f"Heatmap of the encoding: {n} positions down, {d} dimensions along",
+            f"positions-{n}x{d}",
+        )
     with right:
-        plot(draw.wave(wave.place, wave.fine_sine, wave.fine_cosine, (wave.sine, wave.cosine), (2 * pair, 2 * pair + 1), (title, *about)), "wave", title, f"positions-pair-{pair}-of-{d}")
+        plot(
+            draw.wave(
+                wave.place,
+                wave.fine_sine,
+                wave.fine_cosine,
+                (wave.sine, wave.cosine),
+                (2 * pair, 2 * pair + 1),
+                (title, *about),
+            ),
+            "wave",
+            title,
+            f"positions-pair-{pair}-of-{d}",
+        )
         st.markdown(
             f"**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i + 1) = cos of the same angle.  \n"
             f"**Pair i = {pair}** of d = {d}: the angle grows by 1 / 10000^({2 * pair}/{d}) = {size(wave.angle[1])} a position, so a turn takes λ = 2π × 10000^({2 * pair}/{d}) = **{size(turns[pair])}** positions. "
@@ -186,7 +285,11 @@ def waves(model: str, text: str) -> None:
     if what == "sinusoids":
         own_table(model, text)
     tables(
-        ("Table", ("Positional encoding", *about), lambda: numbers.table_columns(numbers.table(n, d))),
+        (
+            "Table",
+            ("Positional encoding", *about),
+            lambda: numbers.table_columns(numbers.table(n, d)),
+        ),
         ("Pair", (title, *about), lambda: numbers.wave_columns(numbers.wave(n, d, pair))),
         file=f"positions-{n}x{d}",
     )
@@ -216,20 +319,38 @@ def learned_distance(model: str, text: str) -> None:
     title = ("p_i · p_j against distance", *about)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        plot(draw.by_distance(found.mean, found.low, found.high, title), "products", title[0], f"positions-products-{model}")
+        plot(
+            draw.by_distance(found.mean, found.low, found.high, title),
+            "products",
+            title[0],
+            f"positions-products-{model}",
+        )
     with right:
         words = f"p_i · p_j of positions {first} to {first + some - 1}"
-        plot(draw.gram(numbers.gram(shown(), some), (words, *about), first), "gram", words, f"positions-gram-{some}-{model}")
-    left_out = f"  \n**Position 0 is left out.** Its vector is {longer:.1f} times as long as the middle one, and its products would hide all others." if first else ""
+        plot(
+            draw.gram(numbers.gram(shown(), some), (words, *about), first),
+            "gram",
+            words,
+            f"positions-gram-{some}-{model}",
+        )
+    left_out = (
+        f"  \n**Position 0 is left out.** Its vector is {longer:.1f} times as long as the middle one, and its products would hide all others."
+        if first
+        else ""
+    )
     st.markdown(
         f"**A learned table obeys no law of distance**: the sum of cosines does not apply, and pairs equally far apart have unlike products. At distance 1 they run from {found.low[1]:.3f} to {found.high[1]:.3f}.  \n"
         f"**How much distance tells here**: **{found.told:.0%}** of how the {(n - first) ** 2:,} products vary; for the paper’s sinusoids it is 100 %. Where the mean rises and falls evenly, training has found waves of its own.{left_out}"
     )
     tables(
         ("By distance", title, lambda: numbers.distance_columns(numbers.by_distance(shown()))),
-        ("All pairs", (words, *about), lambda: numbers.table_columns(numbers.gram(shown(), some), "j =", first)),
+        (
+            "All pairs",
+            (words, *about),
+            lambda: numbers.table_columns(numbers.gram(shown(), some), "j =", first),
+        ),
         file=f"positions-products-{model}",
-    )  # fmt: skip
+    )
 
 
 def distance(model: str, text: str) -> None:
@@ -247,18 +368,40 @@ def distance(model: str, text: str) -> None:
     first = f"first {some} positions" if some < n else f"{n} positions"
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        plot(draw.products(found.law, found.low, found.high, ("p_i · p_j against distance", *about)), "products", "p_i · p_j against distance", f"positions-products-{n}x{d}")
+        plot(
+            draw.products(found.law, found.low, found.high, ("p_i · p_j against distance", *about)),
+            "products",
+            "p_i · p_j against distance",
+            f"positions-products-{n}x{d}",
+        )
     with right:
-        plot(draw.gram(numbers.gram(encoding, some), (f"p_i · p_j of the {first}", *about)), "gram", f"p_i · p_j of the {first}, equal along every diagonal", f"positions-gram-{some}x{d}")
+        plot(
+            draw.gram(numbers.gram(encoding, some), (f"p_i · p_j of the {first}", *about)),
+            "gram",
+            f"p_i · p_j of the {first}, equal along every diagonal",
+            f"positions-gram-{some}x{d}",
+        )
     st.markdown(
         f"**Only the distance counts.** sin a sin b + cos a cos b = cos(a − b), so p_i · p_j is the sum of cos((i − j) / 10000^(2i/d)) over the {d // 2} pairs: every diagonal has one colour.  \n"
         f"**Measured** over all {n * n:,} products: the largest deviation from that sum is **{power(found.deviation)}** (double precision). At distance 0 it is d/2 = {found.law[0]:,.0f}"
-        + (f", at distance 1 it is {found.law[1]:.3f} and at distance {n - 1} it is {found.law[-1]:.3f}." if n > 1 else ".")
+        + (
+            f", at distance 1 it is {found.law[1]:.3f} and at distance {n - 1} it is {found.law[-1]:.3f}."
+            if n > 1
+            else "."
+        )
         + " It does not say which of the two comes first: |i − j|, not i − j."
     )
     tables(
-        ("By distance", ("p_i · p_j against distance", *about), lambda: numbers.product_columns(numbers.products(numbers.table(n, d)))),
-        ("All pairs", (f"p_i · p_j of the {first}", *about), lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j =")),
+        (
+            "By distance",
+            ("p_i · p_j against distance", *about),
+            lambda: numbers.product_columns(numbers.products(numbers.table(n, d))),
+        ),
+        (
+            "All pairs",
+            (f"p_i · p_j of the {first}", *about),
+            lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j ="),
+        ),
         file=f"positions-products-{n}x{d}",
     )
 
@@ -268,9 +411,12 @@ def told_learned_shift(model: str, text: str, by: int) -> None:
     found = numbers.tried(learned(model, text), by)
     missed = (
         f" Tried on it all the same, the rotation by k = {by} misses the row {by} further on by {found.turned:.0%} of a row’s length on average; the row left as it is misses by {found.still:.0%}."
-        if found else ""
-    )  # fmt: skip
-    st.info(f"**The rotation law does not apply to {model}**, whose table was learned.{missed} What follows is the paper’s formula itself.")
+        if found
+        else ""
+    )
+    st.info(
+        f"**The rotation law does not apply to {model}**, whose table was learned.{missed} What follows is the paper’s formula itself."
+    )
 
 
 def shift(model: str, text: str) -> None:
@@ -287,16 +433,33 @@ def shift(model: str, text: str) -> None:
     if what == "learned":
         with words:
             told_learned_shift(model, text, by)
-    wave, ahead, turn = numbers.wave(min(n, MOST_ON_CIRCLE), d, pair), numbers.wave(2 * n, d, pair), numbers.turn(d, pair, by)
-    before, after = (ahead.sine[place], ahead.cosine[place]), (ahead.sine[place + by], ahead.cosine[place + by])
+    wave, ahead, turn = (
+        numbers.wave(min(n, MOST_ON_CIRCLE), d, pair),
+        numbers.wave(2 * n, d, pair),
+        numbers.turn(d, pair, by),
+    )
+    before, after = (
+        (ahead.sine[place], ahead.cosine[place]),
+        (ahead.sine[place + by], ahead.cosine[place + by]),
+    )
     radians, degrees = numbers.turned_by(d, pair, by)
     about = (f"Pair {pair}: from position {place} to {place + by}", *formula_about(n, d))
     left, right = st.columns([1, 1.1], gap="large")
     with left:
         plot(
-            draw.circle(wave.sine, wave.cosine, before, after, numbers.drawn_arc(d, pair, place, by), (f"position {place}", f"position {place + by}"), about),
-            "circle", f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians to {place + by}", f"positions-shift-{by}-pair-{pair}",
-        )  # fmt: skip
+            draw.circle(
+                wave.sine,
+                wave.cosine,
+                before,
+                after,
+                numbers.drawn_arc(d, pair, place, by),
+                (f"position {place}", f"position {place + by}"),
+                about,
+            ),
+            "circle",
+            f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians to {place + by}",
+            f"positions-shift-{by}-pair-{pair}",
+        )
     with right:
         st.markdown(
             f"**The same matrix moves every position by k = {by}.** It turns pair i = {pair} by k / 10000^({2 * pair}/{d}) = **{radians:.4f}** radians "
@@ -312,11 +475,16 @@ def shift(model: str, text: str) -> None:
             "Because R depends on k and not on pos, a head can look a fixed number of tokens back with one linear map. The fastest pair turns most, the slowest hardly at all: try the ends of the slider."
         )
     some = min(n, MOST_ON_CIRCLE)
-    tables(("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)), file=f"positions-shift-{by}-pair-{pair}")
+    tables(
+        ("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)),
+        file=f"positions-shift-{by}-pair-{pair}",
+    )
 
 
 def formula_about(n: int, d: int) -> tuple[str, ...]:
-    return (f"Headlight · sinusoids of the paper, d_model {d}, positions 0 to {n - 1} · the formula itself, no model and no text",)
+    return (
+        f"Headlight · sinusoids of the paper, d_model {d}, positions 0 to {n - 1} · the formula itself, no model and no text",
+    )
 
 
 # ---- the model on this sentence -------------------------------------------------------------------------------------------
@@ -332,7 +500,14 @@ def a_stream(recording: Recording) -> str:
     names, shown = [stream.name for stream in recording.streams], chosen_stream(recording)
     if len(names) > 1:
         st.session_state["stream choice"] = shown
-        st.segmented_control("Stream", names, key="stream choice", required=True, on_change=take_stream, help="The encoder reads the source, the decoder the translation: each adds positions of its own.")
+        st.segmented_control(
+            "Stream",
+            names,
+            key="stream choice",
+            required=True,
+            on_change=take_stream,
+            help="The encoder reads the source, the decoder the translation: each adds positions of its own.",
+        )
     return shown
 
 
@@ -346,12 +521,25 @@ def a_head(model: str, text: str, target: str | None, stream: str) -> tuple[int,
     layers, heads = card.n_layer, card.n_head
     layer, head = session.whole("layer", layers), session.whole("head", heads)
     if layer is None or head is None:
-        layer, head = 0, session.kept(model, ("most positional", text, target, stream), lambda: numbers.most_positional(*with_and_without(model, text, target=target), stream))
+        layer, head = (
+            0,
+            session.kept(
+                model,
+                ("most positional", text, target, stream),
+                lambda: numbers.most_positional(
+                    *with_and_without(model, text, target=target), stream
+                ),
+            ),
+        )
     st.session_state["head choice"] = (layer, head)
     return st.selectbox(
-        "Head", [(one, other) for one in range(layers) for other in range(heads)], key="head choice", on_change=take_head,
-        format_func=lambda at: f"Layer {at[0]}, head {at[1]}", help="At first the head of layer 0 that positions move most.",
-    )  # fmt: skip
+        "Head",
+        [(one, other) for one in range(layers) for other in range(heads)],
+        key="head choice",
+        on_change=take_head,
+        format_func=lambda at: f"Layer {at[0]}, head {at[1]}",
+        help="At first the head of layer 0 that positions move most.",
+    )
 
 
 def take_head() -> None:
@@ -367,12 +555,18 @@ def target_of(model: str, text: str) -> str | None:
 
 def with_and_without(model: str, text: str, *, target: str | None) -> tuple[Recording, Recording]:
     """A text recorded with positions and without."""
-    return session.record(model, text, (), target), session.record(model, text, taken_away(model), target)
+    return session.record(model, text, (), target), session.record(
+        model, text, taken_away(model), target
+    )
 
 
 def taken_away(model: str) -> tuple[WithoutPositions, ...]:
     """The edit that takes the positions away; none for a model that adds none."""
-    added = session.kept(model, "adds positions", lambda: numbers.kind(session.record(model, "Hi").streams[0]) != "none")
+    added = session.kept(
+        model,
+        "adds positions",
+        lambda: numbers.kind(session.record(model, "Hi").streams[0]) != "none",
+    )
     return (WithoutPositions(),) if added else ()
 
 
@@ -383,7 +577,11 @@ def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]
         f"Headlight · model {card.name} ({card.n_parameters:,} parameters, weights {card.fingerprint}) · stream {stream}",
         *more,
         "Text: " + session.read_text(recording),
-        *(("Target: " + session.read_text(recording, target=True),) if stream == "decoder" and recording.target else ()),
+        *(
+            ("Target: " + session.read_text(recording, target=True),)
+            if stream == "decoder" and recording.target
+            else ()
+        ),
     )
 
 
@@ -394,55 +592,110 @@ def sentence(model: str, text: str) -> None:
         return
     try:
         plain, bare = with_and_without(model, text, target=target)
-    except ValueError as why:  # a model that runs in another's code may not let its positions be taken away
-        st.info(f"{session.literal(str(why))}. This screen compares a model with and without its positions.")
+    except (
+        ValueError
+    ) as why:  # a model that runs in another's code may not let its positions be taken away
+        st.info(
+            f"{session.literal(str(why))}. This screen compares a model with and without its positions."
+        )
         return
     shown = a_stream(plain)
     stream = plain.stream(shown)
     what = numbers.kind(stream)
     if what == "none":
-        st.info(f"{model} adds nothing for positions, so there is nothing to show here. “Order” shows what that means for a sentence.")
+        st.info(
+            f"{model} adds nothing for positions, so there is nothing to show here. “Order” shows what that means for a sentence."
+        )
         return
     names = session.word_vector(model), "encoding" if what == "sinusoids" else "position"
     added = numbers.added(stream)
     left, right = st.columns(2, gap="large")
     with left:
         about = (f"Length of the word’s vector and of the {names[1]}’s", *caption_of(plain, shown))
-        plot(draw.lengths(added.word, added.encoding, added.both, stream.tokens, about, names), "lengths", about[0], f"positions-lengths-{model}")
+        plot(
+            draw.lengths(added.word, added.encoding, added.both, stream.tokens, about, names),
+            "lengths",
+            about[0],
+            f"positions-lengths-{model}",
+        )
         told_lengths(added, stream, names, session.embedding_scale(model))
     with right:
         layer, head = a_head(model, text, target, shown)
         scores = numbers.by_offset(plain, bare, shown, layer, head)
-        lines = (f"Mean score by distance, layer {layer}, head {head}", *caption_of(plain, shown, "Text tokens only; without: edit WithoutPositions"))
+        lines = (
+            f"Mean score by distance, layer {layer}, head {head}",
+            *caption_of(plain, shown, "Text tokens only; without: edit WithoutPositions"),
+        )
         if len(scores.offset):
-            plot(draw.by_offset(scores.offset, scores.pairs, scores.together, scores.alone, scores.places, lines), "offsets", lines[0], f"positions-scores-{model}-L{layer}H{head}")
-            told_scores(scores, layer, numbers.splits(stream), numbers.divisor(numbers.attention_of(plain, shown)) > 1 and plain.model.d_head)
+            plot(
+                draw.by_offset(
+                    scores.offset, scores.pairs, scores.together, scores.alone, scores.places, lines
+                ),
+                "offsets",
+                lines[0],
+                f"positions-scores-{model}-L{layer}H{head}",
+            )
+            told_scores(
+                scores,
+                layer,
+                numbers.splits(stream),
+                numbers.divisor(numbers.attention_of(plain, shown)) > 1 and plain.model.d_head,
+            )
         else:
             st.info("There are no words here yet between which a distance could be measured.")
     tables(
-        ("Lengths", about, lambda: numbers.added_columns(numbers.added(session.record(model, text, (), target).stream(shown)), session.record(model, text, (), target).stream(shown).tokens, names[0])),
-        ("Scores", lines, lambda: numbers.offset_columns(numbers.by_offset(*with_and_without(model, text, target=target), shown, layer, head))),
+        (
+            "Lengths",
+            about,
+            lambda: numbers.added_columns(
+                numbers.added(session.record(model, text, (), target).stream(shown)),
+                session.record(model, text, (), target).stream(shown).tokens,
+                names[0],
+            ),
+        ),
+        (
+            "Scores",
+            lines,
+            lambda: numbers.offset_columns(
+                numbers.by_offset(*with_and_without(model, text, target=target), shown, layer, head)
+            ),
+        ),
         file=f"positions-sentence-{model}",
     )
 
 
-def told_lengths(added: numbers.Added, stream: Stream, names: tuple[str, str], scale: float | None) -> None:
+def told_lengths(
+    added: numbers.Added, stream: Stream, names: tuple[str, str], scale: float | None
+) -> None:
     """The lengths in words. `scale`: by what the model multiplies its embeddings, None where that is not known."""
     shortest, longest = added.ends
-    words = (
-        f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])})."
-    )
+    words = f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])})."
     if names[1] == "encoding":
         lengths = f"The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; {words}"
     else:
         lengths = f"The positions’ vectors, learned, have lengths from {added.encoding.min():.2f} to {added.encoding.max():.2f}; {words}"
-    first = "" if scale is None else f", here √{len(stream.at('embed')[0])} = {scale:.2f}" if scale != 1 else ", with no factor √d before it"
+    first = (
+        ""
+        if scale is None
+        else f", here √{len(stream.at('embed')[0])} = {scale:.2f}"
+        if scale != 1
+        else ", with no factor √d before it"
+    )
     without = (
         f" Without the factor √d they would run from {added.word[shortest] / scale:.2f} to {added.word[longest] / scale:.2f}, against {added.encoding.mean():.2f} for the position."
-        if scale not in (None, 1) else ""
-    )  # fmt: skip
-    after = " A LayerNorm then follows, which sets every sum’s length anew." if "embed.normed" in stream.sites else " Layer 0 reads it through a LayerNorm." if "0.attn.read" in stream.sites else ""
-    st.markdown(f"**What is added up** is {names[0]} + {names[1]}{first}. {lengths}{without}{after}")
+        if scale not in (None, 1)
+        else ""
+    )
+    after = (
+        " A LayerNorm then follows, which sets every sum’s length anew."
+        if "embed.normed" in stream.sites
+        else " Layer 0 reads it through a LayerNorm."
+        if "0.attn.read" in stream.sites
+        else ""
+    )
+    st.markdown(
+        f"**What is added up** is {names[0]} + {names[1]}{first}. {lengths}{without}{after}"
+    )
 
 
 def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int) -> None:
@@ -452,12 +705,15 @@ def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int)
     split = (
         " In layer 0 the query is W_Q(word + position), so a score falls into four parts; the dotted line is the part that is position × position, exact from the two passes."
         if layer == 0 and splits
-        else " Between the sum and layer 0 stands a LayerNorm, which mixes words and positions, so that no part is position alone." if layer == 0
+        else " Between the sum and layer 0 stands a LayerNorm, which mixes words and positions, so that no part is position alone."
+        if layer == 0
         else " Above layer 0 words and positions are mixed, so that no part is position alone."
-    )  # fmt: skip
+    )
     st.markdown(
         f"**Scores q · k{f' / √{d_head}' if d_head else ''} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
-        f"**{best}**; without, by {bare_spread:.2f}: what is left comes from which words happen to stand there." + split + " Far distances have few pairs, so the ends wobble."
+        f"**{best}**; without, by {bare_spread:.2f}: what is left comes from which words happen to stand there."
+        + split
+        + " Far distances have few pairs, so the ends wobble."
     )
 
 
@@ -474,7 +730,9 @@ def order(model: str, text: str) -> None:
         if within(model):
             told_within(model)
             return
-        st.info(f"{model} adds nothing for positions, so its run with them and its run without are one and the same.")
+        st.info(
+            f"{model} adds nothing for positions, so its run with them and its run without are one and the same."
+        )
     edits, other_text = another_order(text, numbers.turned_round(numbers.read_part(base)))
     shown = a_stream(base)
     asked = (model, text, other_text, edits, target, shown)
@@ -482,35 +740,64 @@ def order(model: str, text: str) -> None:
         with st.spinner("Reading the words in both orders …"):
             found = orders_of(asked)
     except ValueError as why:  # as in `sentence`
-        st.info(f"{session.literal(str(why))}. This screen compares a model with and without its positions.")
+        st.info(
+            f"{session.literal(str(why))}. This screen compares a model with and without its positions."
+        )
         return
     if found.dropped:
         size = base.model.n_positions
-        st.warning(f"The other order is {found.dropped + size:,} tokens; {model} reads {size}. Its last {found.dropped:,} are left out.")
+        st.warning(
+            f"The other order is {found.dropped + size:,} tokens; {model} reads {size}. Its last {found.dropped:,} are left out."
+        )
     pairs, with_, without = found.pairs, found.with_, found.without
-    st.markdown(f"**This order:** {told_tokens(base.streams[0].tokens)}  \n**The other:** {told_tokens(found.read)}")
+    st.markdown(
+        f"**This order:** {told_tokens(base.streams[0].tokens)}  \n**The other:** {told_tokens(found.read)}"
+    )
     if found.read == base.streams[0].tokens:
-        st.info("The other order is the same as this one. Try another shuffle, or type other words.")
+        st.info(
+            "The other order is the same as this one. Try another shuffle, or type other words."
+        )
     else:
         results(base, shown, pairs, with_, without)
     about = caption_of(base, shown, f"Other order: {' '.join(found.read)}")
     left, right = st.columns(2, gap="large")
     with left:
         title = ("Largest difference of the same word’s vectors", *about)
-        plot(draw.differences(with_.site, with_.to_draw(with_.site), without.to_draw(with_.site), title), "differences", title[0], f"positions-order-{model}")
-        st.caption("A point for each state on the way through the layers; a difference of exactly 0 has no place on a log scale.")
+        plot(
+            draw.differences(
+                with_.site, with_.to_draw(with_.site), without.to_draw(with_.site), title
+            ),
+            "differences",
+            title[0],
+            f"positions-order-{model}",
+        )
+        st.caption(
+            "A point for each state on the way through the layers; a difference of exactly 0 has no place on a log scale."
+        )
     with right:
         columns = numbers.word_columns(found)
         st.markdown("**Word by word**, the last layer’s vectors")
-        st.dataframe(columns, hide_index=True, height=min(420, 38 + 35 * max(1, len(pairs.here))), column_config=formats(columns), alt="How far each word’s last vectors agree in the two orders")
-        st.caption("Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and every layer’s rounding takes a little.")
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=min(420, 38 + 35 * max(1, len(pairs.here))),
+            column_config=formats(columns),
+            alt="How far each word’s last vectors agree in the two orders",
+        )
+        st.caption(
+            "Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and every layer’s rounding takes a little."
+        )
     head_maps(asked, found, about)
     layer, head = st.session_state["head choice"]
     bare = st.session_state.positions == "Without"
     tables(
         ("Words", ("The same words in two orders", *about), lambda: order_columns(asked)),
         ("Sites", ("Largest difference by site", *about), lambda: site_columns(asked)),
-        ("Maps", (f"Layer {layer}, head {head}, {st.session_state.positions.lower()} positions", *about), lambda: map_columns(asked, layer, head, bare)),
+        (
+            "Maps",
+            (f"Layer {layer}, head {head}, {st.session_state.positions.lower()} positions", *about),
+            lambda: map_columns(asked, layer, head, bare),
+        ),
         file=f"positions-order-{model}",
     )
 
@@ -518,35 +805,71 @@ def order(model: str, text: str) -> None:
 def another_order(text: str, turned: str) -> tuple[tuple[ShuffleTokens, ...], str]:
     """The other order, chosen: an edit that shuffles the tokens, or a text typed anew, at first `turned`."""
     left, right = st.columns([1, 2.4], vertical_alignment="bottom")
-    how = left.segmented_control("Other order", ORDERS, key="order", required=True, persist_state="session")
+    how = left.segmented_control(
+        "Other order", ORDERS, key="order", required=True, persist_state="session"
+    )
     if how == "Shuffle":
         with right:
-            seed = number("Shuffle", "shuffle", 0, SHUFFLES - 1, 1, help="A seed: each number is another order, always the same one. Special tokens stay where they are.")
+            seed = number(
+                "Shuffle",
+                "shuffle",
+                0,
+                SHUFFLES - 1,
+                1,
+                help="A seed: each number is another order, always the same one. Special tokens stay where they are.",
+            )
         return (ShuffleTokens(seed),), text
-    right.text_input("The same words in another order", key="retyped", live="300ms", persist_state="session", placeholder=f"Empty: from last to first: {turned[:80]}")
+    right.text_input(
+        "The same words in another order",
+        key="retyped",
+        live="300ms",
+        persist_state="session",
+        placeholder=f"Empty: from last to first: {turned[:80]}",
+    )
     return (), st.session_state.retyped if st.session_state.retyped.strip() else turned
 
 
 def told_tokens(tokens: Sequence[str]) -> str:
-    more = f" … and {len(tokens) - MOST_TOKENS_TOLD:,} more" if len(tokens) > MOST_TOKENS_TOLD else ""
+    more = (
+        f" … and {len(tokens) - MOST_TOKENS_TOLD:,} more" if len(tokens) > MOST_TOKENS_TOLD else ""
+    )
     return " · ".join(map(session.literal, tokens[:MOST_TOKENS_TOLD])) + more
 
 
-def results(here: Recording, shown: str, pairs: numbers.Matched, with_: numbers.Agreement, without: numbers.Agreement) -> None:
+def results(
+    here: Recording,
+    shown: str,
+    pairs: numbers.Matched,
+    with_: numbers.Agreement,
+    without: numbers.Agreement,
+) -> None:
     """Both numbers, large, and one sentence that says what they mean."""
     if not len(pairs.here):
         st.warning("The two texts have no token in common, so nothing can be compared.")
         return
     n, d = len(pairs.here), here.model.d_model
     left, right = st.columns(2)
-    for column, name, found in ((left, "Without positions", without), (right, "With positions", with_)):
+    for column, name, found in (
+        (left, "Without positions", without),
+        (right, "With positions", with_),
+    ):
         column.metric(f"{name}, vectors agree to", digits_told(found.common_digits), border=True)
-        column.markdown(f"largest difference **{power(found.difference)}** over {n} tokens × {d} numbers")
+        column.markdown(
+            f"largest difference **{power(found.difference)}** over {n} tokens × {d} numbers"
+        )
     st.markdown(meaning(here, shown, pairs, without))
 
 
 def digits_told(value: float) -> str:
-    return "every digit" if isinf(value) else "no digit" if value < 1 else "1 digit" if value < 2 else f"{floor(value)} digits"
+    return (
+        "every digit"
+        if isinf(value)
+        else "no digit"
+        if value < 1
+        else "1 digit"
+        if value < 2
+        else f"{floor(value)} digits"
+    )
 
 
 def meaning(here: Recording, shown: str, pairs: numbers.Matched, without: numbers.Agreement) -> str:
@@ -557,7 +880,10 @@ def meaning(here: Recording, shown: str, pairs: numbers.Matched, without: number
     across = shown == "decoder" and len(here.streams) > 1
     if without.common_digits >= SAME_DIGITS:
         if across:
-            return "The source is in another order, the target is kept. **Without positions the decoder cannot tell**: cross-attention is a sum over the source, whatever its order." + partners
+            return (
+                "The source is in another order, the target is kept. **Without positions the decoder cannot tell**: cross-attention is a sum over the source, whatever its order."
+                + partners
+            )
         return (
             "**Without positions every word has the same vector in both orders**: the layers are permutation-equivariant. Reorder the input and the output is reordered with it, nothing else; "
             "only the encoding tells which word stands where." + partners
@@ -578,28 +904,43 @@ def head_maps(asked: Asked, orders: numbers.Orders, about: Sequence[str]) -> Non
     left, right = st.columns([1, 1], vertical_alignment="bottom")
     with left:
         layer, head = a_head(model, text, target, shown)
-    positions = right.segmented_control("Positions", POSITIONS, key="positions", required=True, persist_state="session")
+    positions = right.segmented_control(
+        "Positions", POSITIONS, key="positions", required=True, persist_state="session"
+    )
     if not len(orders.pairs.here):
         return
     found = maps_of(asked, layer, head, positions == "Without")
     tokens = [orders.tokens[place] for place in orders.pairs.here]
     words = f"Layer {layer}, head {head}, {positions.lower()} positions"
-    for column, matrix, title in zip(st.columns(2, gap="large"), (found.here, found.there), ("This order", "The other order, matched by word")):
+    for column, matrix, title in zip(
+        st.columns(2, gap="large"),
+        (found.here, found.there),
+        ("This order", "The other order, matched by word"),
+    ):
         with column:
-            plot(draw.weights(matrix, tokens, found.top, (title, words, *about)), title, f"{title}: {words}", f"positions-map-L{layer}H{head}-{title.split(',')[0].replace(' ', '-').lower()}")
+            plot(
+                draw.weights(matrix, tokens, found.top, (title, words, *about)),
+                title,
+                f"{title}: {words}",
+                f"positions-map-L{layer}H{head}-{title.split(',')[0].replace(' ', '-').lower()}",
+            )
     st.markdown(
         f"Rows and columns of the second map are put in the first one’s order. The largest difference of a weight in this head: **{power(found.gap)}**; in any of the {found.n_heads} heads: **{power(found.largest)}**."
     )
 
 
-Asked = tuple[str, str, str, tuple[ShuffleTokens, ...], str | None, str]  # model, text, the other text, edits, target, stream: what the two orders are asked for by
+Asked = tuple[
+    str, str, str, tuple[ShuffleTokens, ...], str | None, str
+]  # model, text, the other text, edits, target, stream: what the two orders are asked for by
 
 
 def two_orders(asked: Asked, bare: bool) -> tuple[Recording, Recording]:
     """Both orders recorded, with positions or without."""
     model, text, other_text, edits, target, _ = asked
     away = taken_away(model) if bare else ()
-    return session.record(model, text, away, target), session.record(model, other_text, (*edits, *away), target)
+    return session.record(model, text, away, target), session.record(
+        model, other_text, (*edits, *away), target
+    )
 
 
 def orders_of(asked: Asked) -> numbers.Orders:
@@ -616,14 +957,26 @@ def maps_of(asked: Asked, layer: int, head: int, bare: bool) -> numbers.Maps:
     pairs = orders_of(asked).pairs
 
     def made() -> numbers.Maps:
-        return numbers.both_maps(*(numbers.attention_of(each, asked[-1]) for each in two_orders(asked, bare)), layer, head, pairs)
+        return numbers.both_maps(
+            *(numbers.attention_of(each, asked[-1]) for each in two_orders(asked, bare)),
+            layer,
+            head,
+            pairs,
+        )
 
-    return session.kept(asked[0], ("order maps", asked, layer, head, bare), made, lambda found: found.here.nbytes + found.there.nbytes)
+    return session.kept(
+        asked[0],
+        ("order maps", asked, layer, head, bare),
+        made,
+        lambda found: found.here.nbytes + found.there.nbytes,
+    )
 
 
 def map_columns(asked: Asked, layer: int, head: int, bare: bool) -> dict[str, Sequence]:
     maps, found = maps_of(asked, layer, head, bare), orders_of(asked)
-    return numbers.map_columns(maps.here, maps.there, [found.tokens[place] for place in found.pairs.here])
+    return numbers.map_columns(
+        maps.here, maps.there, [found.tokens[place] for place in found.pairs.here]
+    )
 
 
 def order_columns(asked: Asked) -> dict[str, Sequence]:
@@ -641,20 +994,32 @@ def site_columns(asked: Asked) -> dict[str, Sequence]:
 def positions_of(model: str, text: str):
     """The vectors of all positions that a model has, (position, d_model)."""
     card = session.record(model, text).model
-    return learned(model, text) if own_positions(model, text)[0] == "learned" else numbers.table(card.n_positions, card.d_model)
+    return (
+        learned(model, text)
+        if own_positions(model, text)[0] == "learned"
+        else numbers.table(card.n_positions, card.d_model)
+    )
 
 
 def overlap_of(model: str, text: str) -> numbers.Overlap:
-    return session.derived(session.record(model, text), ("overlap",), lambda: numbers.overlap(session.embeddings(model), positions_of(model, text)))
+    return session.derived(
+        session.record(model, text),
+        ("overlap",),
+        lambda: numbers.overlap(session.embeddings(model), positions_of(model, text)),
+    )
 
 
 def adding(model: str, text: str) -> None:
     card, what = session.record(model, text).model, own_positions(model, text)[0]
     if what == "none":
-        st.info(f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above.")
+        st.info(
+            f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above."
+        )
         return
     if not session.offers(model)["weights"]:
-        st.info(f"{session.literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs.")
+        st.info(
+            f"{session.literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs."
+        )
         return
     found, room = overlap_of(model, text), numbers.room_needed(positions_of(model, text), HELD)
     r = found.most(EMBEDDED)
@@ -665,12 +1030,18 @@ def adding(model: str, text: str) -> None:
     )
     left, right = st.columns([1.1, 1], gap="large")
     with left:
-        plot(draw.shares(found.words, found.places, found.chance, about), "shares", about[0], f"positions-overlap-{model}")
+        plot(
+            draw.shares(found.words, found.places, found.chance, about),
+            "shares",
+            about[0],
+            f"positions-overlap-{model}",
+        )
     with right:
         verdict = (
             "less than chance: words and positions keep partly out of each other’s way, and a linear map can read one without much of the other"
             if share < 0.95 * chance
-            else "more than chance: positions lie where the words are, and a linear map must tell them apart there" if share > 1.05 * chance
+            else "more than chance: positions lie where the words are, and a linear map must tell them apart there"
+            if share > 1.05 * chance
             else "about what chance gives: words and positions share the space without regard to each other"
         )
         st.markdown(
@@ -682,15 +1053,25 @@ def adding(model: str, text: str) -> None:
             f"**The price here.** {room} dimensions hold {HELD:.0%} of the variation over {card.n_positions} positions. Concatenating as many would make the stream {card.d_model} + {room} = {card.d_model + room} wide, "
             f"and every matrix that reads it {room / card.d_model:.0%} larger; concatenating a whole table of {card.d_model}, twice as large."
         )
-    st.caption("This table was learned, so training could choose where it lies." if what == "learned" else "A learned table, such as BERT’s or GPT-2’s, may choose where it lies; the sinusoids lie where the formula puts them.")
-    tables(("Shares", about, lambda: numbers.overlap_columns(overlap_of(model, text))), file=f"positions-overlap-{model}")
+    st.caption(
+        "This table was learned, so training could choose where it lies."
+        if what == "learned"
+        else "A learned table, such as BERT’s or GPT-2’s, may choose where it lies; the sinusoids lie where the formula puts them."
+    )
+    tables(
+        ("Shares", about, lambda: numbers.overlap_columns(overlap_of(model, text))),
+        file=f"positions-overlap-{model}",
+    )
 
 
 # ---- what all screens share -----------------------------------------------------------------------------------------------
 
 
 def plot(figure, key: str, alt: str, file: str) -> None:
-    options = {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"}}
+    options = {
+        "displaylogo": False,
+        "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"},
+    }
     st.plotly_chart(figure, key=key, config=options, alt=alt)
 
 
@@ -698,7 +1079,18 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
     """The numbers behind every picture of a screen, as a table and as CSV."""
     with st.expander("Every number as a table"):
         names = [name for name, _, _ in of]
-        chosen = st.segmented_control("Table", names, default=names[0], key=f"{key} of {names}", required=True, label_visibility="collapsed") if len(names) > 1 else names[0]
+        chosen = (
+            st.segmented_control(
+                "Table",
+                names,
+                default=names[0],
+                key=f"{key} of {names}",
+                required=True,
+                label_visibility="collapsed",
+            )
+            if len(names) > 1
+            else names[0]
+        )
         name, about, make = next(each for each in of if each[0] == chosen)
         columns = make()
         st.caption("  \n".join(map(session.literal, about)))
@@ -706,7 +1098,14 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
             st.dataframe(columns, hide_index=True, column_config=formats(columns), alt=about[0])
         else:
             st.info("This table is too large for the page; the CSV has all of it.")
-        st.download_button("Download CSV", lambda: numbers.to_csv(make(), about), f"headlight-{file}-{name.lower().replace(' ', '-')}.csv", "text/csv", on_click="ignore", key=f"{key} csv")
+        st.download_button(
+            "Download CSV",
+            lambda: numbers.to_csv(make(), about),
+            f"headlight-{file}-{name.lower().replace(' ', '-')}.csv",
+            "text/csv",
+            on_click="ignore",
+            key=f"{key} csv",
+        )
 
 
 def formats(columns: dict[str, Sequence]) -> dict:

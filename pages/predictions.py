@@ -28,7 +28,9 @@ TAIL = 5  # tokens that say after what something comes
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_PARTS = 14  # bars of a logit that are shown at once
-Cause = tuple[str, str, tuple[Edit, ...], str | None]  # what a recording is asked for by: model, text, edits, target
+Cause = tuple[
+    str, str, tuple[Edit, ...], str | None
+]  # what a recording is asked for by: model, text, edits, target
 
 
 @st.fragment
@@ -38,7 +40,9 @@ def explore(model: str, text: str, target: str | None) -> None:
     recording = session.record(model, text, target=target)
     if recording.model.kind == "encoder" and HideToken not in session.offers(model)["edits"]:
         edits, place = (), None
-        st.info(f"{session.literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below.")
+        st.info(
+            f"{session.literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below."
+        )
     elif recording.model.kind == "encoder":
         edits, place = filling_section(model, text)
     elif recording.model.kind == "decoder":
@@ -65,9 +69,10 @@ def filling_section(model: str, text: str) -> tuple[tuple[Edit, ...], int | None
         recording = session.record(model, text, edits)
         of = numbers.distribution(session.logits(recording, stream.name, place))
     st.subheader(
-        "What would stand here?", anchor=False,
+        "What would stand here?",
+        anchor=False,
         help="A hidden word is replaced by [MASK]. The model then gives every word of its vocabulary a probability for this place, from the words on both sides.",
-    )  # fmt: skip
+    )
     left, right = st.columns([1, 1.1], gap="large")
     with left:
         sentence(recording, stream, hidden, place)
@@ -101,7 +106,13 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
         if stream.special[at]:
             return strip.Token(label, tone="special")
         spoken = f"{label}, token {at}, {'hidden' if gone else 'seen'}{', looked at' if at == place else ''}"
-        return strip.Token("[MASK]" if gone else label, label if gone else "", "hidden" if gone else "", spoken, open=True)
+        return strip.Token(
+            "[MASK]" if gone else label,
+            label if gone else "",
+            "hidden" if gone else "",
+            spoken,
+            open=True,
+        )
 
     model, text = recording.model.name, recording.text
     word = f"“{stream.tokens[place]}” (token {place})"
@@ -111,49 +122,90 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
             about="The sentence. Arrow keys move, Enter hides a word, and shows it again.",
             says=f"Looked at: {word}, {'hidden from the model' if place in hidden else 'which the model sees'}.",
             hint="Click a word to hide it, and again to show it. With several hidden, the first click on one looks at it.",
-            chosen=place, token=session.name_of(recording, "sentence", place),
+            chosen=place,
+            token=session.name_of(recording, "sentence", place),
         ),
-        "sentence", on_choice=lambda: take_token(model, text), on_tick=nothing,
-    )  # fmt: skip
+        "sentence",
+        on_choice=lambda: take_token(model, text),
+        on_tick=nothing,
+    )
     if len(hidden) > 1:
         st.button(f"Show all {len(hidden)} hidden words", key="show all", on_click=show_all)
     if place in hidden and numbers.is_piece(stream.tokens, place):
-        st.caption("This token is only a piece of a word. The other pieces tell what it was: hide them too for a harder question.")
+        st.caption(
+            "This token is only a piece of a word. The other pieces tell what it was: hide them too for a harder question."
+        )
 
 
-def what_stood_here(of: numbers.Distribution, stream: Stream, hidden: tuple[int, ...], place: int) -> str:
+def what_stood_here(
+    of: numbers.Distribution, stream: Stream, hidden: tuple[int, ...], place: int
+) -> str:
     """The word that stands in the text, its rank, and how sure the model is."""
     (own,) = numbers.top(of, [int(stream.ids[place])], most=0)
-    tells = "The model does not see it, and gives it" if place in hidden else "The model sees it, so this is no guess; it gives it"
+    tells = (
+        "The model does not see it, and gives it"
+        if place in hidden
+        else "The model sees it, so this is no guess; it gives it"
+    )
     return f"**{session.literal(stream.tokens[place])}** stands in the text. {tells} probability **{chance(own.own)}**, rank {own.rank + 1:,} of {len(of.order):,}.  \n{how_sure(of, 'words')}"
 
 
-def fillers(recording: Recording, stream: Stream, of: numbers.Distribution, hidden: tuple[int, ...], place: int) -> None:
+def fillers(
+    recording: Recording,
+    stream: Stream,
+    of: numbers.Distribution,
+    hidden: tuple[int, ...],
+    place: int,
+) -> None:
     """The likeliest words as bars, the word of the text among them, and all others as one bar."""
     here = int(stream.ids[place])
     words = numbers.top(of, [here])
     others = numbers.rest(of, words)
     rows = [
         bars.Bar(
-            label, word.own, (f"{word.rank + 1:,}", chance(word.own)), str(word.id),
-            mark="in the text" if word.id == here else "", gap=word.rank >= numbers.MOST_ROWS,
+            label,
+            word.own,
+            (f"{word.rank + 1:,}", chance(word.own)),
+            str(word.id),
+            mark="in the text" if word.id == here else "",
+            gap=word.rank >= numbers.MOST_ROWS,
         )
         for word, label in zip(words, labels_of(recording, words))
-    ]  # fmt: skip
+    ]
     if others.n:
-        rows.append(bars.Bar(f"all {others.n:,} other words", others.own, ("", chance(others.own)), tone="rest"))
+        rows.append(
+            bars.Bar(
+                f"all {others.n:,} other words", others.own, ("", chance(others.own)), tone="rest"
+            )
+        )
     word = str(st.session_state.word)
     bars.show(
         bars.payload(
-            rows, ("rank", "probability"), about=f"What fits token {place}, the likeliest first.", chosen=word, action="takes the word apart further down",
-            full=words[0].own, token=session.name_of(recording, "fillers", place, word),
+            rows,
+            ("rank", "probability"),
+            about=f"What fits token {place}, the likeliest first.",
+            chosen=word,
+            action="takes the word apart further down",
+            full=words[0].own,
+            token=session.name_of(recording, "fillers", place, word),
         ),
-        "fillers", on_choice=take_word,
-    )  # fmt: skip
-    st.caption(f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the scale; a torn bar is longer than its track. Choose a bar to see further down what spoke for its word.")
+        "fillers",
+        on_choice=take_word,
+    )
+    st.caption(
+        f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the scale; a torn bar is longer than its track. Choose a bar to see further down what spoke for its word."
+    )
     how = "hidden" if place in hidden else "seen"
     edits = ", ".join(map(str, recording.edits)) or "none"
-    as_table(recording, of, (f"What {recording.model.name} says for token {place}, “{stream.tokens[place]}”, {how}", f"edits: {edits}"), f"token-{place}")
+    as_table(
+        recording,
+        of,
+        (
+            f"What {recording.model.name} says for token {place}, “{stream.tokens[place]}”, {how}",
+            f"edits: {edits}",
+        ),
+        f"token-{place}",
+    )
 
 
 def take_token(model: str, text: str) -> None:
@@ -164,7 +216,9 @@ def take_token(model: str, text: str) -> None:
     if at == place and at in hidden:
         now = set(hidden) - {at}
     else:
-        now = {at} if not state.hidden else {*hidden, at}  # the word hidden to begin with was not the reader's choice
+        now = (
+            {at} if not state.hidden else {*hidden, at}
+        )  # the word hidden to begin with was not the reader's choice
     state.token, state.word = str(at), ""
     state.hidden = ".".join(map(str, sorted(now))) or NOTHING
 
@@ -193,15 +247,20 @@ def writing_section(model: str, text: str) -> None:
     stream = recording.streams[0]
     sampling, seed = settings()
     st.subheader(
-        "What comes next?", anchor=False,
+        "What comes next?",
+        anchor=False,
         help="A decoder reads the text from left to right and gives every token of its vocabulary a probability to be the next one.",
-    )  # fmt: skip
+    )
     try:
         draft = session.draft(model, text)
     except ValueError as why:
         shorter = " Shorten the text to go on from it." if session.offers(model)["weights"] else ""
-        st.info(f"Nothing can be written here: {session.literal(str(why))}.{shorter} What the model says after the last token that it reads stands below.")
-        of = numbers.distribution(session.logits(recording, stream.name, len(stream.tokens) - 1), sampling)
+        st.info(
+            f"Nothing can be written here: {session.literal(str(why))}.{shorter} What the model says after the last token that it reads stands below."
+        )
+        of = numbers.distribution(
+            session.logits(recording, stream.name, len(stream.tokens) - 1), sampling
+        )
         with st.columns([1, 1], gap="large")[0]:
             choices(recording, of, stream.tokens, None, seed)
         return
@@ -222,14 +281,21 @@ def writing_section(model: str, text: str) -> None:
         newest(recording, draft, (*stream.tokens, *labels))
         kept(recording, draft)
     if draft.said:
-        st.caption("The sections below look inside your own text. “Add to my text” makes what was written a part of it.")
-    if not st.session_state.playing:  # an address for every token that is written by itself would fill the browser's history
+        st.caption(
+            "The sections below look inside your own text. “Add to my text” makes what was written a part of it."
+        )
+    if (
+        not st.session_state.playing
+    ):  # an address for every token that is written by itself would fill the browser's history
         session.address()
 
 
 def settings() -> tuple[Sampling, int]:
     """How the next token is drawn, from the address or the sliders, and the seed."""
-    temperature, top_k, top_p = (session.one_of(name, options) for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS)))
+    temperature, top_k, top_p = (
+        session.one_of(name, options)
+        for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
+    )
     seed = session.whole("seed", SEEDS)
     if seed is None:
         st.session_state.seed = session.CHOICES["seed"]
@@ -253,23 +319,41 @@ def say(ids: Iterable[int]) -> None:
     st.session_state.said = ".".join(map(str, ids))
 
 
-def so_far(recording: Recording, stream: Stream, draft: session.Draft, labels: Sequence[str]) -> None:
+def so_far(
+    recording: Recording, stream: Stream, draft: session.Draft, labels: Sequence[str]
+) -> None:
     """The prompt, and after it in another tone what was written, with probability and rank."""
     model, text, playing = recording.model.name, recording.text, bool(st.session_state.playing)
-    prompt = [strip.Token(label, tone="special" if special else "") for label, special in zip(stream.tokens, stream.special)]
+    prompt = [
+        strip.Token(label, tone="special" if special else "")
+        for label, special in zip(stream.tokens, stream.special)
+    ]
     written = [
-        strip.Token(label, f"{'< 0.01' if word.own < 0.005 else f'{word.own:.2f}'} · #{word.rank + 1:,}", "said", f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}")
+        strip.Token(
+            label,
+            f"{'< 0.01' if word.own < 0.005 else f'{word.own:.2f}'} · #{word.rank + 1:,}",
+            "said",
+            f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}",
+        )
         for label, word in zip(labels, draft.said)
     ]
     strip.show(
         strip.payload(
-            [*prompt, *written], about="The text: what you wrote, and after it what was written by the model.", says=where_it_stands(draft, labels),
-            token=session.name_of(recording, "draft", st.session_state.said, playing), every=PACE if playing else 0, at_end=True,
+            [*prompt, *written],
+            about="The text: what you wrote, and after it what was written by the model.",
+            says=where_it_stands(draft, labels),
+            token=session.name_of(recording, "draft", st.session_state.said, playing),
+            every=PACE if playing else 0,
+            at_end=True,
         ),
-        "draft text", on_choice=nothing, on_tick=lambda: tick(model, text),
-    )  # fmt: skip
+        "draft text",
+        on_choice=nothing,
+        on_tick=lambda: tick(model, text),
+    )
     if stream.tokens[-1] == "␣":
-        st.caption("Your text ends with a space, and this space is a token of its own (␣). Words bring their own space with them, so take it away for the continuation you probably mean.")
+        st.caption(
+            "Your text ends with a space, and this space is a token of its own (␣). Words bring their own space with them, so take it away for the continuation you probably mean."
+        )
 
 
 def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
@@ -279,9 +363,15 @@ def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
     last = draft.said[-1]
     told = f"{len(labels)} written; under each its probability and rank. The last: “{labels[-1]}”, {chance(last.own)}, rank {last.rank + 1:,}."
     if draft.ended:
-        return told + f" Here the model says that the text has ended ({labels[-1]}). Press Back to go another way."
+        return (
+            told
+            + f" Here the model says that the text has ended ({labels[-1]}). Press Back to go another way."
+        )
     if draft.full:
-        return told + f" The text now has {len(draft.writing.ids)} tokens, all that this model reads. Press Back to go another way."
+        return (
+            told
+            + f" The text now has {len(draft.writing.ids)} tokens, all that this model reads. Press Back to go another way."
+        )
     return told
 
 
@@ -289,12 +379,50 @@ def controls(model: str, text: str, draft: session.Draft) -> None:
     """Step, play, back."""
     over, fresh, playing = draft.ended or draft.full, not draft.said, bool(st.session_state.playing)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.button("Step", key="write one", icon=":material/skip_next:", disabled=over, on_click=step, args=(model, text), help="Write one token.")
+        st.button(
+            "Step",
+            key="write one",
+            icon=":material/skip_next:",
+            disabled=over,
+            on_click=step,
+            args=(model, text),
+            help="Write one token.",
+        )
         name, icon = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
-        st.button(name, key="write on", icon=icon, disabled=over, on_click=play, help="Write token after token, until you stop it.")
-        st.button("Back", key="take back", icon=":material/undo:", disabled=fresh, on_click=back, args=(model, text), help="Take the last token back.")
-        st.button("Start over", key="write anew", icon=":material/restart_alt:", disabled=fresh, on_click=start_over, help="Take back all that was written.")
-        st.button("Add to my text", key="adopt", icon=":material/playlist_add:", disabled=fresh, on_click=adopt, args=(model, text), help="What was written becomes part of your text, so that every page shows it.")  # fmt: skip
+        st.button(
+            name,
+            key="write on",
+            icon=icon,
+            disabled=over,
+            on_click=play,
+            help="Write token after token, until you stop it.",
+        )
+        st.button(
+            "Back",
+            key="take back",
+            icon=":material/undo:",
+            disabled=fresh,
+            on_click=back,
+            args=(model, text),
+            help="Take the last token back.",
+        )
+        st.button(
+            "Start over",
+            key="write anew",
+            icon=":material/restart_alt:",
+            disabled=fresh,
+            on_click=start_over,
+            help="Take back all that was written.",
+        )
+        st.button(
+            "Add to my text",
+            key="adopt",
+            icon=":material/playlist_add:",
+            disabled=fresh,
+            on_click=adopt,
+            args=(model, text),
+            help="What was written becomes part of your text, so that every page shows it.",
+        )
     if st.session_state.pop("adopted", False):
         st.rerun()
 
@@ -302,16 +430,24 @@ def controls(model: str, text: str, draft: session.Draft) -> None:
 def step(model: str, text: str) -> None:
     """Write the token that is drawn next."""
     draft = session.draft(model, text)
-    if draft.towards(session.numbers("said", session.record(model, text).model.n_vocab)) or draft.ended or draft.full:
+    if (
+        draft.towards(session.numbers("said", session.record(model, text).model.n_vocab))
+        or draft.ended
+        or draft.full
+    ):
         return  # the page is still reading what was said before
     sampling, seed = settings()
-    drawn = numbers.draw(numbers.distribution(draft.writing.logits, sampling), seed, len(draft.writing.ids))
+    drawn = numbers.draw(
+        numbers.distribution(draft.writing.logits, sampling), seed, len(draft.writing.ids)
+    )
     say([*(word.id for word in draft.said), drawn.id])
 
 
 def tick(model: str, text: str) -> None:
     """The browser asks for the next token: only one that it does not have yet is written."""
-    if st.session_state.playing and int(st.session_state["draft text"]["tick"]) == len(session.draft(model, text).writing.ids):
+    if st.session_state.playing and int(st.session_state["draft text"]["tick"]) == len(
+        session.draft(model, text).writing.ids
+    ):
         step(model, text)
 
 
@@ -344,40 +480,79 @@ def choose(model: str, text: str) -> None:
         say([*(word.id for word in draft.said), int(st.session_state.choices["row"])])
 
 
-def choices(recording: Recording, of: numbers.Distribution, tokens: Sequence[str], drawn: numbers.Draw | None, seed: int) -> None:
+def choices(
+    recording: Recording,
+    of: numbers.Distribution,
+    tokens: Sequence[str],
+    drawn: numbers.Draw | None,
+    seed: int,
+) -> None:
     """The likeliest next tokens as bars: the model's own probability, and what is made of it. `drawn` None where nothing can be written."""
     sliders(seed)
     words = numbers.top(of, [drawn.id] if drawn else ())
     others = numbers.rest(of, words)
     model, text, sampling = recording.model.name, recording.text, of.sampling
-    st.markdown(f"After “{'… ' * (len(tokens) > TAIL)}**{session.literal(numbers.joined(tokens[-TAIL:]))}**” comes:")
+    st.markdown(
+        f"After “{'… ' * (len(tokens) > TAIL)}**{session.literal(numbers.joined(tokens[-TAIL:]))}**” comes:"
+    )
     rows = [
         bars.Bar(
-            label, word.drawn, (chance(word.own), chance(word.drawn) if word.kept else "cut"), str(word.id) if drawn else "", behind=word.own,
-            tone="" if word.kept else "cut", mark="next" if drawn and word.id == drawn.id else "", gap=word.rank >= numbers.MOST_ROWS,
+            label,
+            word.drawn,
+            (chance(word.own), chance(word.drawn) if word.kept else "cut"),
+            str(word.id) if drawn else "",
+            behind=word.own,
+            tone="" if word.kept else "cut",
+            mark="next" if drawn and word.id == drawn.id else "",
+            gap=word.rank >= numbers.MOST_ROWS,
         )
         for word, label in zip(words, labels_of(recording, words))
-    ]  # fmt: skip
+    ]
     if others.n:
-        cut = "" if others.n_kept == others.n else ", all cut" if not others.n_kept else f", {others.n - others.n_kept:,} cut"
-        rows.append(bars.Bar(f"all {others.n:,} others{cut}", others.drawn, (chance(others.own), chance(others.drawn)), behind=others.own, tone="rest"))
+        cut = (
+            ""
+            if others.n_kept == others.n
+            else ", all cut"
+            if not others.n_kept
+            else f", {others.n - others.n_kept:,} cut"
+        )
+        rows.append(
+            bars.Bar(
+                f"all {others.n:,} others{cut}",
+                others.drawn,
+                (chance(others.own), chance(others.drawn)),
+                behind=others.own,
+                tone="rest",
+            )
+        )
     bars.show(
         bars.payload(
-            rows, ("model", "drawn from"), about="What may come next, the likeliest first: the model’s own probability, and the one that is drawn from.",
-            action="writes the token" if drawn else "", full=max(words[0].own, words[0].drawn), token=session.name_of(recording, "choices", len(tokens), st.session_state.said, sampling, seed),
+            rows,
+            ("model", "drawn from"),
+            about="What may come next, the likeliest first: the model’s own probability, and the one that is drawn from.",
+            action="writes the token" if drawn else "",
+            full=max(words[0].own, words[0].drawn),
+            token=session.name_of(
+                recording, "choices", len(tokens), st.session_state.said, sampling, seed
+            ),
         ),
-        "choices", on_choice=lambda: choose(model, text),
-    )  # fmt: skip
+        "choices",
+        on_choice=lambda: choose(model, text),
+    )
     n_kept, n = others.n_kept + sum(word.kept for word in words), len(of.order)
     st.caption(
         f"Kept: {n_kept:,} of {n:,} tokens. Sums: model {others.all_own:.4f}, drawn from {others.all_drawn:.4f}. "
-        "Pale: the model’s own probability. Solid: what is drawn from. Hatched: cut. A torn bar is longer than its track." + (" Choose a bar to write its token." if drawn else "")
+        "Pale: the model’s own probability. Solid: what is drawn from. Hatched: cut. A torn bar is longer than its track."
+        + (" Choose a bar to write its token." if drawn else "")
     )
     if drawn:
         st.markdown(how_drawn(recording, drawn, seed, len(tokens)))
     st.markdown(formula(of, recording, drawn.id if drawn else words[0].id))
     st.markdown(how_sure(of, what_counts(recording)))
-    about = (f"What {model} says after “{numbers.joined(tokens[-3 * TAIL:])}” ({len(tokens)} tokens)", f"temperature {sampling.temperature:g}, top-k {sampling.top_k or 'off'}, top-p {sampling.top_p:g}")
+    about = (
+        f"What {model} says after “{numbers.joined(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",
+        f"temperature {sampling.temperature:g}, top-k {sampling.top_k or 'off'}, top-p {sampling.top_p:g}",
+    )
     as_table(recording, of, about, f"after-{len(tokens)}-tokens")
 
 
@@ -386,7 +561,12 @@ def written_table(draft: session.Draft, labels: Sequence[str]) -> None:
     with st.expander("What was written, as a table", key="written table", on_change="rerun") as box:
         if box.open:
             fine = {"probability": st.column_config.NumberColumn(format="%.6f")}
-            st.dataframe(numbers.said_columns(draft.said, labels), hide_index=True, column_config=fine, alt="The written tokens, their probabilities and ranks")
+            st.dataframe(
+                numbers.said_columns(draft.said, labels),
+                hide_index=True,
+                column_config=fine,
+                alt="The written tokens, their probabilities and ranks",
+            )
 
 
 def sliders(seed: int) -> None:
@@ -394,17 +574,37 @@ def sliders(seed: int) -> None:
     st.session_state["seed field"] = seed
     temperature, top_k, top_p, seeds = st.columns([1.2, 1, 1, 0.9], vertical_alignment="bottom")
     temperature.select_slider(
-        "Temperature", TEMPERATURES, key="temperature", persist_state="session", format_func=lambda value: "0 (greedy)" if value == "0" else value,
+        "Temperature",
+        TEMPERATURES,
+        key="temperature",
+        persist_state="session",
+        format_func=lambda value: "0 (greedy)" if value == "0" else value,
         help="Every score is divided by it. Under 1 the likely get likelier, over 1 the unlikely do. 0 takes the likeliest token, always.",
-    )  # fmt: skip
+    )
     top_k.select_slider(
-        "Top-k", TOP_KS, key="top_k", persist_state="session", format_func=lambda value: "all" if value == "0" else value, help="Only the k likeliest tokens are kept."
-    )  # fmt: skip
+        "Top-k",
+        TOP_KS,
+        key="top_k",
+        persist_state="session",
+        format_func=lambda value: "all" if value == "0" else value,
+        help="Only the k likeliest tokens are kept.",
+    )
     top_p.select_slider(
-        "Top-p", TOP_PS, key="top_p", persist_state="session", format_func=lambda value: "all" if value == "1" else value,
+        "Top-p",
+        TOP_PS,
+        key="top_p",
+        persist_state="session",
+        format_func=lambda value: "all" if value == "1" else value,
         help="The likeliest tokens are kept until together they reach p; the others are cut.",
-    )  # fmt: skip
-    seeds.number_input("Seed", 0, SEEDS - 1, key="seed field", on_change=take_seed, help="Where the random numbers start. The same seed and text always give the same words.")
+    )
+    seeds.number_input(
+        "Seed",
+        0,
+        SEEDS - 1,
+        key="seed field",
+        on_change=take_seed,
+        help="Where the random numbers start. The same seed and text always give the same words.",
+    )
 
 
 def take_seed() -> None:
@@ -428,15 +628,25 @@ def newest(recording: Recording, draft: session.Draft, tokens: Sequence[str]) ->
     layer, head = session.whole("layer", rows.shape[0]), session.whole("head", rows.shape[1])
     chosen = looks.MEAN if layer is None or head is None else f"{layer}.{head}"
     st.subheader(
-        "What did the newest token look at?", anchor=False,
+        "What did the newest token look at?",
+        anchor=False,
         help="The last row of every head’s attention matrix: how the newest token’s vector is made from the tokens before it. The scores for the next token are read from that vector.",
-    )  # fmt: skip
+    )
     tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
     token = session.name_of(recording, "newest", st.session_state.said, chosen)
-    looks.show(looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token), "newest", on_choice=take_head)
+    looks.show(
+        looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token),
+        "newest",
+        on_choice=take_head,
+    )
     with st.expander("As a table", key="newest table", on_change="rerun") as box:
         if box.open:
-            st.dataframe(numbers.look_columns(rows, tokens), hide_index=True, height=320, alt="What the newest token looks at, one column for each head")
+            st.dataframe(
+                numbers.look_columns(rows, tokens),
+                hide_index=True,
+                height=320,
+                alt="What the newest token looks at, one column for each head",
+            )
 
 
 def take_head() -> None:
@@ -448,20 +658,25 @@ def kept(recording: Recording, draft: session.Draft) -> None:
     model, n, steps = recording.model, len(draft.writing.ids), len(draft.said)
     size = draft.writing.stored.nbytes
     st.subheader(
-        "What is kept from step to step?", anchor=False,
+        "What is kept from step to step?",
+        anchor=False,
         help="A token’s keys and values never change, because no token sees a later one. So they are computed once and kept: the KV cache.",
-    )  # fmt: skip
+    )
     st.progress(n / model.n_positions, f"{n} of {model.n_positions} tokens, {size / 1024:,.1f} KiB")
     st.markdown(
         f"Every layer keeps 2 × {model.n_head} heads × {n} tokens × {model.d_head} numbers, the keys and the values. "
         f"In {model.n_layer} layers and 4 bytes a number that is **{size:,} bytes**."
     )
     if not steps:
-        st.markdown(f"The model read your {n} tokens at once. With their keys and values kept, the next step reads **1** token; without, it would read all **{n + 1}** again.")
+        st.markdown(
+            f"The model read your {n} tokens at once. With their keys and values kept, the next step reads **1** token; without, it would read all **{n + 1}** again."
+        )
     else:
         again = sum(range(draft.n_prompt + 1, n + 1))
         since = f" All {steps} steps read {steps} tokens instead of {again:,}." if steps > 1 else ""
-        st.markdown(f"The last step read **1** token; without the cache it would have read all **{n}** again.{since}")
+        st.markdown(
+            f"The last step read **1** token; without the cache it would have read all **{n}** again.{since}"
+        )
 
 
 # ---- both -------------------------------------------------------------------------------------------------------------------
@@ -471,11 +686,18 @@ def formula(of: numbers.Distribution, recording: Recording, id: int) -> str:
     """How a word's probability is made, with this text's numbers."""
     if of.sampling.temperature == 0:
         return "**How the numbers are made.** Temperature 0 stands for the limit of softmax(z / T) as T goes to 0: all probability falls to the likeliest token, whatever top-k and top-p say."
-    steps, word = numbers.steps(of, id), session.literal(session.labels(recording.model.name, [id])[0])
+    steps, word = (
+        numbers.steps(of, id),
+        session.literal(session.labels(recording.model.name, [id])[0]),
+    )
     plain = recording.model.kind == "encoder"
     things = what_counts(recording)
     over = "z" if plain else "z/T"
-    divided = "" if plain or of.sampling.temperature == 1 else f"; divided by the temperature T = {of.sampling.temperature:g} it is {steps.divided:.4f}"
+    divided = (
+        ""
+        if plain or of.sampling.temperature == 1
+        else f"; divided by the temperature T = {of.sampling.temperature:g} it is {steps.divided:.4f}"
+    )
     told = (
         f"**How the numbers are made.** The model gives each of {len(of.order):,} {things} a score z (a logit), and a softmax makes probabilities of them: p = e^({over}) / Σ e^({over}).  \n"
         f"For **{word}** z = {steps.score:.4f}{divided}. e^{steps.divided:.4f} = {power(steps.divided)}, the sum over all {things} is {power(steps.log_total)}, so p = **{chance(steps.tempered)}**."
@@ -495,19 +717,38 @@ def what_counts(recording: Recording) -> str:
     return "words" if recording.model.kind == "encoder" else "tokens"
 
 
-def as_table(recording: Recording, of: numbers.Distribution, about: tuple[str, ...], file: str) -> None:
+def as_table(
+    recording: Recording, of: numbers.Distribution, about: tuple[str, ...], file: str
+) -> None:
     """The whole distribution as a table, made when it is opened, and as a file."""
     model = recording.model
 
     def table() -> dict[str, Sequence]:
         return numbers.columns(of, session.labels(model.name, range(model.n_vocab)))
 
-    described = (f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})", *about, f"Text: {session.read_text(recording)}")
-    with st.expander(f"All {len(of.order):,} {what_counts(recording)} as a table", key="distribution table", on_change="rerun") as box:
+    described = (
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})",
+        *about,
+        f"Text: {session.read_text(recording)}",
+    )
+    with st.expander(
+        f"All {len(of.order):,} {what_counts(recording)} as a table",
+        key="distribution table",
+        on_change="rerun",
+    ) as box:
         if box.open:
-            fine = {name: st.column_config.NumberColumn(format="%.6f") for name in ("probability", "drawn from")}
+            fine = {
+                name: st.column_config.NumberColumn(format="%.6f")
+                for name in ("probability", "drawn from")
+            }
             st.dataframe(table(), hide_index=True, height=400, column_config=fine, alt=about[0])
-    st.download_button("Download all as CSV", lambda: numbers.to_csv(table(), described), f"headlight-{model.name}-{file}.csv", "text/csv", on_click="ignore")
+    st.download_button(
+        "Download all as CSV",
+        lambda: numbers.to_csv(table(), described),
+        f"headlight-{model.name}-{file}.csv",
+        "text/csv",
+        on_click="ignore",
+    )
 
 
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
@@ -550,7 +791,10 @@ def inside(cause: Cause, place: int | None) -> None:
 def writes_elsewhere(recording: Recording) -> None:
     """For a model whose words are shown being written on another page: where, and what is left for this one."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("This model writes its translation, word by word, on another page. Here is what happens inside its decoder on the way to each word.", width="content")
+        st.markdown(
+            "This model writes its translation, word by word, on another page. Here is what happens inside its decoder on the way to each word.",
+            width="content",
+        )
         way_to("../pages/translation.py", "Open the Translation page", recording)
 
 
@@ -563,22 +807,36 @@ def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) ->
     site = found.sites.index(st.session_state.site or found.sites[-1])
     take = partial(take_cell, found.sites, tuple(edit.token for edit in cause[2]))
     st.subheader(
-        "What would it say at each layer?", anchor=False,
+        "What would it say at each layer?",
+        anchor=False,
         help="The logit lens (nostalgebraist, 2020): the model’s own readout, applied to every state on the way as if it were the last one.",
-    )  # fmt: skip
+    )
     question = (
         "“**Which word comes next?**” is what each column answers; the word that really came next stands under its token."
         if reading.asks_next(recording)
         else "“**Which word stands here?**” is what each column answers: easy where the word is in sight, a question where it is hidden."
     )
-    st.markdown(f"A token enters on top and comes out at the bottom as the model’s answer. A cell holds the likeliest word at that point. {question}")
+    st.markdown(
+        f"A token enters on top and comes out at the bottom as the model’s answer. A cell holds the likeliest word at that point. {question}"
+    )
     with st.container(horizontal=True, vertical_alignment="center"):
         measure = st.segmented_control(
-            "Colour of the cells", tuple(reading.MEASURES), key="lens", required=True, persist_state="session", label_visibility="collapsed", width="content"
+            "Colour of the cells",
+            tuple(reading.MEASURES),
+            key="lens",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+            width="content",
         )
         st.caption(f"Colour: {reading.MEASURES[measure]}", width="stretch")
     what = ("lens picture", measure)
-    data = session.derived(recording, what, lambda: lens_picture(recording, found, right, measure, session.name_of(recording, *what)), weigh=len)
+    data = session.derived(
+        recording,
+        what,
+        lambda: lens_picture(recording, found, right, measure, session.name_of(recording, *what)),
+        weigh=len,
+    )
     one_lens.show_grid(data, "lens table", lambda: take("lens table"))
     way = reading.column(found, token)
     ids = reading.named(way, right)
@@ -588,9 +846,15 @@ def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) ->
         top_words(recording, way[site], labels, int(right[token]), found.sites[site])
     with states:
         data = one_lens.way(
-            way, site, labels=labels, sites=[reading.site_name(one) for one in found.sites], spoken=[reading.site_words(one) for one in found.sites],
-            where=stream.tokens[token], n_tokens=len(stream.tokens), token=session.name_of(recording, "way", site, token),
-        )  # fmt: skip
+            way,
+            site,
+            labels=labels,
+            sites=[reading.site_name(one) for one in found.sites],
+            spoken=[reading.site_words(one) for one in found.sites],
+            where=stream.tokens[token],
+            n_tokens=len(stream.tokens),
+            token=session.name_of(recording, "way", site, token),
+        )
         one_lens.show_way(data, "lens way", lambda: take("lens way"))
     st.markdown(lens_formula(recording, way[site], labels, found.sites[site]))
     lens_files(cause, recording, found)
@@ -599,29 +863,64 @@ def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) ->
 def lens_picture(recording: Recording, found: Lens, right, measure: str, name: str) -> bytes:
     ids = reading.vocabulary(found, right, one_lens.TOP_SHOWN)
     return one_lens.grid(
-        found.top_ids, found.top_logprobs, found.final_id, found.rank, found.logprob, found.kl, right=right, ids=ids,
-        labels=session.labels(recording.model.name, ids), sites=[reading.site_name(site) for site in found.sites],
-        spoken=[reading.site_words(site) for site in found.sites], tokens=reading.read_stream(recording).tokens, asks_next=reading.asks_next(recording),
-        measure=measure, n_vocab=recording.model.n_vocab, token=name,
-    )  # fmt: skip
+        found.top_ids,
+        found.top_logprobs,
+        found.final_id,
+        found.rank,
+        found.logprob,
+        found.kl,
+        right=right,
+        ids=ids,
+        labels=session.labels(recording.model.name, ids),
+        sites=[reading.site_name(site) for site in found.sites],
+        spoken=[reading.site_words(site) for site in found.sites],
+        tokens=reading.read_stream(recording).tokens,
+        asks_next=reading.asks_next(recording),
+        measure=measure,
+        n_vocab=recording.model.n_vocab,
+        token=name,
+    )
 
 
-def top_words(recording: Recording, cell: reading.Cell, labels: dict[int, str], right: int, site: str) -> None:
+def top_words(
+    recording: Recording, cell: reading.Cell, labels: dict[int, str], right: int, site: str
+) -> None:
     """The likeliest words of the held cell, and all others together."""
     where = session.literal(reading.read_stream(recording).tokens[cell.token])
     st.markdown(f"**{reading.site_words(site)}, at {where} (token {cell.token})**")
     marks = {cell.final_id: "the answer"}
     marks[right] = "✓ the answer" if right == cell.final_id else "✓ right"
-    rows = [bars.Bar(labels[int(id)], p, (chance(p),), mark=marks.get(int(id), "")) for id, p in zip(cell.ids, cell.probabilities)]
-    rows.append(bars.Bar(f"all {recording.model.n_vocab - len(cell.ids):,} other words", cell.others, (chance(cell.others),), tone="rest"))
+    rows = [
+        bars.Bar(labels[int(id)], p, (chance(p),), mark=marks.get(int(id), ""))
+        for id, p in zip(cell.ids, cell.probabilities)
+    ]
+    rows.append(
+        bars.Bar(
+            f"all {recording.model.n_vocab - len(cell.ids):,} other words",
+            cell.others,
+            (chance(cell.others),),
+            tone="rest",
+        )
+    )
     name = session.name_of(recording, "top words", cell.site, cell.token)
-    bars.show(bars.payload(rows, ("probability",), about="The likeliest words of this cell.", token=name, full=1.0), "top words", on_choice=nothing)
+    bars.show(
+        bars.payload(
+            rows, ("probability",), about="The likeliest words of this cell.", token=name, full=1.0
+        ),
+        "top words",
+        on_choice=nothing,
+    )
     st.caption("A full bar is 1; together they make 1.")
 
 
-def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str], site: str) -> str:
+def lens_formula(
+    recording: Recording, cell: reading.Cell, labels: dict[int, str], site: str
+) -> str:
     """How a cell comes about, with the numbers of the one that is held."""
-    where, how = residual.norm_place(reading.read_stream(recording)), session.readout(recording.model.name)
+    where, how = (
+        residual.norm_place(reading.read_stream(recording)),
+        session.readout(recording.model.name),
+    )
     if how == "own code":
         read = "This model runs in its own code, and its own readout reads every state."
     elif where == "pre":
@@ -632,8 +931,15 @@ def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str
         read = "This model is post-LN: a LayerNorm follows every sub-layer. The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
     else:
         read = "This model is post-LN: a LayerNorm follows every sub-layer. So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding rows are read raw."
-    logits = {"tied": "state · embeddingᵀ + bias", "transform": "transform(state) · embeddingᵀ + bias"}.get(str(how), "readout(state)")
-    transform = " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s readout." if how == "transform" else ""
+    logits = {
+        "tied": "state · embeddingᵀ + bias",
+        "transform": "transform(state) · embeddingᵀ + bias",
+    }.get(str(how), "readout(state)")
+    transform = (
+        " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s readout."
+        if how == "transform"
+        else ""
+    )
     return (
         f"**How a cell is made.** Logits = {logits}, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
         f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
@@ -644,14 +950,31 @@ def lens_formula(recording: Recording, cell: reading.Cell, labels: dict[int, str
 
 def lens_files(cause: Cause, recording: Recording, found: Lens) -> None:
     """The table behind the picture, made when it is opened, and its file."""
-    with st.expander("Every number of the lens as a table", key="lens numbers", on_change="rerun") as box:
+    with st.expander(
+        "Every number of the lens as a table", key="lens numbers", on_change="rerun"
+    ) as box:
         if box.open:
             ids = reading.vocabulary(found, found.final_id, 1)
             labels = dict(zip(ids.tolist(), session.labels(cause[0], ids)))
-            fine = dict.fromkeys(("its probability", "its probability here", "KL (nats)"), st.column_config.NumberColumn(format="%.5f"))
+            fine = dict.fromkeys(
+                ("its probability", "its probability here", "KL (nats)"),
+                st.column_config.NumberColumn(format="%.5f"),
+            )
             tokens = reading.read_stream(recording).tokens
-            st.dataframe(reading.table(found, tokens, labels), hide_index=True, height=420, column_config=fine, alt="The logit lens, a row for each token of each site")
-        st.download_button("Download the lens as CSV", lambda: lens_csv(cause), f"headlight-{cause[0]}-lens.csv", "text/csv", on_click="ignore")
+            st.dataframe(
+                reading.table(found, tokens, labels),
+                hide_index=True,
+                height=420,
+                column_config=fine,
+                alt="The logit lens, a row for each token of each site",
+            )
+        st.download_button(
+            "Download the lens as CSV",
+            lambda: lens_csv(cause),
+            f"headlight-{cause[0]}-lens.csv",
+            "text/csv",
+            on_click="ignore",
+        )
 
 
 def lens_csv(cause: Cause) -> str:
@@ -659,7 +982,12 @@ def lens_csv(cause: Cause) -> str:
     stream = reading.read_stream(recording)
     found = session.lens(recording, stream.name)
     ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
-    return reading.to_csv(found, stream.tokens, dict(zip(ids.tolist(), session.labels(cause[0], ids))), about_file(recording, "logit lens"))
+    return reading.to_csv(
+        found,
+        stream.tokens,
+        dict(zip(ids.tolist(), session.labels(cause[0], ids))),
+        about_file(recording, "logit lens"),
+    )
 
 
 def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None:
@@ -678,12 +1006,19 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
     model, stream = recording.model, reading.read_stream(recording)
     sums = session.readout(model.name) == "tied"
     st.subheader(
-        "What made it say that?", anchor=False,
+        "What made it say that?",
+        anchor=False,
         help="Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is one too, of what each head, each FFN and the embedding put in.",
-    )  # fmt: skip
+    )
     if not sums:
-        why = "it runs in its own code, which does not show W_O and the norms" if session.readout(model.name) == "own code" else "between its last state and the words stands a layer that bends"
-        st.info(f"A logit of {session.literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state.")
+        why = (
+            "it runs in its own code, which does not show W_O and the norms"
+            if session.readout(model.name) == "own code"
+            else "between its last state and the words stands a layer that bends"
+        )
+        st.info(
+            f"A logit of {session.literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state."
+        )
         return
     left, right, _ = st.columns(3)
     with left:
@@ -691,26 +1026,42 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
     with right:
         against = word_field("against", "Compared with", recording, found, token)
     word = int(found.final_id[token]) if word is None else word
-    one, other = map(session.literal, session.labels(model.name, [word, word if against is None else against]))
+    one, other = map(
+        session.literal, session.labels(model.name, [word, word if against is None else against])
+    )
     if against == word:
-        st.info("A word compared with itself leaves nothing to explain. Choose another one to compare with, or nothing.")
+        st.info(
+            "A word compared with itself leaves nothing to explain. Choose another one to compare with, or nothing."
+        )
         return
     taken = session.attribution(recording, stream.name, token, word, against)
     total = reading.total(taken)
     st.markdown(
         f"At **{session.literal(stream.tokens[token])}** (token {token}; the table above chooses it) the logit of **{one}**{'' if against is None else f' less that of **{other}**'} "
         f"is **{signed(taken.logit, 5)}**. The {len(taken.parts)} parts add up to {signed(total, 5)}; the two differ by {chance(abs(total - taken.logit))}. "
-        + ("A bar to the right pushed the word up, one to the left down." if against is None
-           else f"So {one} is e^{signed(taken.logit, 3).lstrip('+')} = {reading.odds(taken.logit):,.3g} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}.")
-    )  # fmt: skip
+        + (
+            "A bar to the right pushed the word up, one to the left down."
+            if against is None
+            else f"So {one} is e^{signed(taken.logit, 3).lstrip('+')} = {reading.odds(taken.logit):,.3g} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}."
+        )
+    )
     name = token, word, against
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Adding up, in the order of the network**")
         groups = [(group.name, group.value) for group in reading.groups(taken)]
-        one_lens.show_sum(one_lens.sum_up(groups, total, session.name_of(recording, "sum", *name)), "sum of parts")
+        one_lens.show_sum(
+            one_lens.sum_up(groups, total, session.name_of(recording, "sum", *name)), "sum of parts"
+        )
     with right:
-        st.markdown("**Every part, the strongest first.**" + (" Choose a head to see what it is." if any(part.kind == "head" for part in taken.parts) else ""))
+        st.markdown(
+            "**Every part, the strongest first.**"
+            + (
+                " Choose a head to see what it is."
+                if any(part.kind == "head" for part in taken.parts)
+                else ""
+            )
+        )
         parts_list(recording, taken)
     heads = {reading.part_key(part): part for part in taken.parts if part.kind == "head"}
     if part := heads.get(st.session_state.part):
@@ -722,16 +1073,20 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
 def how_taken_apart(recording: Recording) -> str:
     """The method in words, as it is for this model."""
     n, added = reading.n_norms(recording), residual.adds(reading.read_stream(recording))
-    passed = f"sent through {n} LayerNorm{'s' * (n > 1)}" if added else "sent through the last LayerNorm"
+    passed = (
+        f"sent through {n} LayerNorm{'s' * (n > 1)}" if added else "sent through the last LayerNorm"
+    )
     state = (
-        "the state is the sum of what was written on the way" if added
+        "the state is the sum of what was written on the way"
+        if added
         else "this model has no residual connections: only what the last sub-layer wrote reaches the readout, so it and the biases are the only parts"
-    )  # fmt: skip
+    )
     through = (
         f", {passed}. A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held at the value it had on this token: dividing by a fixed number "
-        "is linear, so every part can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one part, “biases”." if n
+        "is linear, so every part can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one part, “biases”."
+        if n
         else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and of the readout are one part, “biases”."
-    )  # fmt: skip
+    )
     return (
         f"**How a logit is taken apart.** A logit is state · embedding of the word + bias, and {state}{through} "
         f"A bar says what a part put in directly, not what would happen without it: then {'every σ and ' if n else ''}every later layer would be another."
@@ -742,19 +1097,35 @@ def word_field(name: str, label: str, recording: Recording, found: Lens, token: 
     """A field that offers the model's likeliest words and takes any other. The id chosen, None where it is left as it is."""
     model, ids = recording.model, [int(id) for id in found.top_ids[-1, token]]
     words = session.labels(model.name, ids)
-    options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)}
+    options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {
+        f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)
+    }
     chosen = session.whole(name, model.n_vocab)
     if chosen is not None:
-        options.setdefault(f"#{chosen}", f"{session.labels(model.name, [chosen])[0]} (word {chosen})")
+        options.setdefault(
+            f"#{chosen}", f"{session.labels(model.name, [chosen])[0]} (word {chosen})"
+        )
     st.session_state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
     st.selectbox(
-        label, list(options), key=f"{name} field", format_func=lambda value: options.get(value, value), accept_new_options=True, on_change=take_typed,
-        args=(name, model.name, tuple(options)), help="One of the model’s ten likeliest words here; or type any other.",
-    )  # fmt: skip
+        label,
+        list(options),
+        key=f"{name} field",
+        format_func=lambda value: options.get(value, value),
+        accept_new_options=True,
+        on_change=take_typed,
+        args=(name, model.name, tuple(options)),
+        help="One of the model’s ten likeliest words here; or type any other.",
+    )
     typed, n, id = st.session_state.get(f"{name} typed", ("", 0, None))
     if typed and id == chosen:
         first = session.literal(session.labels(model.name, [id])[0]) if n else ""
-        st.caption(f"“{session.literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken." if n > 1 else f"Read as the token **{first}**." if n else "There is no token in what was typed.")
+        st.caption(
+            f"“{session.literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
+            if n > 1
+            else f"Read as the token **{first}**."
+            if n
+            else "There is no token in what was typed."
+        )
     return chosen
 
 
@@ -776,38 +1147,82 @@ def parts_list(recording: Recording, taken: Attribution) -> None:
     """The parts as bars, the strongest first; those that are left out are one bar."""
     parts, chosen = reading.largest(taken), st.session_state.part
     every = len(parts) <= MOST_PARTS or st.toggle(f"All {len(parts)} parts", key="every part")
-    shown = [part for at, part in enumerate(parts) if every or at < MOST_PARTS or chosen and reading.part_key(part) == chosen]
-    rows = [bars.Bar(reading.part_name(part), part.value, (signed(part.value),), key=reading.part_key(part)) for part in shown]
+    shown = [
+        part
+        for at, part in enumerate(parts)
+        if every or at < MOST_PARTS or chosen and reading.part_key(part) == chosen
+    ]
+    rows = [
+        bars.Bar(
+            reading.part_name(part), part.value, (signed(part.value),), key=reading.part_key(part)
+        )
+        for part in shown
+    ]
     if rest := [part for part in parts if part not in shown]:
         value = sum(part.value for part in rest)
         rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value),), tone="rest"))
     name = session.name_of(recording, "parts", taken.token, taken.id, taken.against, every, chosen)
-    data = bars.payload(rows, ("contribution",), about="Parts of the logit, the strongest first.", token=name, chosen=chosen, action="names the head", signed=True)
+    data = bars.payload(
+        rows,
+        ("contribution",),
+        about="Parts of the logit, the strongest first.",
+        token=name,
+        chosen=chosen,
+        action="names the head",
+        signed=True,
+    )
     bars.show(data, "parts", on_choice=take_part)
 
 
 def named_head(recording: Recording, part: Part, token: int) -> None:
     """The head whose bar was chosen: what it is called on this text, and the way to its picture."""
     attention = next(one for one in recording.attention if one.name == part.attention)
-    words = f"**Layer {part.layer}, head {part.head}**" + (" of the cross-attention" if part.attention == "cross" else "")
+    words = f"**Layer {part.layer}, head {part.head}**" + (
+        " of the cross-attention" if part.attention == "cross" else ""
+    )
     if attention.query == attention.key:
-        heads = session.derived(recording, (attention.name, "heads"), lambda: naming.describe(recording, attention))
+        heads = session.derived(
+            recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
+        )
         head = heads[part.layer * recording.model.n_head + part.head]
         words += f" is called **{head.name}** on this text. {naming.MEANING[head.name]}"
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(f"{words.rstrip('.')}. Here it put in {signed(part.value)}.", width="content")
         if part.attention == "cross":
-            way_to("../pages/translation.py", "Open it on the Translation page", recording, cross=f"{part.layer}.{part.head}")
+            way_to(
+                "../pages/translation.py",
+                "Open it on the Translation page",
+                recording,
+                cross=f"{part.layer}.{part.head}",
+            )
         else:
             which = {} if attention is recording.attention[0] else {"attention": attention.name}
-            way_to("../pages/attention.py", "Open it on the Attention page", recording, layer=part.layer, head=part.head, token=token, **which)
+            way_to(
+                "../pages/attention.py",
+                "Open it on the Attention page",
+                recording,
+                layer=part.layer,
+                head=part.head,
+                token=token,
+                **which,
+            )
 
 
 def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
     """A link to another page with these choices. A text too long for an address goes along in the session, and so do they."""
     if session.fits_address(recording.text):
-        asked = {"model": recording.model.name, "text": recording.text, **({"target": st.session_state.target} if st.session_state.target else {}), **choices}
-        st.page_link(page, label=label, icon=":material/arrow_forward:", query_params={name: str(value) for name, value in asked.items()})
+        asked = {
+            "model": recording.model.name,
+            "text": recording.text,
+            **({"target": st.session_state.target} if st.session_state.target else {}),
+            **choices,
+        }
+        st.page_link(
+            page,
+            label=label,
+            icon=":material/arrow_forward:",
+            query_params={name: str(value) for name, value in asked.items()},
+        )
         return
     for name, value in choices.items():
         st.session_state[name] = str(value)
@@ -823,11 +1238,24 @@ def take_part() -> None:
 def parts_files(cause: Cause, taken: Attribution) -> None:
     """The table behind the bars, made when it is opened, and its file."""
     which = taken.token, taken.id, taken.against
-    with st.expander(f"All {len(taken.parts)} parts as a table", key="parts numbers", on_change="rerun") as box:
+    with st.expander(
+        f"All {len(taken.parts)} parts as a table", key="parts numbers", on_change="rerun"
+    ) as box:
         if box.open:
             fine = {"contribution": st.column_config.NumberColumn(format="%.6f")}
-            st.dataframe(reading.parts_table(taken), hide_index=True, column_config=fine, alt="What each part put into the logit, the strongest first")
-        st.download_button("Download the parts as CSV", lambda: parts_csv(cause, *which), f"headlight-{cause[0]}-logit-parts.csv", "text/csv", on_click="ignore")
+            st.dataframe(
+                reading.parts_table(taken),
+                hide_index=True,
+                column_config=fine,
+                alt="What each part put into the logit, the strongest first",
+            )
+        st.download_button(
+            "Download the parts as CSV",
+            lambda: parts_csv(cause, *which),
+            f"headlight-{cause[0]}-logit-parts.csv",
+            "text/csv",
+            on_click="ignore",
+        )
 
 
 def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
@@ -835,14 +1263,22 @@ def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
     stream = reading.read_stream(recording)
     taken = session.attribution(recording, stream.name, token, id, against)
     words = session.labels(cause[0], [id, id if against is None else against])
-    title = f"logit of “{words[0]}”" + ("" if against is None else f" less that of “{words[1]}”") + f" at token {token}, “{stream.tokens[token]}”"
+    title = (
+        f"logit of “{words[0]}”"
+        + ("" if against is None else f" less that of “{words[1]}”")
+        + f" at token {token}, “{stream.tokens[token]}”"
+    )
     return reading.parts_to_csv(taken, about_file(recording, title))
 
 
 def about_file(recording: Recording, what: str) -> tuple[str, ...]:
     """What a file must say when it stands alone."""
     model = recording.model
-    target = (f"Decoder reads: {session.read_text(recording, target=True)}",) if len(recording.streams) > 1 else ()
+    target = (
+        (f"Decoder reads: {session.read_text(recording, target=True)}",)
+        if len(recording.streams) > 1
+        else ()
+    )
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {what} · edits: {', '.join(map(str, recording.edits)) or 'none'}",
         f"Text: {session.read_text(recording)}",

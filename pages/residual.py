@@ -15,7 +15,13 @@ WHERE = {
     None: "",
 }
 FLOWS = ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")
-FLOW_LABELS = {"Writes": "What was written", "LayerNorm": "LayerNorm", "Heads": "Heads", "Gradient": "Gradient", "RNN": "Beside an RNN"}
+FLOW_LABELS = {
+    "Writes": "What was written",
+    "LayerNorm": "LayerNorm",
+    "Heads": "Heads",
+    "Gradient": "Gradient",
+    "RNN": "Beside an RNN",
+}
 WAY_ON = {  # what happens to a token's vector, by where LayerNorm stands
     "post": "Attention and FFN each add something to it; LayerNorm then sets its length. The vector is passed on and only ever added to: the residual stream.",
     "pre": "Attention and FFN each read it through a LayerNorm and add something to it. The vector itself is passed on and only ever added to: the residual stream.",
@@ -30,17 +36,28 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
     recording = session.record(model, text, target=target)
     st.subheader(
-        "What did each sub-layer write, and how far did it turn the vector?", anchor=False,
+        "What did each sub-layer write, and how far did it turn the vector?",
+        anchor=False,
         help=f"Every token has one vector. {WAY_ON[numbers.norm_place(recording.streams[0])]}",
-    )  # fmt: skip
+    )
     stream, flow = controls(recording)
     if flow != "RNN" and not numbers.sublayers(stream):
-        st.info(f"{model} does not show what its sub-layers write, so there is nothing to draw here. “{FLOW_LABELS['RNN']}” needs your text alone.")
+        st.info(
+            f"{model} does not show what its sub-layers write, so there is nothing to draw here. “{FLOW_LABELS['RNN']}” needs your text alone."
+        )
         session.address()
         return
     if not numbers.adds(stream):
-        st.info(f"**{model} was trained without residual connections**: what a sub-layer writes is not added to the vector, it takes its place.")
-    {"Writes": writes, "LayerNorm": layer_norm, "Heads": heads, "Gradient": gradient, "RNN": recurrence}[flow](recording, stream)
+        st.info(
+            f"**{model} was trained without residual connections**: what a sub-layer writes is not added to the vector, it takes its place."
+        )
+    {
+        "Writes": writes,
+        "LayerNorm": layer_norm,
+        "Heads": heads,
+        "Gradient": gradient,
+        "RNN": recurrence,
+    }[flow](recording, stream)
     session.address()
 
 
@@ -48,52 +65,113 @@ def controls(recording: Recording) -> tuple[Stream, str]:
     """Which stream, and what of it."""
     names = tuple(stream.name for stream in recording.streams)
     left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
-    flow = left.segmented_control("Look at", FLOWS, key="flow", format_func=FLOW_LABELS.get, required=True, persist_state="session")
+    flow = left.segmented_control(
+        "Look at",
+        FLOWS,
+        key="flow",
+        format_func=FLOW_LABELS.get,
+        required=True,
+        persist_state="session",
+    )
     name = names[0]
     if right:
         st.session_state["stream shown"] = session.one_of("stream", names)
-        name = right.segmented_control("Stream", names, key="stream shown", required=True, on_change=take_stream)
+        name = right.segmented_control(
+            "Stream", names, key="stream shown", required=True, on_change=take_stream
+        )
     return recording.stream(name), flow
 
 
 def chosen(recording: Recording, stream: Stream) -> int:
     """The token that is followed: the one chosen, or else the one that was turned furthest."""
     asked = session.whole("token", len(stream.tokens))
-    return session.derived(recording, ("most turned", stream.name), lambda: numbers.most_turned(stream)) if asked is None else asked
+    return (
+        session.derived(
+            recording, ("most turned", stream.name), lambda: numbers.most_turned(stream)
+        )
+        if asked is None
+        else asked
+    )
 
 
-def chart(recording: Recording, stream: Stream, grid: numbers.Grid, what: str, log: bool, note) -> int:
+def chart(
+    recording: Recording, stream: Stream, grid: numbers.Grid, what: str, log: bool, note
+) -> int:
     """The map, the followed token's line and a note beside them, the table and the files; the token followed."""
     token = chosen(recording, stream)
     measure = grid.measure
     title = f"{measure.name}: {what}"
-    caption = caption_of(recording, stream, f"{measure.name}: {measure.meaning}" + (", on a logarithmic scale" if log else ""))
+    caption = caption_of(
+        recording,
+        stream,
+        f"{measure.name}: {measure.meaning}" + (", on a logarithmic scale" if log else ""),
+    )
     which = f"-{stream.name}" if len(recording.streams) > 1 else ""
     file = f"headlight-{recording.model.name}{which}-{measure.name.lower().replace(' ', '-')}"
     picture = session.name_of(recording, stream.name, what, measure.name, log)
     data = session.derived(
-        recording, ("residual chart", picture),
-        lambda: pictures.chart(grid, stream.tokens, stream.special, log=log, title=title, caption=caption, file=file, token=picture), weigh=len,
-    )  # fmt: skip
+        recording,
+        ("residual chart", picture),
+        lambda: pictures.chart(
+            grid,
+            stream.tokens,
+            stream.special,
+            log=log,
+            title=title,
+            caption=caption,
+            file=file,
+            token=picture,
+        ),
+        weigh=len,
+    )
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         pictures.show(data, "map", take_token)
     with right:
         bars = measure in numbers.HEADS
         pictures.show(
-            pictures.followed(grid, stream.tokens, token, bars=bars, log=log, title=title, caption=caption, file=file, token=f"{picture} followed", picture=picture), "way", ignore
+            pictures.followed(
+                grid,
+                stream.tokens,
+                token,
+                bars=bars,
+                log=log,
+                title=title,
+                caption=caption,
+                file=file,
+                token=f"{picture} followed",
+                picture=picture,
+            ),
+            "way",
+            ignore,
         )
         note(token)
     model, text, wanted = recording.model.name, recording.text, target_of(recording)
     with st.container(horizontal=True, gap="small"):
-        st.download_button("Map as CSV", lambda: numbers.to_csv(numbers.table(grid, stream.tokens), (title, *caption)), f"{file}.csv", "text/csv", on_click="ignore")
         st.download_button(
-            "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text, target=wanted)), f"headlight-{model}.npz", "application/octet-stream", on_click="ignore",
+            "Map as CSV",
+            lambda: numbers.to_csv(numbers.table(grid, stream.tokens), (title, *caption)),
+            f"{file}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Download the whole recording (NPZ)",
+            lambda: to_npz(session.record(model, text, target=wanted)),
+            f"headlight-{model}.npz",
+            "application/octet-stream",
+            on_click="ignore",
             help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
-        )  # fmt: skip
+        )
     with st.expander("Every number of the map as a table"):
         columns = numbers.table(grid, stream.tokens)
-        st.dataframe(columns, hide_index=True, height=min(480, 40 + 35 * len(stream.tokens)), column_config=dict.fromkeys(list(columns)[1:], THREE), alt=title)
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=min(480, 40 + 35 * len(stream.tokens)),
+            column_config=dict.fromkeys(list(columns)[1:], THREE),
+            alt=title,
+        )
     return token
 
 
@@ -115,19 +193,40 @@ def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ..
 def writes(recording: Recording, stream: Stream) -> None:
     names = tuple(measure.name for measure in numbers.WRITES)
     measure, log = pick("write", names, numbers.WRITES)
-    grid = session.derived(recording, ("writes", stream.name, measure), lambda: numbers.writes(stream, measure), _weigh)
-    token = chart(recording, stream, grid, "every token, sub-layer by sub-layer" if measure != "Norm" else "every token, site by site", log, lambda at: written_note(recording, stream, at))
-    st.subheader(f"The whole way of “{session.literal(stream.tokens[token])}” (token {token})", anchor=False)
+    grid = session.derived(
+        recording, ("writes", stream.name, measure), lambda: numbers.writes(stream, measure), _weigh
+    )
+    token = chart(
+        recording,
+        stream,
+        grid,
+        "every token, sub-layer by sub-layer" if measure != "Norm" else "every token, site by site",
+        log,
+        lambda at: written_note(recording, stream, at),
+    )
+    st.subheader(
+        f"The whole way of “{session.literal(stream.tokens[token])}” (token {token})", anchor=False
+    )
     followed = numbers.followed(stream, token)
     st.dataframe(followed, hide_index=True, column_config=dict.fromkeys(list(followed)[1:], TWO))
     turned = numbers.rotations(stream, token)
     caption = caption_of(recording, stream, f"token {token}, {stream.tokens[token]}")
     file = f"headlight-{recording.model.name}-{stream.name}-token{token}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button("This way as CSV", lambda: numbers.to_csv(followed, caption), f"{file}.csv", "text/csv", on_click="ignore")
-    st.markdown("**The rotations of each layer**, in degrees: from the layer’s beginning to after its attention, from there to after its FFN, and both in one.")
+        st.download_button(
+            "This way as CSV",
+            lambda: numbers.to_csv(followed, caption),
+            f"{file}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
+    st.markdown(
+        "**The rotations of each layer**, in degrees: from the layer’s beginning to after its attention, from there to after its FFN, and both in one."
+    )
     st.dataframe(turned, hide_index=True, column_config=dict.fromkeys(list(turned)[1:], TWO))
-    st.caption("Two turns in unlike directions make less than their sum: “whole layer” is the angle from beginning to end.")
+    st.caption(
+        "Two turns in unlike directions make less than their sum: “whole layer” is the angle from beginning to end."
+    )
 
 
 def written_note(recording: Recording, stream: Stream, token: int) -> None:
@@ -139,18 +238,24 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
     post = "turned by norm °" in value
     goes_on = "; LayerNorm of it goes on" if post else ""
     rule = (
-        f"**Write, {'then norm, ' if post else ''}no adding.** f(x) is written in the place of x{goes_on}." if not adds
-        else "**Norm, then add.** A sub-layer reads LayerNorm(x), and x + f goes on as it is, f = what it made of that." if numbers.norm_place(stream) == "pre"
-        else f"**Add, then norm.** x + f(x) is the sum{goes_on}." if post
+        f"**Write, {'then norm, ' if post else ''}no adding.** f(x) is written in the place of x{goes_on}."
+        if not adds
+        else "**Norm, then add.** A sub-layer reads LayerNorm(x), and x + f goes on as it is, f = what it made of that."
+        if numbers.norm_place(stream) == "pre"
+        else f"**Add, then norm.** x + f(x) is the sum{goes_on}."
+        if post
         else "**Add, and no norm.** x + f(x) goes on as it is: this model was trained without LayerNorm."
-    )  # fmt: skip
+    )
     came = (
-        f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {value['|sum|']:.2f}. Adding turned it" if adds else "Putting f(x) in the place of x turned it"
+        f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {value['|sum|']:.2f}. Adding turned it"
+        if adds
+        else "Putting f(x) in the place of x turned it"
     )
     ended = (
         f"{value['turned by adding °']:.1f}°, LayerNorm then {value['turned by norm °']:.1f}°; from x to after the norm it is **{value['turned in all °']:.1f}°**"
-        if post else f"**{value['turned in all °']:.1f}°**"
-    )  # fmt: skip
+        if post
+        else f"**{value['turned in all °']:.1f}°**"
+    )
     st.markdown(
         f"{rule}  \n"
         f"**{session.literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f| = {value['|wrote|']:.2f} was written, "
@@ -158,9 +263,13 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
         f"{came} {ended}."
     )
     if not adds:
-        st.markdown("**What was there is lost** wherever a sub-layer writes: before + wrote = after does not hold here, because the model has no residual connections.")
+        st.markdown(
+            "**What was there is lost** wherever a sub-layer writes: before + wrote = after does not hold here, because the model has no residual connections."
+        )
         return
-    error, n, largest = session.derived(recording, ("conservation", stream.name), lambda: numbers.conservation(stream))
+    error, n, largest = session.derived(
+        recording, ("conservation", stream.name), lambda: numbers.conservation(stream)
+    )
     st.markdown(
         f"**Nothing is lost: before + wrote = after.** Over all {n:,} additions of this recording the largest error of any component is **{numbers.power(error, 2)}**, "
         f"the rounding of 32-bit numbers where components reach {numbers.power(largest)}."
@@ -176,18 +285,27 @@ def signed(value: float) -> str:
 
 def layer_norm(recording: Recording, stream: Stream) -> None:
     if not numbers.norms_of(stream):
-        st.info(f"**{recording.model.name} has no LayerNorm**, so there is none to look at. “{FLOW_LABELS['Writes']}”, with the lengths of the vectors (Norm), shows what becomes of them without.")
+        st.info(
+            f"**{recording.model.name} has no LayerNorm**, so there is none to look at. “{FLOW_LABELS['Writes']}”, with the lengths of the vectors (Norm), shows what becomes of them without."
+        )
         return
     names = tuple(measure.name for measure in numbers.NORMS)
     measure, log = pick("norm", names, numbers.NORMS)
-    grid = session.derived(recording, ("norms", stream.name, measure), lambda: numbers.norm_grid(stream, measure), _weigh)
+    grid = session.derived(
+        recording,
+        ("norms", stream.name, measure),
+        lambda: numbers.norm_grid(stream, measure),
+        _weigh,
+    )
     if not session.offers(recording.model.name)["weights"]:
         not_shown(recording, "the gains and biases of its norms")
         return
     norms = session.norms(recording, stream.name)
 
     def note(token: int) -> None:
-        error = session.derived(recording, ("norm error", stream.name), lambda: numbers.norm_error(stream, norms))
+        error = session.derived(
+            recording, ("norm error", stream.name), lambda: numbers.norm_error(stream, norms)
+        )
         st.markdown(
             "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ + β, μ and σ² over its own components, gain γ and bias β learned. "
             f"So σ is 1 before gain and bias, and what they make of it after. {WHERE[numbers.norm_place(stream)]}  \nRecomputed from everything recorded before a LayerNorm with the model’s γ and β: the largest difference to what was recorded is **{numbers.power(error, 2)}**."
@@ -199,7 +317,9 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
     site = place(places, "LayerNorm")
     name = next(name for name, each in places.items() if each == site)
     steps = numbers.stages(stream, norms, site, token)
-    st.markdown(f"**{session.literal(stream.tokens[token])}** (token {token}) in one LayerNorm, {name}:")
+    st.markdown(
+        f"**{session.literal(stream.tokens[token])}** (token {token}) in one LayerNorm, {name}:"
+    )
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
     beside_batch_norm(recording, stream, token, site, name, norms)
 
@@ -209,10 +329,19 @@ def place(places: dict[str, str], label: str) -> str:
     sites = tuple(places.values())
     names = dict(zip(places.values(), places))
     session.one_of("block", sites)
-    return st.selectbox(label, sites, key="block", format_func=lambda site: names[site][0].upper() + names[site][1:], persist_state="session", width=320)
+    return st.selectbox(
+        label,
+        sites,
+        key="block",
+        format_func=lambda site: names[site][0].upper() + names[site][1:],
+        persist_state="session",
+        width=320,
+    )
 
 
-def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: str, name: str, norms) -> None:
+def beside_batch_norm(
+    recording: Recording, stream: Stream, token: int, site: str, name: str, norms
+) -> None:
     """The same sums over features and over tokens, when one token's vector is multiplied."""
     from explorer.figures.residual import bars
 
@@ -226,7 +355,9 @@ def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: st
         f"Then the vector of **{session.literal(label)}** (token {token}) is multiplied by {times:g}, and both are done again. How far does each token’s normalised vector move?"
     )
     if worst is None:
-        st.info("There is one token only. Over tokens it has no spread, so BatchNorm makes every feature 0, whatever the token says; LayerNorm does not need the others.")
+        st.info(
+            "There is one token only. Over tokens it has no spread, so BatchNorm makes every feature 0, whatever the token says; LayerNorm does not need the others."
+        )
     else:
         other, moved = worst
         least = numbers.worst_other(found.layer, token)
@@ -239,8 +370,22 @@ def beside_batch_norm(recording: Recording, stream: Stream, token: int, site: st
         f"|y′ − y| of the normalised vectors, {name}; gain and bias left out",
         *caption_of(recording, stream, f"changed: token {token}, {label}")[::2],
     )
-    st.plotly_chart(bars((("LayerNorm", found.layer), ("BatchNorm", found.batch)), about, stream.tokens, "moved by"), key="batch norm", config=options("norms"), alt=about[0])
-    columns = {"token": numbers.numbered(stream.tokens), "LayerNorm": found.layer, "BatchNorm": found.batch}
+    st.plotly_chart(
+        bars(
+            (("LayerNorm", found.layer), ("BatchNorm", found.batch)),
+            about,
+            stream.tokens,
+            "moved by",
+        ),
+        key="batch norm",
+        config=options("norms"),
+        alt=about[0],
+    )
+    columns = {
+        "token": numbers.numbered(stream.tokens),
+        "LayerNorm": found.layer,
+        "BatchNorm": found.batch,
+    }
     with_table(columns, about, f"headlight-{recording.model.name}-layernorm-batchnorm")
 
 
@@ -253,7 +398,14 @@ def factor() -> float:
     st.session_state.times = value if value in (0, 0.5, 1, 2, 3, 5, 10) else 3.0
     st.session_state.times = f"{st.session_state.times:g}"
     return float(
-        st.select_slider("Multiply the followed token’s vector by", ("0", "0.5", "1", "2", "3", "5", "10"), key="times", persist_state="session", width=420, help="Computed from the recorded vectors; the model does not run again.")
+        st.select_slider(
+            "Multiply the followed token’s vector by",
+            ("0", "0.5", "1", "2", "3", "5", "10"),
+            key="times",
+            persist_state="session",
+            width=420,
+            help="Computed from the recorded vectors; the model does not run again.",
+        )
     )
 
 
@@ -267,10 +419,19 @@ def heads(recording: Recording, stream: Stream) -> None:
     names = tuple(measure.name for measure in numbers.HEADS)
     measure, log = pick("writer", names, numbers.HEADS)
     outputs = session.outputs(recording)
-    grid = session.derived(recording, ("head writes", stream.name, measure), lambda: numbers.head_grid(recording, stream, measure, outputs), _weigh)
+    grid = session.derived(
+        recording,
+        ("head writes", stream.name, measure),
+        lambda: numbers.head_grid(recording, stream, measure, outputs),
+        _weigh,
+    )
 
     def note(token: int) -> None:
-        error = session.derived(recording, ("heads error", stream.name), lambda: numbers.heads_error(recording, stream, outputs))
+        error = session.derived(
+            recording,
+            ("heads error", stream.name),
+            lambda: numbers.heads_error(recording, stream, outputs),
+        )
         st.markdown(
             f"**A head’s own write.** Head h makes z = Σ weight · v, {recording.model.d_head} numbers, and its slice of W_O, {recording.model.d_head} × {recording.model.d_model}, turns them into a vector "
             "of the stream: that vector’s length is drawn. Attention’s write is the sum of all heads’ and W_O’s bias.  \n"
@@ -292,9 +453,18 @@ def gradient(recording: Recording, stream: Stream) -> None:
         return
     st.session_state["followed"] = chosen(recording, stream)
     labels = numbers.numbered(stream.tokens)
-    token = st.selectbox("Token", range(len(labels)), format_func=labels.__getitem__, key="followed", on_change=take_selected, width=320)
+    token = st.selectbox(
+        "Token",
+        range(len(labels)),
+        format_func=labels.__getitem__,
+        key="followed",
+        on_change=take_selected,
+        width=320,
+    )
     if session.readout(recording.model.name) is None:
-        st.info(f"**{recording.model.name} has no readout**: it says no words, so there is no output whose gradient could go back through all layers. One sub-layer by itself can be differentiated:")
+        st.info(
+            f"**{recording.model.name} has no readout**: it says no words, so there is no output whose gradient could go back through all layers. One sub-layer by itself can be differentiated:"
+        )
         one_jacobian(recording, stream, token)
         return
     with st.spinner("Going back through the layers …"):
@@ -302,14 +472,24 @@ def gradient(recording: Recording, stream: Stream) -> None:
     word = session.labels(recording.model.name, [found.id])[0]
     reads = recording.stream(found.output).tokens[found.token]
     st.subheader("The way back from the output", anchor=False)
-    where = f"token {found.token}, {reads}, of the {found.output}" if len(recording.streams) > 1 else f"token {found.token}, {reads}"
+    where = (
+        f"token {found.token}, {reads}, of the {found.output}"
+        if len(recording.streams) > 1
+        else f"token {found.token}, {reads}"
+    )
     st.markdown(
         f"**The output** is one number: the logit of **{session.literal(word)}**, the model’s top word at {session.literal(where)} ({found.logit[0]:.2f}). "
         "Its gradient by the state at a site says how much that number would change for a small change there; what is drawn is its length, over the vectors of all tokens together. "
         + taken(recording, stream)
     )
     total = numbers.over_tokens(found.norm)
-    sites = ["input", *(f"{numbers.SHORT[site.rpartition('.')[2]]} {site.partition('.')[0]}" for site in found.sites[1:])]
+    sites = [
+        "input",
+        *(
+            f"{numbers.SHORT[site.rpartition('.')[2]]} {site.partition('.')[0]}"
+            for site in found.sites[1:]
+        ),
+    ]
     about = (
         "Gradient by the state after a sub-layer",
         f"output: logit of {word} at {where}; length over all tokens",
@@ -317,11 +497,30 @@ def gradient(recording: Recording, stream: Stream) -> None:
     )
     left, right = st.columns([1.25, 1], gap="large")
     with left:
-        st.plotly_chart(lines(list(zip(found.ways, total)), about, sites, "", "length of the gradient", log=True, named=True), key="highway", config=options("gradient"), alt=about[0])
+        st.plotly_chart(
+            lines(
+                list(zip(found.ways, total)),
+                about,
+                sites,
+                "",
+                "length of the gradient",
+                log=True,
+                named=True,
+            ),
+            key="highway",
+            config=options("gradient"),
+            alt=about[0],
+        )
     with right:
         highway_note(found, total, sites)
-    columns = {"state after": sites} | {f"{way}, all tokens": row for way, row in zip(found.ways, total)} | {f"{way}, token {token}": row[:, token] for way, row in zip(found.ways, found.norm)}
-    with_table(columns, about, f"headlight-{recording.model.name}-{stream.name}-gradient-token{token}")
+    columns = (
+        {"state after": sites}
+        | {f"{way}, all tokens": row for way, row in zip(found.ways, total)}
+        | {f"{way}, token {token}": row[:, token] for way, row in zip(found.ways, found.norm)}
+    )
+    with_table(
+        columns, about, f"headlight-{recording.model.name}-{stream.name}-gradient-token{token}"
+    )
     one_jacobian(recording, stream, token)
 
 
@@ -337,28 +536,44 @@ def taken(recording: Recording, stream: Stream) -> str:
 
 def highway_note(found, total, sites: list[str]) -> None:
     """What the lines say, in numbers."""
-    rows = "\n".join(f"| {way} | {numbers.power(row[0])} | {numbers.power(row[-1])} | {numbers.ratio(row[0], row[-1])} |" for way, row in zip(found.ways, total))
+    rows = "\n".join(
+        f"| {way} | {numbers.power(row[0])} | {numbers.power(row[-1])} | {numbers.ratio(row[0], row[-1])} |"
+        for way, row in zip(found.ways, total)
+    )
     st.markdown(f"| | at the input | at the last state | input / last |\n|---|--:|--:|--:|\n{rows}")
     st.markdown(
         "**Why a highway.** Without residuals the way back is a product of the layers’ Jacobians, ∂f₁ · ∂f₂ · …, and products shrink or grow fast. With x + f(x) each factor is I + ∂f: "
         "the I carries the gradient through whatever ∂f does. LayerNorm divides by σ, so it multiplies the gradient by 1/σ on its way back: without residuals σ is small, and that can hide the shrinking or overdo it."
         + (" So look at the pairs with and without LayerNorm." if len(found.ways) > 2 else "")
     )
-    grown = [way for way, row in zip(found.ways, total) if way.startswith("residual on") and row[0] > 10 * row[-1]]
+    grown = [
+        way
+        for way, row in zip(found.ways, total)
+        if way.startswith("residual on") and row[0] > 10 * row[-1]
+    ]
     if grown:
         st.markdown(
             f"**On this text** the gradient grows more than tenfold on its way back with “{'” and “'.join(grown)}”: I keeps a gradient from vanishing, not from growing. "
-            "Where ∂f is large, so is a product of (I + ∂f)" + (", and these weights were learned with LayerNorm to hold them." if found.ways[0] == "residual on" else ".")
+            "Where ∂f is large, so is a product of (I + ∂f)"
+            + (
+                ", and these weights were learned with LayerNorm to hold them."
+                if found.ways[0] == "residual on"
+                else "."
+            )
         )
     gone = [way for way, row in zip(found.ways, total) if not row[0] > 0]
     if gone:
-        st.caption(f"Exactly 0 and not drawn on a logarithmic scale: {', '.join(gone)} at the input. Nothing of the output depends on it there.")
+        st.caption(
+            f"Exactly 0 and not drawn on a logarithmic scale: {', '.join(gone)} at the input. Nothing of the output depends on it there."
+        )
 
 
 def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
     from explorer.figures.residual import spectrum
 
-    st.subheader("One sub-layer: I + ∂f" if numbers.adds(stream) else "One sub-layer: ∂f", anchor=False)
+    st.subheader(
+        "One sub-layer: I + ∂f" if numbers.adds(stream) else "One sub-layer: ∂f", anchor=False
+    )
     places = {each.name: each.site for each in numbers.sublayers(stream) if each.layer >= 0}
     site = place(places, "Sub-layer")
     name = next(name for name, each in places.items() if each == site)
@@ -366,10 +581,15 @@ def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
         found = session.jacobian(recording, stream.name, token, site)
     d = recording.model.d_model
     both = (
-        f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n" if found.adds
+        f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n"
+        if found.adds
         else "This model adds no x to it, so there is no I, and ∂f is all there is.  \n"
-    )  # fmt: skip
-    kept = f" I + ∂f runs from {found.total[0]:.2f} to {numbers.power(found.total[-1], 2)}; there it is {numbers.below(found.total, 0.1)}." if found.adds else ""
+    )
+    kept = (
+        f" I + ∂f runs from {found.total[0]:.2f} to {numbers.power(found.total[-1], 2)}; there it is {numbers.below(found.total, 0.1)}."
+        if found.adds
+        else ""
+    )
     st.markdown(
         f"At **{session.literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. {both}"
         f"A singular value is how much a direction is stretched. ∂f alone runs from {found.wrote[0]:.2f} down to {numbers.power(found.wrote[-1], 2)}; "
@@ -381,12 +601,19 @@ def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
         *caption_of(recording, stream, "")[::2],
     )
     series = (
-        ("∂f, what is written", found.wrote), *((("I + ∂f, the sum", found.total),) if found.adds else ()),
+        ("∂f, what is written", found.wrote),
+        *((("I + ∂f, the sum", found.total),) if found.adds else ()),
         *((("after LayerNorm", found.after),) if numbers.norm_place(stream) == "post" else ()),
-    )  # fmt: skip
-    st.plotly_chart(spectrum(series, about), key="jacobian", config=options("jacobian"), alt=about[0])
+    )
+    st.plotly_chart(
+        spectrum(series, about), key="jacobian", config=options("jacobian"), alt=about[0]
+    )
     columns = {"rank": range(1, d + 1)} | dict(series)
-    with_table(columns, about, f"headlight-{recording.model.name}-{stream.name}-jacobian-{site}-token{token}")
+    with_table(
+        columns,
+        about,
+        f"headlight-{recording.model.name}-{stream.name}-jacobian-{site}-token{token}",
+    )
 
 
 # ---- beside an RNN ------------------------------------------------------------------------------------------------
@@ -396,7 +623,9 @@ def recurrence(recording: Recording, stream: Stream) -> None:
     st.subheader("How far back does a gradient reach in an RNN?", anchor=False)
     longest = session.longest_lag(len(stream.tokens))
     if longest < 1:
-        st.info(f"This text has {len(stream.tokens)} tokens; distance needs at least 3. Type a longer sentence above.")
+        st.info(
+            f"This text has {len(stream.tokens)} tokens; distance needs at least 3. Type a longer sentence above."
+        )
         return
     lag = session.whole("lag", longest + 1) or min(8, longest)
     st.session_state.lag = str(lag)
@@ -406,12 +635,18 @@ def recurrence(recording: Recording, stream: Stream) -> None:
     )
     if longest > 1:
         st.select_slider(
-            "Learn to say the token so many back", [str(each) for each in range(1, longest + 1)], key="lag", persist_state="session", width=420,
+            "Learn to say the token so many back",
+            [str(each) for each in range(1, longest + 1)],
+            key="lag",
+            persist_state="session",
+            width=420,
             help="A network that is to say the token k back needs gradient over k tokens.",
-        )  # fmt: skip
+        )
     lag = int(st.session_state.lag)
     running = session.decay(recording, stream.name, lag).running
-    st.fragment(watch, run_every=LOOK if running else None)(recording.model.name, recording.text, target_of(recording), stream.name, lag, running)
+    st.fragment(watch, run_every=LOOK if running else None)(
+        recording.model.name, recording.text, target_of(recording), stream.name, lag, running
+    )
     with st.expander("The set-up, in full"):
         st.markdown(
             "- **Networks**: an RNN (tanh), an LSTM, and a Transformer (one decoder layer of the paper: 4 heads, FFN twice as wide, add & norm, sinusoidal positions, causal mask). Each has one layer of width 32 between an embedding and a linear readout.\n"
@@ -423,7 +658,9 @@ def recurrence(recording: Recording, stream: Stream) -> None:
         )
 
 
-def watch(model: str, text: str, target: str | None, name: str, lag: int, was_running: bool) -> None:
+def watch(
+    model: str, text: str, target: str | None, name: str, lag: int, was_running: bool
+) -> None:
     """The experiment as far as it has come; it runs again and again while it goes on."""
     from explorer.figures.residual import lines
 
@@ -435,39 +672,99 @@ def watch(model: str, text: str, target: str | None, name: str, lag: int, was_ru
         if running:
             st.button("Stop", key="stop experiment", on_click=experiment.stop)
         elif not experiment.finished:
-            st.button("Start training" if found is None else "Go on", key="start experiment", on_click=experiment.go_on)
+            st.button(
+                "Start training" if found is None else "Go on",
+                key="start experiment",
+                on_click=experiment.go_on,
+            )
         else:
             st.markdown(":material/check: Trained to the end.")
     if running != was_running:
         st.rerun(scope="app")
     if found is None:
-        st.caption("About ten seconds for a sentence on two cores." if not running else "Making the three networks …")
+        st.caption(
+            "About ten seconds for a sentence on two cores."
+            if not running
+            else "Making the three networks …"
+        )
         return
-    st.progress(found.step / found.steps, text=f"Step {found.step} of {found.steps}{'' if running or experiment.finished else ', stopped'}")
+    st.progress(
+        found.step / found.steps,
+        text=f"Step {found.step} of {found.steps}{'' if running or experiment.finished else ', stopped'}",
+    )
     networks = ("RNN", "LSTM", "Transformer")
     choices = f"task: say the token {lag} back; {found.length} tokens; width 32; seed 7"
     caption = caption_of(recording, stream, "")
-    about = ("Gradient by distance", choices, "length of d(largest logit)/d(embedding), mean over outputs", caption[2])
+    about = (
+        "Gradient by distance",
+        choices,
+        "length of d(largest logit)/d(embedding), mean over outputs",
+        caption[2],
+    )
     left, right = st.columns(2, gap="large")
     now, both = list(zip(networks, found.gradient)), (found.first, found.gradient)
     with left:
-        figure = lines(list(zip(networks, found.first)), ("Before any training", *about[1:]), range(found.length), "distance in tokens", "length of the gradient", log=True, over=both)
-        st.plotly_chart(figure, key="decay before", config=options("decay-before"), alt="Gradient by distance before training")
+        figure = lines(
+            list(zip(networks, found.first)),
+            ("Before any training", *about[1:]),
+            range(found.length),
+            "distance in tokens",
+            "length of the gradient",
+            log=True,
+            over=both,
+        )
+        st.plotly_chart(
+            figure,
+            key="decay before",
+            config=options("decay-before"),
+            alt="Gradient by distance before training",
+        )
     with right:
-        figure = lines(now, (f"After {found.step} steps", *about[1:]), range(found.length), "distance in tokens", "length of the gradient", log=True, over=both)
-        st.plotly_chart(figure, key="decay now", config=options("decay"), alt=f"Gradient by distance after {found.step} steps")
+        figure = lines(
+            now,
+            (f"After {found.step} steps", *about[1:]),
+            range(found.length),
+            "distance in tokens",
+            "length of the gradient",
+            log=True,
+            over=both,
+        )
+        st.plotly_chart(
+            figure,
+            key="decay now",
+            config=options("decay"),
+            alt=f"Gradient by distance after {found.step} steps",
+        )
     rows = "\n".join(
         f"| {network} | {size:,} | {times(found.first[at])} | {times(found.gradient[at])} | {found.loss[at][-1]:.2f} | {found.accuracy[at]:.0%} |"
         for at, (network, size) in enumerate(zip(networks, found.parameters))
     )
-    st.markdown(f"| | parameters | a step back, before | a step back, now | loss in nats | said right |\n|---|--:|--:|--:|--:|--:|\n{rows}")
+    st.markdown(
+        f"| | parameters | a step back, before | a step back, now | loss in nats | said right |\n|---|--:|--:|--:|--:|--:|\n{rows}"
+    )
     st.caption(
         f"“A step back”: by what the gradient is multiplied with each token of distance, a straight line through the logarithms. Loss and share said right are on 128 fresh random lists; chance is 2.77 nats and 6 %. "
         f"A network that has learned the task needs the token {lag} back (its distance is {lag}), so a peak there is what learning looks like."
     )
     with st.expander("Loss as it fell"):
-        st.plotly_chart(lines(list(zip(networks, found.loss)), ("Loss on fresh lists", *about[1:2]), found.looks, "step", "nats", log=False), key="loss", config=options("loss"), alt="Loss by step")
-    columns = {"distance": range(found.length)} | {f"{n} before": row for n, row in zip(networks, found.first)} | {f"{n} now": row for n, row in now}
+        st.plotly_chart(
+            lines(
+                list(zip(networks, found.loss)),
+                ("Loss on fresh lists", *about[1:2]),
+                found.looks,
+                "step",
+                "nats",
+                log=False,
+            ),
+            key="loss",
+            config=options("loss"),
+            alt="Loss by step",
+        )
+    columns = (
+        {"distance": range(found.length)}
+        | {f"{n} before": row for n, row in zip(networks, found.first)}
+        | {f"{n} now": row for n, row in now}
+    )
     with_table(columns, about, f"headlight-gradient-by-distance-lag{lag}")
 
 
@@ -481,29 +778,57 @@ def times(values) -> str:
 
 def not_shown(recording: Recording, what: str) -> None:
     """For a model in its own code: what it keeps to itself, and what there is to look at."""
-    st.info(f"{session.literal(recording.model.name)} runs in its own code, which does not show {what}. “{FLOW_LABELS['Writes']}” works for it.")
+    st.info(
+        f"{session.literal(recording.model.name)} runs in its own code, which does not show {what}. “{FLOW_LABELS['Writes']}” works for it."
+    )
 
 
-def pick(key: str, names: tuple[str, ...], measures: tuple[numbers.Measure, ...]) -> tuple[str, bool]:
+def pick(
+    key: str, names: tuple[str, ...], measures: tuple[numbers.Measure, ...]
+) -> tuple[str, bool]:
     """Which number is drawn, and whether on a logarithmic scale, where that has a meaning."""
     session.one_of(key, names)
     meaning = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
-    name = st.segmented_control("What the colour is", names, key=key, required=True, persist_state="session", help=meaning)
+    name = st.segmented_control(
+        "What the colour is", names, key=key, required=True, persist_state="session", help=meaning
+    )
     if not next(measure for measure in measures if measure.name == name).spread:
         return name, False
     st.session_state["logarithmic"] = session.one_of("spread", numbers.TONES) == "Log"
-    return name, st.toggle("Logarithmic scale", key="logarithmic", on_change=take_scale, help="Tells small values apart where one token, often a special one, is far larger than all others.")
+    return name, st.toggle(
+        "Logarithmic scale",
+        key="logarithmic",
+        on_change=take_scale,
+        help="Tells small values apart where one token, often a special one, is far larger than all others.",
+    )
 
 
 def with_table(columns: dict, about: tuple[str, ...], file: str) -> None:
     """The numbers behind a figure as a table and as a file."""
     with st.expander("Every number of this figure"):
-        st.dataframe(columns, hide_index=True, height=320, column_config=dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4g")))
-        st.download_button("As CSV", lambda: numbers.to_csv(columns, about), f"{file}.csv", "text/csv", on_click="ignore", key=f"csv {file}")
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=320,
+            column_config=dict.fromkeys(
+                list(columns)[1:], st.column_config.NumberColumn(format="%.4g")
+            ),
+        )
+        st.download_button(
+            "As CSV",
+            lambda: numbers.to_csv(columns, about),
+            f"{file}.csv",
+            "text/csv",
+            on_click="ignore",
+            key=f"csv {file}",
+        )
 
 
 def options(file: str) -> dict:
-    return {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"}}
+    return {
+        "displaylogo": False,
+        "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"},
+    }
 
 
 def _weigh(grid: numbers.Grid) -> int:

@@ -13,7 +13,14 @@ from explorer.components import matrix as pictures
 from models.recording import Attention, Recording
 
 SUMS = ("Mean", "Max", "Rollout", "Flow", "Values", "Writes")
-SUM_LABELS = {"Mean": "Mean", "Max": "Max", "Rollout": "Rollout", "Flow": "Flow", "Values": "Weight × value", "Writes": "Head writes"}
+SUM_LABELS = {
+    "Mean": "Mean",
+    "Max": "Max",
+    "Rollout": "Rollout",
+    "Flow": "Flow",
+    "Values": "Weight × value",
+    "Writes": "Head writes",
+}
 # One line that defines it, with its source; and one of caution.
 MEANING = {
     "Mean": "The average of the heads’ matrices. Rows still sum to 1.",
@@ -22,7 +29,7 @@ MEANING = {
     "Flow": "The layers as a network of pipes, each as wide as its weight in Â (as for rollout): the most that can flow from an input token, on all ways together, to a token after the last layer. (Abnar & Zuidema 2020)",
     "Values": "‖α f(x)‖: the length of the weight times what is really passed on, f(x) = value · W_O. A token with a large weight and a short value adds little. (Kobayashi et al. 2020)",
     "Writes": "What each head added to the residual stream: its z through its slice of W_O. (Elhage et al. 2021)",
-}  # fmt: skip
+}
 CAUTION = {
     "Mean": "A mean hides heads: one that looks at a single token counts for 1/{heads} of the cell.",
     "Max": "Rows do not sum to 1; here the sums are {sums}. More heads can only make a maximum larger, and no head has this pattern.",
@@ -30,16 +37,24 @@ CAUTION = {
     "Flow": "Each pair is computed as if it were alone, so rows do not sum to 1; here the sums are {sums}. It rests on the same ½ as rollout.{written}",
     "Values": "A length has no direction: what is written for two tokens may cancel.{cancelled}",
     "Writes": "A large write need not matter for the answer: what later layers read decides.",
-}  # fmt: skip
-LABELS = {"encoder self": "Encoder self-attention", "decoder self": "Decoder self-attention", "cross": "Cross-attention"}
+}
+LABELS = {
+    "encoder self": "Encoder self-attention",
+    "decoder self": "Decoder self-attention",
+    "cross": "Cross-attention",
+}
 MEASURES = {"Length": "Length", "Share": "Signed share"}
 NO_WAY_ACROSS = (
     "**{what} is not defined through cross-attention.** It needs rows and columns that are the same tokens, so that the residual connection can be added as an identity. "
     "Here rows are the decoder’s tokens and columns the encoder’s. It is shown for each stack by itself: choose encoder or decoder self-attention above."
-)  # fmt: skip
+)
 CLOSED = "{} runs in its own code, where values or W_O are not at hand, so what is written cannot be computed. Mean, max, rollout and flow can."
 MOST_LISTED = 4
-MARKED = ("Mean", "Max", "Values")  # the pictures whose cells are weights and values of the heads themselves
+MARKED = (
+    "Mean",
+    "Max",
+    "Values",
+)  # the pictures whose cells are weights and values of the heads themselves
 
 
 @st.fragment
@@ -50,7 +65,14 @@ def explore(model: str, text: str, target: str | None) -> None:
     attention = which(recording)
     axes = axes_of(recording, attention)
     top = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    what = top.segmented_control("Summary", SUMS, key="sum_what", format_func=SUM_LABELS.get, required=True, persist_state="session")
+    what = top.segmented_control(
+        "Summary",
+        SUMS,
+        key="sum_what",
+        format_func=SUM_LABELS.get,
+        required=True,
+        persist_state="session",
+    )
     if what in ("Rollout", "Flow") and attention.query != attention.key:
         st.info(NO_WAY_ACROSS.format(what=what))
     elif what in ("Values", "Writes") and not session.shows_writes(recording):
@@ -69,9 +91,14 @@ def which(recording: Recording) -> Attention:
     if len(names) > 1:
         st.session_state["attention shown"] = name
         st.segmented_control(
-            "Attention", names, key="attention shown", format_func=lambda each: LABELS.get(each or recording.attention[0].name, each), required=True,
-            label_visibility="collapsed", on_change=take_attention,
-        )  # fmt: skip
+            "Attention",
+            names,
+            key="attention shown",
+            format_func=lambda each: LABELS.get(each or recording.attention[0].name, each),
+            required=True,
+            label_visibility="collapsed",
+            on_change=take_attention,
+        )
     return recording.attention[names.index(name)]
 
 
@@ -92,7 +119,9 @@ def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
 # ---- one matrix out of many -----------------------------------------------------------------------------------------
 
 
-def summary(recording: Recording, attention: Attention, axes: matrices.Axes, what: str, controls) -> None:
+def summary(
+    recording: Recording, attention: Attention, axes: matrices.Axes, what: str, controls
+) -> None:
     """The picture, what it means and how far it can be trusted, one of its rows, and the files."""
     layer, head = scope(attention, what, controls)
     if what == "Flow" and not (queries := rows_of_flow(recording, attention, axes, layer)):
@@ -100,29 +129,70 @@ def summary(recording: Recording, attention: Attention, axes: matrices.Axes, wha
     parted = disagreements(recording, attention)
     asked = session.whole("token", len(axes.rows))
     if what != "Flow" or len(queries) > 1:
-        values = session.derived(recording, ("summary", attention.name, what, layer, head), lambda: computed(recording, attention, what, layer, head), weigh=lambda made: made.nbytes)
+        values = session.derived(
+            recording,
+            ("summary", attention.name, what, layer, head),
+            lambda: computed(recording, attention, what, layer, head),
+            weigh=lambda made: made.nbytes,
+        )
         row = opened(recording, attention, axes, parted, layer, head) if asked is None else asked
         line = values[row]
     else:
         (row,) = queries
         with st.spinner("Finding the flow of every token …"):
-            values = session.derived(recording, ("summary", attention.name, what, layer, row), lambda: numbers.flow(attention, queries, layer))
+            values = session.derived(
+                recording,
+                ("summary", attention.name, what, layer, row),
+                lambda: numbers.flow(attention, queries, layer),
+            )
         line = values[0]
     title = title_of(what, layer, head)
     caption = caption_of(recording, attention, title, what)
-    file = "-".join(["headlight", recording.model.name, *attention.name.split()[: len(recording.attention) > 1], what.lower(), *(f"L{layer}" for _ in [0] if layer is not None), *(f"H{head}" for _ in [0] if head is not None)])
+    file = "-".join(
+        [
+            "headlight",
+            recording.model.name,
+            *attention.name.split()[: len(recording.attention) > 1],
+            what.lower(),
+            *(f"L{layer}" for _ in [0] if layer is not None),
+            *(f"H{head}" for _ in [0] if head is not None),
+        ]
+    )
     picture = session.name_of(recording, attention.name, what, layer, head)
     high = numbers.top(values, what)
     missing = "" if attention.allowed.all() else "not allowed: a later token"
     left, right = st.columns([1, 1.05], gap="large")
     with left:
         if len(values) == len(axes.rows):
-            pictures.show(drawn(recording, attention, axes, what, values, parted, layer, head, title, caption, file, picture, high, missing), "summary", take_row)
+            pictures.show(
+                drawn(
+                    recording,
+                    attention,
+                    axes,
+                    what,
+                    values,
+                    parted,
+                    layer,
+                    head,
+                    title,
+                    caption,
+                    file,
+                    picture,
+                    high,
+                    missing,
+                ),
+                "summary",
+                take_row,
+            )
         else:
-            st.info(f"With {len(axes.rows)} tokens the flow of all pairs would take too long here, so one token’s row is computed at a time. Choose a token in the sentence.")
+            st.info(
+                f"With {len(axes.rows)} tokens the flow of all pairs would take too long here, so one token’s row is computed at a time. Choose a token in the sentence."
+            )
     with right:
         st.markdown(f"**{SUM_LABELS[what]}.** {MEANING[what]}")
-        st.markdown(f":material/warning: {caution(recording, attention, what, values, layer, head, row)}")
+        st.markdown(
+            f":material/warning: {caution(recording, attention, what, values, layer, head, row)}"
+        )
         one_row(recording, attention, axes, what, values, line, row, title, picture, high, missing)
         disagreement(recording, attention, axes, parted, what)
     files(axes, values, [row] if len(values) < len(axes.rows) else None, title, caption, file)
@@ -136,26 +206,47 @@ def scope(attention: Attention, what: str, controls) -> tuple[int | None, int | 
     through = what in ("Rollout", "Flow")
     with controls:
         st.selectbox(
-            "Up to layer" if through else "Layer", ("", *map(str, range(layers))), key="sum_layer", persist_state="session", width=180,
+            "Up to layer" if through else "Layer",
+            ("", *map(str, range(layers))),
+            key="sum_layer",
+            persist_state="session",
+            width=180,
             format_func=lambda each: f"Layer {each}" if each else "All layers",
-        )  # fmt: skip  # the same words for every summary: the browser goes on showing the one that was chosen
+        )  # the same words for every summary: the browser goes on showing the one that was chosen
         if what == "Values" and st.session_state.sum_layer:
-            st.selectbox("Head", ("", *map(str, range(heads))), key="sum_head", persist_state="session", width=180, format_func=lambda each: f"Head {each}" if each else "All heads")
+            st.selectbox(
+                "Head",
+                ("", *map(str, range(heads))),
+                key="sum_head",
+                persist_state="session",
+                width=180,
+                format_func=lambda each: f"Head {each}" if each else "All heads",
+            )
     layer = int(st.session_state.sum_layer) if st.session_state.sum_layer else None
-    head = int(st.session_state.sum_head) if what == "Values" and layer is not None and st.session_state.sum_head else None
+    head = (
+        int(st.session_state.sum_head)
+        if what == "Values" and layer is not None and st.session_state.sum_head
+        else None
+    )
     return layer, head
 
 
-def computed(recording: Recording, attention: Attention, what: str, layer: int | None, head: int | None):
+def computed(
+    recording: Recording, attention: Attention, what: str, layer: int | None, head: int | None
+):
     """The matrix of a summary."""
     if what == "Values":
         return numbers.norms(attention, session.outputs(recording)[attention.name][0], layer, head)
     if what == "Flow":
         return numbers.flow(attention, range(attention.pattern.shape[2]), layer)
-    return {"Mean": numbers.mean, "Max": numbers.largest, "Rollout": numbers.rollout}[what](attention, layer)
+    return {"Mean": numbers.mean, "Max": numbers.largest, "Rollout": numbers.rollout}[what](
+        attention, layer
+    )
 
 
-def rows_of_flow(recording: Recording, attention: Attention, axes: matrices.Axes, layer: int | None) -> list[int]:
+def rows_of_flow(
+    recording: Recording, attention: Attention, axes: matrices.Axes, layer: int | None
+) -> list[int]:
     """The rows of the flow that are computed: all, the chosen token's, or none, with the reason."""
     row, everything = numbers.flow_work(attention, layer)
     if everything <= numbers.MOST_OF_ALL:
@@ -174,60 +265,156 @@ def disagreements(recording: Recording, attention: Attention) -> numbers.Disagre
     """Where weights and what is written disagree; None where the model does not offer its values."""
     if not session.shows_writes(recording):
         return None
-    return session.derived(recording, ("disagreements", attention.name), lambda: numbers.disagreements(attention, session.outputs(recording)[attention.name][0]))
+    return session.derived(
+        recording,
+        ("disagreements", attention.name),
+        lambda: numbers.disagreements(attention, session.outputs(recording)[attention.name][0]),
+    )
 
 
-def opened(recording: Recording, attention: Attention, axes: matrices.Axes, parted, layer: int | None, head: int | None) -> int:
+def opened(
+    recording: Recording,
+    attention: Attention,
+    axes: matrices.Axes,
+    parted,
+    layer: int | None,
+    head: int | None,
+) -> int:
     """The row to open with where none is chosen: of one head a row that is marked, or else one that tells, the same for every summary."""
     marked = numbers.cells(parted, layer, head)
     if marked and head is not None:
         return marked[0][0]
-    mean = session.derived(recording, ("summary", attention.name, "Mean", None, None), lambda: numbers.mean(attention), weigh=lambda made: made.nbytes)
+    mean = session.derived(
+        recording,
+        ("summary", attention.name, "Mean", None, None),
+        lambda: numbers.mean(attention),
+        weigh=lambda made: made.nbytes,
+    )
     return numbers.telling(mean, axes.special, attention.query == attention.key)
 
 
-def drawn(recording, attention, axes, what, values, parted, layer, head, title, caption, file, picture, high, missing) -> bytes:
+def drawn(
+    recording,
+    attention,
+    axes,
+    what,
+    values,
+    parted,
+    layer,
+    head,
+    title,
+    caption,
+    file,
+    picture,
+    high,
+    missing,
+) -> bytes:
     """The matrix for the browser, beside it the numbers that are read out with it."""
     shown = numbers.masked(values, attention.allowed)
     panels = [pictures.Panel("length" if what == "Values" else "", shown, 0, high)]
     if head is not None:
         weight = attention.pattern[layer, head]
-        panels += [pictures.Panel(name, numbers.masked(beside, attention.allowed), 0, 1, drawn=False) for name, beside in (("weight", weight), ("share of lengths", numbers.row_shares(values)))]
+        panels += [
+            pictures.Panel(name, numbers.masked(beside, attention.allowed), 0, 1, drawn=False)
+            for name, beside in (
+                ("weight", weight),
+                ("share of lengths", numbers.row_shares(values)),
+            )
+        ]
     return session.derived(
-        recording, ("summary drawn", picture),
+        recording,
+        ("summary drawn", picture),
         lambda: pictures.panels(
-            panels, axes.rows, axes.keys, axes.special, sides=axes.sides, marks=numbers.cells(parted, layer, head) if what in MARKED else (), missing=missing, title=title, caption=caption[1:], file=file, token=picture
-        ), weigh=len,
-    )  # fmt: skip
+            panels,
+            axes.rows,
+            axes.keys,
+            axes.special,
+            sides=axes.sides,
+            marks=numbers.cells(parted, layer, head) if what in MARKED else (),
+            missing=missing,
+            title=title,
+            caption=caption[1:],
+            file=file,
+            token=picture,
+        ),
+        weigh=len,
+    )
 
 
-def one_row(recording, attention, axes, what, values, line, row, title, picture, high, missing) -> None:
+def one_row(
+    recording, attention, axes, what, values, line, row, title, picture, high, missing
+) -> None:
     """One token's row as the tinted sentence."""
     shown = numbers.masked(line, attention.allowed[row])
-    says = {"Mean": "looks at", "Max": "looks, in some head, at", "Rollout": "is made of", "Flow": "can receive from", "Values": "gets from"}[what]
+    says = {
+        "Mean": "looks at",
+        "Max": "looks, in some head, at",
+        "Rollout": "is made of",
+        "Flow": "can receive from",
+        "Values": "gets from",
+    }[what]
     pictures.show(
         pictures.row(
-            shown, axes.keys, axes.special, chosen=row, label=axes.rows[row], says=says, low=0, high=high, missing=missing,
-            choose=attention.query == attention.key, title=f"{title}, row of {axes.rows[row]}", token=f"{picture} {row}", picture=picture,
+            shown,
+            axes.keys,
+            axes.special,
+            chosen=row,
+            label=axes.rows[row],
+            says=says,
+            low=0,
+            high=high,
+            missing=missing,
+            choose=attention.query == attention.key,
+            title=f"{title}, row of {axes.rows[row]}",
+            token=f"{picture} {row}",
+            picture=picture,
         ),
-        "summary row", take_token,
-    )  # fmt: skip
+        "summary row",
+        take_token,
+    )
 
 
-def caution(recording: Recording, attention: Attention, what: str, values, layer: int | None, head: int | None, row: int) -> str:
+def caution(
+    recording: Recording,
+    attention: Attention,
+    what: str,
+    values,
+    layer: int | None,
+    head: int | None,
+    row: int,
+) -> str:
     """What the picture does not say, with this text's numbers."""
     low, high = numbers.row_sums(values)
     layers, heads = attention.pattern.shape[:2]
-    share = session.derived(recording, ("written", attention.name), lambda: numbers.written(recording, attention))
-    written = "" if share is None else f" Measured here, attention’s own part of the length is {share:.2f}, not 0.50."
+    share = session.derived(
+        recording, ("written", attention.name), lambda: numbers.written(recording, attention)
+    )
+    written = (
+        ""
+        if share is None
+        else f" Measured here, attention’s own part of the length is {share:.2f}, not 0.50."
+    )
     cancelled = ""
     if what == "Values" and head is not None:
-        together, sum_of = numbers.cancelled(attention, session.outputs(recording)[attention.name][0], layer, head, row)
+        together, sum_of = numbers.cancelled(
+            attention, session.outputs(recording)[attention.name][0], layer, head, row
+        )
         cancelled = f" At token {row} the lengths sum to {together:.2f}, what is written is {sum_of:.2f} long."
-    return CAUTION[what].format(heads=heads if layer is not None else layers * heads, sums=f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}", written=written, cancelled=cancelled)
+    return CAUTION[what].format(
+        heads=heads if layer is not None else layers * heads,
+        sums=f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}",
+        written=written,
+        cancelled=cancelled,
+    )
 
 
-def disagreement(recording: Recording, attention: Attention, axes: matrices.Axes, parted: numbers.Disagreements | None, what: str) -> None:
+def disagreement(
+    recording: Recording,
+    attention: Attention,
+    axes: matrices.Axes,
+    parted: numbers.Disagreements | None,
+    what: str,
+) -> None:
     """Where weights mislead: rows in which most of the weight is little of what is written."""
     if parted is None:
         st.caption(CLOSED.format(session.literal(recording.model.name)))
@@ -235,23 +422,54 @@ def disagreement(recording: Recording, attention: Attention, axes: matrices.Axes
     st.markdown("**Where the weights mislead**")
     rule = f"at least {numbers.MOST:g} of a row’s weight but at most {numbers.LEAST:g} of what the head writes there (by length)"
     if not parted.rows:
-        st.markdown(f"Nowhere on this text: in none of {parted.rows_in_all:,} rows does a token take at least {numbers.MOST:g} of the weight.")
+        st.markdown(
+            f"Nowhere on this text: in none of {parted.rows_in_all:,} rows does a token take at least {numbers.MOST:g} of the weight."
+        )
         return
     if not parted.found:
         near = parted.nearest
-        st.markdown(f"Nowhere on this text does a token take {rule}. The widest gap: {gap(near, axes)}.")
+        st.markdown(
+            f"Nowhere on this text does a token take {rule}. The widest gap: {gap(near, axes)}."
+        )
         return
-    st.markdown(f"In **{len(parted.found):,} of {parted.rows_in_all:,} rows**, over all heads, a token takes {rule}.{' These cells are marked with a square.' if what in MARKED else ''} The widest gaps:")
+    st.markdown(
+        f"In **{len(parted.found):,} of {parted.rows_in_all:,} rows**, over all heads, a token takes {rule}.{' These cells are marked with a square.' if what in MARKED else ''} The widest gaps:"
+    )
     with st.container(gap=None):
         for at, one in enumerate(parted.found[:MOST_LISTED]):
-            st.button(gap(one, axes), key=f"gap {at}", type="tertiary", on_click=take_gap, args=(one.layer, one.head, one.query), help="Open this head at this row.")
-    caption = caption_of(recording, attention, "Where weights and what is written disagree", "Values")
-    with st.expander(f"All {len(parted.found):,} as a table", key="gaps table", on_change="rerun") as box:
+            st.button(
+                gap(one, axes),
+                key=f"gap {at}",
+                type="tertiary",
+                on_click=take_gap,
+                args=(one.layer, one.head, one.query),
+                help="Open this head at this row.",
+            )
+    caption = caption_of(
+        recording, attention, "Where weights and what is written disagree", "Values"
+    )
+    with st.expander(
+        f"All {len(parted.found):,} as a table", key="gaps table", on_change="rerun"
+    ) as box:
         if not box.open:
             return
         columns = numbers.listed(parted, axes.rows, axes.keys)
-        st.dataframe(columns, hide_index=True, height=280, column_config=dict.fromkeys(("weight", "share of what is written"), st.column_config.NumberColumn(format="%.3f")), alt="Where weights and what is written disagree")
-        st.download_button("Table as CSV", lambda: numbers.to_csv(columns, (f"A token takes {rule}", *caption)), f"headlight-{recording.model.name}-disagreements.csv", "text/csv", on_click="ignore")
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=280,
+            column_config=dict.fromkeys(
+                ("weight", "share of what is written"), st.column_config.NumberColumn(format="%.3f")
+            ),
+            alt="Where weights and what is written disagree",
+        )
+        st.download_button(
+            "Table as CSV",
+            lambda: numbers.to_csv(columns, (f"A token takes {rule}", *caption)),
+            f"headlight-{recording.model.name}-disagreements.csv",
+            "text/csv",
+            on_click="ignore",
+        )
 
 
 def gap(one: numbers.Disagreement, axes: matrices.Axes) -> str:
@@ -272,10 +490,28 @@ def writes(recording: Recording, attention: Attention, axes: matrices.Axes, cont
     session.one_of("sum_measure", tuple(MEASURES))
     labels = ["All tokens (mean)", *matrices.numbered(axes.rows)]
     with controls:
-        st.selectbox("Token", range(-1, len(axes.rows)), format_func=lambda at: labels[at + 1], key="written at", on_change=take_written, width=240)
-        measure = st.segmented_control("Measure", tuple(MEASURES), key="sum_measure", format_func=MEASURES.get, required=True, persist_state="session")
+        st.selectbox(
+            "Token",
+            range(-1, len(axes.rows)),
+            format_func=lambda at: labels[at + 1],
+            key="written at",
+            on_change=take_written,
+            width=240,
+        )
+        measure = st.segmented_control(
+            "Measure",
+            tuple(MEASURES),
+            key="sum_measure",
+            format_func=MEASURES.get,
+            required=True,
+            persist_state="session",
+        )
     w_o, b_o = session.outputs(recording)[attention.name]
-    found = session.derived(recording, ("contributions", attention.name, row), lambda: numbers.contributions(attention, w_o, b_o, row))
+    found = session.derived(
+        recording,
+        ("contributions", attention.name, row),
+        lambda: numbers.contributions(attention, w_o, b_o, row),
+    )
     values, rows, columns = numbers.by_layer(found, measure)
     where = "mean of all tokens" if row is None else f"token {row}, {axes.rows[row]}"
     title = f"What each head wrote ({MEASURES[measure].lower()}), {where}"
@@ -285,24 +521,53 @@ def writes(recording: Recording, attention: Attention, axes: matrices.Axes, cont
     left, right = st.columns([1, 1.05], gap="large")
     with left:
         data = pictures.panels(
-            [pictures.Panel("", values, 0 if measure == "Length" else -high, high)], rows, columns, [False] * len(columns), sides=("layer", "head"), digits=3, choose=False,
-            title=title, caption=caption[1:], file=file, token=session.name_of(recording, attention.name, "writes", measure, row),
-        )  # fmt: skip
+            [pictures.Panel("", values, 0 if measure == "Length" else -high, high)],
+            rows,
+            columns,
+            [False] * len(columns),
+            sides=("layer", "head"),
+            digits=3,
+            choose=False,
+            title=title,
+            caption=caption[1:],
+            file=file,
+            token=session.name_of(recording, attention.name, "writes", measure, row),
+        )
         pictures.show(data, "head writes", ignore)
     with right:
         st.markdown(f"**Head writes.** {MEANING['Writes']}")
         if measure == "Length":
-            st.markdown("Drawn is the length of that vector, ‖w_h‖." + (" The mean over all tokens." if row is None else ""))
+            st.markdown(
+                "Drawn is the length of that vector, ‖w_h‖."
+                + (" The mean over all tokens." if row is None else "")
+            )
         else:
-            st.markdown("Drawn is each head’s share of attention’s write w = Σ w_h + b_O: **w_h · w / |w|²**. Shares of a layer sum to 1 with b_O’s; under 0 (blue) a head writes against the others." + (" The mean over all tokens." if row is None else ""))
+            st.markdown(
+                "Drawn is each head’s share of attention’s write w = Σ w_h + b_O: **w_h · w / |w|²**. Shares of a layer sum to 1 with b_O’s; under 0 (blue) a head writes against the others."
+                + (" The mean over all tokens." if row is None else "")
+            )
         (layer, head, most), against, (least_layer, least_head, least) = numbers.ends(found)
         st.markdown(f"The longest write: **layer {layer}, head {head}**, {most:.2f}.")
-        st.markdown(f"**{against} of {found.share.size} heads** write against their layer’s sum; the furthest is layer {least_layer}, head {least_head}, at a share of **{signed(least)}**." if against else "No head writes against its layer’s sum.")
+        st.markdown(
+            f"**{against} of {found.share.size} heads** write against their layer’s sum; the furthest is layer {least_layer}, head {least_head}, at a share of **{signed(least)}**."
+            if against
+            else "No head writes against its layer’s sum."
+        )
         if measure == "Share":
             at, bias = numbers.most_bias(found)
-            st.markdown(f"The bias b_O, the same whatever the tokens are, has up to **{signed(bias)}** (layer {at}).")
+            st.markdown(
+                f"The bias b_O, the same whatever the tokens are, has up to **{signed(bias)}** (layer {at})."
+            )
         st.markdown(f":material/warning: {CAUTION['Writes']}")
-    files_of(lambda: {"layer": rows, **dict(zip(columns, values.T))}, values, rows, columns, title, caption, file)
+    files_of(
+        lambda: {"layer": rows, **dict(zip(columns, values.T))},
+        values,
+        rows,
+        columns,
+        title,
+        caption,
+        file,
+    )
 
 
 def signed(value: float) -> str:
@@ -312,40 +577,90 @@ def signed(value: float) -> str:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def files(axes: matrices.Axes, values, only: list[int] | None, title: str, caption: tuple[str, ...], file: str) -> None:
+def files(
+    axes: matrices.Axes,
+    values,
+    only: list[int] | None,
+    title: str,
+    caption: tuple[str, ...],
+    file: str,
+) -> None:
     rows = [axes.rows[at] for at in only] if only else axes.rows
     named = matrices.Axes(tuple(rows), axes.keys, axes.special, axes.said)
     files_of(lambda: matrices.columns(values, named), values, rows, axes.keys, title, caption, file)
 
 
-def files_of(columns: Callable[[], dict], values, rows, keys, title: str, caption: tuple[str, ...], file: str) -> None:
+def files_of(
+    columns: Callable[[], dict], values, rows, keys, title: str, caption: tuple[str, ...], file: str
+) -> None:
     """The table behind the picture, made when it is opened, and its files."""
-    with st.expander("Every number of the picture as a table", key="summary table", on_change="rerun") as box:
+    with st.expander(
+        "Every number of the picture as a table", key="summary table", on_change="rerun"
+    ) as box:
         if box.open:
             made = columns()
-            four = dict.fromkeys(list(made)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
-            st.dataframe(made, hide_index=True, height=min(480, 40 + 35 * len(rows)), column_config=four, alt=title)
+            four = dict.fromkeys(
+                list(made)[1:], st.column_config.NumberColumn(format="%.4f", width=76)
+            )
+            st.dataframe(
+                made,
+                hide_index=True,
+                height=min(480, 40 + 35 * len(rows)),
+                column_config=four,
+                alt=title,
+            )
     with st.container(horizontal=True, gap="small"):
-        st.download_button("Download CSV", lambda: numbers.to_csv(columns(), caption), f"{file}.csv", "text/csv", on_click="ignore")
-        st.download_button("Download NPZ", lambda: numbers.to_npz(values, rows, keys, caption), f"{file}.npz", "application/octet-stream", on_click="ignore", help="numpy arrays: values, rows, keys, about.")
+        st.download_button(
+            "Download CSV",
+            lambda: numbers.to_csv(columns(), caption),
+            f"{file}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Download NPZ",
+            lambda: numbers.to_npz(values, rows, keys, caption),
+            f"{file}.npz",
+            "application/octet-stream",
+            on_click="ignore",
+            help="numpy arrays: values, rows, keys, about.",
+        )
 
 
 def title_of(what: str, layer: int | None, head: int | None) -> str:
-    where = {"Rollout": "up to the last layer", "Flow": "up to the last layer"}.get(what, "all heads of all layers")
+    where = {"Rollout": "up to the last layer", "Flow": "up to the last layer"}.get(
+        what, "all heads of all layers"
+    )
     if layer is not None:
-        where = f"up to layer {layer}" if what in ("Rollout", "Flow") else f"layer {layer}, all heads" if head is None else f"layer {layer}, head {head}"
+        where = (
+            f"up to layer {layer}"
+            if what in ("Rollout", "Flow")
+            else f"layer {layer}, all heads"
+            if head is None
+            else f"layer {layer}, head {head}"
+        )
     return f"{SUM_LABELS[what]}, {where}"
 
 
-def caption_of(recording: Recording, attention: Attention, title: str, what: str) -> tuple[str, ...]:
+def caption_of(
+    recording: Recording, attention: Attention, title: str, what: str
+) -> tuple[str, ...]:
     """What a figure must say when it stands alone, its title first."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
-    lines = [title, f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}", MEANING[what]]
+    lines = [
+        title,
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
+        MEANING[what],
+    ]
     if what == "Values":
-        lines.append("Of a layer: its heads’ vectors are added before the length is taken. Of all layers: the mean of theirs.")
+        lines.append(
+            "Of a layer: its heads’ vectors are added before the length is taken. Of all layers: the mean of theirs."
+        )
     if what in MARKED:
-        lines.append(f"Marked: cells with at least {numbers.MOST:g} of a head’s row but at most {numbers.LEAST:g} of what it writes there, by length.")
+        lines.append(
+            f"Marked: cells with at least {numbers.MOST:g} of a head’s row but at most {numbers.LEAST:g} of what it writes there, by length."
+        )
     if recording.target:
         lines.append("Target: " + session.read_text(recording, target=True))
     return (*lines, "Text: " + session.read_text(recording))
@@ -369,13 +684,20 @@ def take_written() -> None:
 
 def take_gap(layer: int, head: int, query: int) -> None:
     """Open the head of a disagreement at its row."""
-    st.session_state.sum_what, st.session_state.sum_layer, st.session_state.sum_head, st.session_state.token = "Values", str(layer), str(head), str(query)
+    (
+        st.session_state.sum_what,
+        st.session_state.sum_layer,
+        st.session_state.sum_head,
+        st.session_state.token,
+    ) = "Values", str(layer), str(head), str(query)
 
 
 def take_attention() -> None:
     """Another attention, which has other tokens and heads."""
     st.session_state.attention = st.session_state["attention shown"]
-    st.session_state.token = st.session_state.layer = st.session_state.head = st.session_state.source = st.session_state.sum_layer = st.session_state.sum_head = ""
+    st.session_state.token = st.session_state.layer = st.session_state.head = (
+        st.session_state.source
+    ) = st.session_state.sum_layer = st.session_state.sum_head = ""
 
 
 def ignore() -> None:

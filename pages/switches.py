@@ -12,9 +12,32 @@ from explorer.components import bars, strip
 from explorer.components import residual as maps
 from explorer.components import switches as pictures
 from models.edits import (
-    KINDS, Edit, HideToken, MeanHead, MoveNorm, OtherPositions, PatchHead, PatchSite, ScaledBy, ShiftPositions, ShufflePositions, ShuffleTokens,
-    UniformHead, WithMask, WithoutFeedForward, WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead, applies, from_line, last, to_line,
-)  # fmt: skip
+    KINDS,
+    Edit,
+    HideToken,
+    MeanHead,
+    MoveNorm,
+    OtherPositions,
+    PatchHead,
+    PatchSite,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    ShuffleTokens,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    applies,
+    from_line,
+    last,
+    to_line,
+)
 from models.recording import Attention, NotFinite, Recording, Stream, to_npz
 
 EFFECTS = ("Attention", "Vectors", "Patching", "Trained without")
@@ -22,9 +45,15 @@ BRUSHES = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
 BRUSH_STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
 BRUSH_LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
 POSITIONS = {
-    "own": "as trained", "none": "none", "shuffled": "shuffled", "shifted": "shifted", "sinusoids": "sinusoids (the paper’s)", "random": "random vectors",
-    "rotary": "rotary (RoPE)", "distance": "penalty on distance (ALiBi)",
-}  # fmt: skip
+    "own": "as trained",
+    "none": "none",
+    "shuffled": "shuffled",
+    "shifted": "shifted",
+    "sinusoids": "sinusoids (the paper’s)",
+    "random": "random vectors",
+    "rotary": "rotary (RoPE)",
+    "distance": "penalty on distance (ALiBi)",
+}
 POSITION_KINDS = (WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions)
 NORM_LABELS = {"post": "after (post)", "pre": "before (pre)", "none": "none"}
 SUBLAYERS = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN"}
@@ -38,8 +67,18 @@ DONORS = {
     "The red car is in front of the white house.": "The red car is in front of the small house.",
 }
 # What a card says a model was trained without, as the switch that takes it away.
-TAKEN = {"scale": (WithoutScale(),), "positions": (WithoutPositions(),), "residual": (WithoutResidual(),), "norm": (WithoutNorm(),)}
-INSIDE = (WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)  # of a layer, in the code of the model itself
+TAKEN = {
+    "scale": (WithoutScale(),),
+    "positions": (WithoutPositions(),),
+    "residual": (WithoutResidual(),),
+    "norm": (WithoutNorm(),),
+}
+INSIDE = (
+    WithoutResidual,
+    WithoutNorm,
+    MoveNorm,
+    WithoutFeedForward,
+)  # of a layer, in the code of the model itself
 MOST_EDITS, MOST_TOLD, MOST_PILLS = 300, 6, 16
 MOST_CELLS, SOME_ROWS, MOST_BUTTONS = 16_000, 16, 6
 LOOK = 0.7  # seconds between two looks at a sweep that runs
@@ -52,14 +91,19 @@ def explore(model: str, text: str) -> None:
     plain = session.record(model, text)
     edits, wrong = asked(plain)
     st.subheader(
-        "What breaks without this part?", anchor=False,
+        "What breaks without this part?",
+        anchor=False,
         help="Each switch changes one thing in how the model computes; its weights stay. The model runs again on your text, and both runs stand side by side. "
         "A trained model without a part is not a model trained without it: see “Trained without” below.",
-    )  # fmt: skip
+    )
     presets(plain, edits)
     if wrong:
         more = f"\n- and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        st.warning("These switches cannot be followed and are left out:\n" + "\n".join(f"- {session.literal(why)}" for why in wrong[:3]) + more)
+        st.warning(
+            "These switches cannot be followed and are left out:\n"
+            + "\n".join(f"- {session.literal(why)}" for why in wrong[:3])
+            + more
+        )
     other, error = changed_run(plain, edits)
     token = chosen(plain)
     with st.container(border=True):
@@ -70,8 +114,20 @@ def explore(model: str, text: str) -> None:
     with right:
         predictions(plain, edits, token, said, error)
         if not error:
-            what = st.segmented_control("Look at", EFFECTS, key="effects", required=True, persist_state="session", label_visibility="collapsed")
-            {"Attention": attention, "Vectors": vectors, "Patching": patching, "Trained without": trained}[what](plain, other, edits, token)
+            what = st.segmented_control(
+                "Look at",
+                EFFECTS,
+                key="effects",
+                required=True,
+                persist_state="session",
+                label_visibility="collapsed",
+            )
+            {
+                "Attention": attention,
+                "Vectors": vectors,
+                "Patching": patching,
+                "Trained without": trained,
+            }[what](plain, other, edits, token)
     session.address()
 
 
@@ -83,7 +139,9 @@ def asked(plain: Recording) -> tuple[tuple[Edit, ...], list[str]]:
     line = str(st.session_state.edits)
     words = line.split(",") if line else []
     good: list[Edit] = []
-    wrong = [f"only the first {MOST_EDITS} of {len(words)} are read"] if len(words) > MOST_EDITS else []
+    wrong = (
+        [f"only the first {MOST_EDITS} of {len(words)} are read"] if len(words) > MOST_EDITS else []
+    )
     for word in words[:MOST_EDITS]:
         try:
             read = from_line(word)
@@ -91,10 +149,16 @@ def asked(plain: Recording) -> tuple[tuple[Edit, ...], list[str]]:
             wrong.append(f"“{word[:60]}” is no edit that can be read")
             continue
         if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
-            wrong.append(f"“{read[0]}” changes what is read, and here both runs read the same tokens")
+            wrong.append(
+                f"“{read[0]}” changes what is read, and here both runs read the same tokens"
+            )
         else:
             good.extend(edit for edit in read if edit not in good)
-    fits = [(edit, "") for edit in good] if not refused(plain, tuple(good)) else [(edit, refused(plain, (edit,))) for edit in good]
+    fits = (
+        [(edit, "") for edit in good]
+        if not refused(plain, tuple(good))
+        else [(edit, refused(plain, (edit,))) for edit in good]
+    )
     return tuple(edit for edit, why in fits if not why), wrong + [why for _, why in fits if why]
 
 
@@ -111,13 +175,19 @@ def refused(plain: Recording, edits: tuple[Edit, ...]) -> str:
 
 def target_of(plain: Recording) -> tuple[int, ...] | None:
     """What both runs' decoders read: what the model says as it is. None for a model of one text."""
-    return tuple(int(each) for each in plain.streams[-1].ids[1:]) if len(plain.streams) > 1 else None
+    return (
+        tuple(int(each) for each in plain.streams[-1].ids[1:]) if len(plain.streams) > 1 else None
+    )
 
 
 def changed_run(plain: Recording, edits: tuple[Edit, ...]) -> tuple[Recording, str]:
     """The run under the edits, and "" or why there is none; then the plain run stands in its place and is not shown."""
     try:
-        return (session.record(plain.model.name, plain.text, edits, target=target_of(plain)) if edits else plain), ""
+        return (
+            session.record(plain.model.name, plain.text, edits, target=target_of(plain))
+            if edits
+            else plain
+        ), ""
     except ValueError as error:
         return plain, str(error)
 
@@ -148,7 +218,9 @@ def said_by(plain: Recording, edits: tuple[Edit, ...], token: int) -> numbers.An
     try:
         one = session.record(model, plain.text, hidden, target=target_of(plain))
         other = session.record(model, plain.text, (*hidden, *edits), target=target_of(plain))
-        return numbers.answer(session.logits(one, stream, token), session.logits(other, stream, token))
+        return numbers.answer(
+            session.logits(one, stream, token), session.logits(other, stream, token)
+        )
     except ValueError as error:
         return str(error)
 
@@ -156,15 +228,21 @@ def said_by(plain: Recording, edits: tuple[Edit, ...], token: int) -> numbers.An
 # ---- what happened ------------------------------------------------------------------------------------------------
 
 
-def happened(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: int, error: str) -> numbers.Answer | str:
+def happened(
+    plain: Recording, other: Recording, edits: tuple[Edit, ...], token: int, error: str
+) -> numbers.Answer | str:
     """What is switched, and the one sentence that says what it did."""
     said = said_by(plain, edits, token)
     if not edits:
-        st.markdown("**Everything is as the model was trained.** Choose an example above, or turn a switch: the model runs again, and what changed is said here.")
+        st.markdown(
+            "**Everything is as the model was trained.** Choose an example above, or turn a switch: the model runs again, and what changed is said here."
+        )
         return said
     listed(edits)
     if error:
-        st.error(f"With this, {session.literal(error)}. The numbers grew until single precision could not hold them, so there is no picture of this run.")
+        st.error(
+            f"With this, {session.literal(error)}. The numbers grew until single precision could not hold them, so there is no picture of this run."
+        )
         return said
     found = measured(plain, other, said, token)
     sentences = numbers.told(found)
@@ -174,7 +252,9 @@ def happened(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
     first = sentences[0]
     st.subheader(session.literal(first[0].upper() + first[1:] + "."), anchor=False)
     if sentences[1:]:
-        st.markdown("  \n".join(session.literal(each[0].upper() + each[1:] + ".") for each in sentences[1:]))
+        st.markdown(
+            "  \n".join(session.literal(each[0].upper() + each[1:] + ".") for each in sentences[1:])
+        )
     with st.expander("Everything that was measured, and the rule"):
         st.markdown(
             "The sentence tells the quantity that moved furthest, on a scale from 0 to 1 of its own: mean **row entropy** of a layer, as a share of an even row’s; mean **largest weight** of a row and "
@@ -182,33 +262,63 @@ def happened(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
             "**KL** of the prediction, 1 − e^(−KL). Below it the largest of the other families. Rows with a single key to look at in both runs are left out."
         )
         columns = numbers.moved_columns(found)
-        st.dataframe(columns, hide_index=True, height=min(420, 40 + 35 * len(found)), column_config=dict.fromkeys(list(columns)[1:], FOUR))
-        download("As CSV", lambda: columns, caption_of(other, "everything measured"), f"headlight-{plain.model.name}-switches-measured")
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=min(420, 40 + 35 * len(found)),
+            column_config=dict.fromkeys(list(columns)[1:], FOUR),
+        )
+        download(
+            "As CSV",
+            lambda: columns,
+            caption_of(other, "everything measured"),
+            f"headlight-{plain.model.name}-switches-measured",
+        )
     return said
 
 
-def measured(plain: Recording, other: Recording, said: numbers.Answer | str, token: int) -> tuple[numbers.Moved, ...]:
+def measured(
+    plain: Recording, other: Recording, said: numbers.Answer | str, token: int
+) -> tuple[numbers.Moved, ...]:
     if isinstance(said, str):
         return session.derived(other, ("moves",), lambda: numbers.moves(plain, other))
     labels = tuple(session.labels(plain.model.name, (said.said, said.says)))
-    return session.derived(other, ("moves", token, bool(hiding(plain, token)), labels), lambda: numbers.moves(plain, other, said, labels))
+    return session.derived(
+        other,
+        ("moves", token, bool(hiding(plain, token)), labels),
+        lambda: numbers.moves(plain, other, said, labels),
+    )
 
 
 def listed(edits: tuple[Edit, ...]) -> None:
     """What is switched, each to be taken away again."""
     if not session.fits_address(st.session_state.edits):
-        st.caption("These are more edits than a link can carry: they stay in this tab, and every caption and file names them.")
+        st.caption(
+            "These are more edits than a link can carry: they stay in this tab, and every caption and file names them."
+        )
     if len(edits) > MOST_PILLS:
         st.markdown(f"**Switched:** {session.literal(told(edits))}")
         return
     st.session_state["switched"] = list(range(len(edits)))
-    st.pills("Switched; press one to take it back", range(len(edits)), selection_mode="multi", key="switched", format_func=lambda at: f"{session.literal(str(edits[at]))} ✕", on_change=take_back, args=(edits,))
+    st.pills(
+        "Switched; press one to take it back",
+        range(len(edits)),
+        selection_mode="multi",
+        key="switched",
+        format_func=lambda at: f"{session.literal(str(edits[at]))} ✕",
+        on_change=take_back,
+        args=(edits,),
+    )
 
 
 def told(edits: tuple[Edit, ...], most: int = MOST_TOLD) -> str:
     """The edits in words; of many the first."""
     words = [str(edit) for edit in edits[:most]]
-    return ", ".join(words) + (f" and {len(edits) - most} more" if len(edits) > most else "") if edits else "none"
+    return (
+        ", ".join(words) + (f" and {len(edits) - most} more" if len(edits) > most else "")
+        if edits
+        else "none"
+    )
 
 
 def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
@@ -218,7 +328,14 @@ def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · edits: {told(recording.edits)}",
         what,
         "Text: " + session.read_text(recording),
-        *(("Output of the model as it is, read by both runs: " + session.read_text(recording, target=True),) if recording.target else ()),
+        *(
+            (
+                "Output of the model as it is, read by both runs: "
+                + session.read_text(recording, target=True),
+            )
+            if recording.target
+            else ()
+        ),
     )
 
 
@@ -227,7 +344,12 @@ def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
 
 def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
     """Presets that this kind of model can follow."""
-    heads = tuple(UniformHead(layer, head, one.name) for one in plain.attention for layer in range(one.pattern.shape[0]) for head in range(one.pattern.shape[1]))
+    heads = tuple(
+        UniformHead(layer, head, one.name)
+        for one in plain.attention
+        for layer in range(one.pattern.shape[0])
+        for head in range(one.pattern.shape[1])
+    )
     own = own_norm(plain)
     made = {
         "Take away the scale": (WithoutScale(),),
@@ -244,7 +366,14 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
     unfit |= {"LayerNorm before, not after"} if own != "post" else set()
     unfit |= {"Look ahead: no causal mask"} if plain.model.kind == "encoder" else {"A causal mask"}
     taken = TAKEN.get(lacks(plain))  # what the model never had is not taken away
-    return {name: edits for name, edits in made.items() if name not in unfit and edits != taken and len(edits) <= MOST_EDITS and follows(plain, *map(type, edits))}
+    return {
+        name: edits
+        for name, edits in made.items()
+        if name not in unfit
+        and edits != taken
+        and len(edits) <= MOST_EDITS
+        and follows(plain, *map(type, edits))
+    }
 
 
 def follows(plain: Recording, *kinds: type) -> bool:
@@ -261,15 +390,33 @@ def lacks(plain: Recording) -> str:
 def presets(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """Switches in one click."""
     made = offered(plain)
-    st.session_state["switch preset"] = next((name for name, wanted in made.items() if set(wanted) == set(edits)), None)
-    st.pills("Examples of switches", list(made), key="switch preset", on_change=take_preset, args=(made,), label_visibility="collapsed")
+    st.session_state["switch preset"] = next(
+        (name for name, wanted in made.items() if set(wanted) == set(edits)), None
+    )
+    st.pills(
+        "Examples of switches",
+        list(made),
+        key="switch preset",
+        on_change=take_preset,
+        args=(made,),
+        label_visibility="collapsed",
+    )
 
 
 def controls(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """Every switch. Each writes its own edits anew and leaves the others."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
         st.subheader("Switches", anchor=False, width="content")
-        st.button("Reset", icon=":material/restart_alt:", on_click=put, args=((),), disabled=not st.session_state.edits, help="Everything as the model was trained.")
+        st.button(
+            "Reset",
+            icon=":material/restart_alt:",
+            on_click=put,
+            args=((),),
+            disabled=not st.session_state.edits,
+            help="Everything as the model was trained.",
+        )
     whole_model(plain, edits)
     if follows(plain, WithoutScale, ScaledBy):
         by_layer(plain, edits)
@@ -277,7 +424,7 @@ def controls(plain: Recording, edits: tuple[Edit, ...]) -> None:
         st.caption(
             "This model runs in its own code, whose mask, positions, residual, LayerNorm and FFN cannot be switched. They can be in models that run in Headlight’s own classes: "
             "the list under “Any Hugging Face model …” says which."
-        )  # fmt: skip
+        )
     if follows(plain, *BRUSHES.values()):
         heads(plain, edits)
 
@@ -286,22 +433,58 @@ def whole_model(plain: Recording, edits: tuple[Edit, ...]) -> None:
     kind = plain.model.kind
     if kind != "encoder" and follows(plain, WithoutMask):
         shown("mask off", not applies(edits, WithoutMask))
-        st.toggle("Causal mask", key="mask off", on_change=take_toggle, args=(edits, "mask off", WithoutMask(), False), help="Each token sees itself and earlier ones only. Without it, a decoder sees the words it is to say.")
+        st.toggle(
+            "Causal mask",
+            key="mask off",
+            on_change=take_toggle,
+            args=(edits, "mask off", WithoutMask(), False),
+            help="Each token sees itself and earlier ones only. Without it, a decoder sees the words it is to say.",
+        )
     if kind != "decoder" and follows(plain, WithMask):
         label = "Causal mask in the encoder" if kind == "encoder-decoder" else "Causal mask"
         shown("mask on", applies(edits, WithMask))
-        st.toggle(label, key="mask on", on_change=take_toggle, args=(edits, "mask on", WithMask(), True), help="This encoder was trained without one: every token sees every token.")
+        st.toggle(
+            label,
+            key="mask on",
+            on_change=take_toggle,
+            args=(edits, "mask on", WithMask(), True),
+            help="This encoder was trained without one: every token sees every token.",
+        )
     if not follows(plain, *POSITION_KINDS):
         return
     used = next((edit for edit in reversed(edits) if isinstance(edit, POSITION_KINDS)), None)
-    now = {None: "own", WithoutPositions: "none", ShufflePositions: "shuffled", ShiftPositions: "shifted"}.get(None if used is None else type(used)) or used.to
+    now = {
+        None: "own",
+        WithoutPositions: "none",
+        ShufflePositions: "shuffled",
+        ShiftPositions: "shifted",
+    }.get(None if used is None else type(used)) or used.to
     shown("positions of", now)
     names = POSITIONS | ({"own": "as trained: none"} if lacks(plain) == "positions" else {})
-    st.selectbox("Positions", list(names), key="positions of", format_func=names.get, on_change=take_positions, args=(edits,))
+    st.selectbox(
+        "Positions",
+        list(names),
+        key="positions of",
+        format_func=names.get,
+        on_change=take_positions,
+        args=(edits,),
+    )
     if now in ("shuffled", "shifted"):
-        most = 9999 if now == "shuffled" else plain.model.n_positions - max(len(stream.tokens) for stream in plain.streams)
+        most = (
+            9999
+            if now == "shuffled"
+            else plain.model.n_positions - max(len(stream.tokens) for stream in plain.streams)
+        )
         shown("positions by", min(used.seed if now == "shuffled" else used.by, most))
-        st.number_input("Seed of the shuffle" if now == "shuffled" else "Places further on", 0, most, step=1, key="positions by", on_change=take_positions, args=(edits,))
+        st.number_input(
+            "Seed of the shuffle" if now == "shuffled" else "Places further on",
+            0,
+            most,
+            step=1,
+            key="positions by",
+            on_change=take_positions,
+            args=(edits,),
+        )
 
 
 def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
@@ -310,9 +493,14 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     scope = session.whole("only", layers)
     if layers > 1:
         shown("where", "all" if scope is None else str(scope))
-        options, what = ["all", *map(str, range(layers))], "What stands below is switched in this layer, or in all."
+        options, what = (
+            ["all", *map(str, range(layers))],
+            "What stands below is switched in this layer, or in all.",
+        )
         if layers <= MOST_BUTTONS:
-            st.segmented_control("Layer", options, key="where", required=True, on_change=take_scope, help=what)
+            st.segmented_control(
+                "Layer", options, key="where", required=True, on_change=take_scope, help=what
+            )
         else:
             st.selectbox("Layer", options, key="where", on_change=take_scope, help=what)
     here = scope if scope is not None else 0
@@ -322,18 +510,41 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     divisor = scales[here]
     shown("scale off", "own" if divisor is None else "off" if divisor == 1 else "other")
     st.segmented_control(
-        "Scores are divided by", ("own", "off", "other"), key="scale off", format_func={"own": "1, its own" if session.offers(plain.model.name)["scale"] == 1.0 else f"√{plain.model.d_head}", "off": "1 (no scale)", "other": "other"}.get, required=True,
-        on_change=take_scale, args=context, help=f"√d_head, eq. 1 of the paper: √{plain.model.d_head} = {plain.model.d_head**0.5:.2f}.",
-    )  # fmt: skip
+        "Scores are divided by",
+        ("own", "off", "other"),
+        key="scale off",
+        format_func={
+            "own": "1, its own"
+            if session.offers(plain.model.name)["scale"] == 1.0
+            else f"√{plain.model.d_head}",
+            "off": "1 (no scale)",
+            "other": "other",
+        }.get,
+        required=True,
+        on_change=take_scale,
+        args=context,
+        help=f"√d_head, eq. 1 of the paper: √{plain.model.d_head} = {plain.model.d_head**0.5:.2f}.",
+    )
     if divisor not in (None, 1):
         shown("divisor", float(divisor))
-        st.number_input("Divisor", 0.001, 1000.0, step=0.5, format="%.3g", key="divisor", on_change=take_scale, args=context)
+        st.number_input(
+            "Divisor",
+            0.001,
+            1000.0,
+            step=0.5,
+            format="%.3g",
+            key="divisor",
+            on_change=take_scale,
+            args=context,
+        )
     values = {"scale": scales}
     if follows(plain, *INSIDE):
         values |= inside(plain, edits, scope)
     mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
     if scope is None and mixed:
-        st.caption(f"Not the same in every layer: {', '.join(mixed)}. Shown is layer 0; a press here sets all layers.")
+        st.caption(
+            f"Not the same in every layer: {', '.join(mixed)}. Shown is layer 0; a press here sets all layers."
+        )
 
 
 def inside(plain: Recording, edits: tuple[Edit, ...], scope: int | None) -> dict[str, list]:
@@ -341,18 +552,40 @@ def inside(plain: Recording, edits: tuple[Edit, ...], scope: int | None) -> dict
     layers, here = plain.model.n_layer, scope or 0
     context = (edits, layers, scope)
     places = [place for place in SUBLAYERS if f"0.{place}.wrote" in plain.streams[-1].sites]
-    kept = [[place for place in places if not applies(edits, WithoutResidual, layer, place)] for layer in range(layers)]
+    kept = [
+        [place for place in places if not applies(edits, WithoutResidual, layer, place)]
+        for layer in range(layers)
+    ]
     if lacks(plain) == "residual":
         st.caption("This model was trained without residual connections.")
     elif places:
         shown("residuals", kept[here])
-        st.pills("Residual kept around", places, selection_mode="multi", key="residuals", format_func=SUBLAYERS.get, on_change=take_residual, args=(*context, tuple(places)))
-    own, norms = own_norm(plain), [norm_in(edits, layer, own_norm(plain)) for layer in range(layers)]
+        st.pills(
+            "Residual kept around",
+            places,
+            selection_mode="multi",
+            key="residuals",
+            format_func=SUBLAYERS.get,
+            on_change=take_residual,
+            args=(*context, tuple(places)),
+        )
+    own, norms = (
+        own_norm(plain),
+        [norm_in(edits, layer, own_norm(plain)) for layer in range(layers)],
+    )
     if own == "none":
         st.caption("This model was trained without LayerNorm.")
     else:
         shown("norm at", norms[here])
-        st.segmented_control("LayerNorm stands", list(NORM_LABELS), key="norm at", format_func=NORM_LABELS.get, required=True, on_change=take_norm, args=(*context, own))
+        st.segmented_control(
+            "LayerNorm stands",
+            list(NORM_LABELS),
+            key="norm at",
+            format_func=NORM_LABELS.get,
+            required=True,
+            on_change=take_norm,
+            args=(*context, own),
+        )
     fed = [not applies(edits, WithoutFeedForward, layer) for layer in range(layers)]
     shown("ffn on", fed[here])
     st.toggle("Feed-forward network (FFN)", key="ffn on", on_change=take_ffn, args=context)
@@ -363,16 +596,32 @@ def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """A board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
     session.one_of("brush", tuple(BRUSHES))
     st.segmented_control(
-        "Heads: a press makes one", list(BRUSHES), key="brush", format_func=BRUSH_LABELS.get, required=True, persist_state="session",
+        "Heads: a press makes one",
+        list(BRUSHES),
+        key="brush",
+        format_func=BRUSH_LABELS.get,
+        required=True,
+        persist_state="session",
         help="Silent: the head writes nothing. Mean: at every token it writes its mean over this text. Even: its rows give the same weight to every key. Press a head, or L for its layer; once more to undo.",
-    )  # fmt: skip
+    )
     of = which(plain, "board of")
-    off = {(edit.layer, edit.head): BRUSH_STATES[type(edit)] for edit in edits if isinstance(edit, tuple(BRUSH_STATES)) and edit.attention == of.name}
+    off = {
+        (edit.layer, edit.head): BRUSH_STATES[type(edit)]
+        for edit in edits
+        if isinstance(edit, tuple(BRUSH_STATES)) and edit.attention == of.name
+    }
     size = of.pattern.shape[:2]
     states = repr(sorted(off.items()))
     pictures.show(
-        pictures.board(size, off, brush=BRUSH_LABELS[st.session_state.brush].split()[1], token=session.name_of(plain, "board", of.name, states, st.session_state.brush)), "board", lambda: take_head_switch(edits, of.name, size)
-    )  # fmt: skip
+        pictures.board(
+            size,
+            off,
+            brush=BRUSH_LABELS[st.session_state.brush].split()[1],
+            token=session.name_of(plain, "board", of.name, states, st.session_state.brush),
+        ),
+        "board",
+        lambda: take_head_switch(edits, of.name, size),
+    )
 
 
 def which(plain: Recording, key: str) -> Attention:
@@ -381,20 +630,30 @@ def which(plain: Recording, key: str) -> Attention:
     name = st.session_state.attention if st.session_state.attention in names else names[0]
     if len(names) > 1 and key:
         shown(key, name)
-        st.segmented_control("Attention", names, key=key, required=True, on_change=take_attention, args=(key,))
+        st.segmented_control(
+            "Attention", names, key=key, required=True, on_change=take_attention, args=(key,)
+        )
     return plain.attention[names.index(name)]
 
 
 def own_norm(plain: Recording) -> str:
     """Where the model has its LayerNorm: "post", "pre" or "none"."""
     sites = plain.streams[-1].sites
-    return "pre" if any(site.endswith(".read") for site in sites) else "post" if any(site.endswith(".normed") and site[0].isdigit() for site in sites) else "none"
+    return (
+        "pre"
+        if any(site.endswith(".read") for site in sites)
+        else "post"
+        if any(site.endswith(".normed") and site[0].isdigit() for site in sites)
+        else "none"
+    )
 
 
 def scale_in(edits: tuple[Edit, ...], layer: int) -> float | None:
     """What a layer's scores are divided by in the place of √d_head; None where they are not."""
     other = last(edits, ScaledBy, layer)
-    return other.divisor if other is not None else 1.0 if applies(edits, WithoutScale, layer) else None
+    return (
+        other.divisor if other is not None else 1.0 if applies(edits, WithoutScale, layer) else None
+    )
 
 
 def norm_in(edits: tuple[Edit, ...], layer: int, own: str) -> str:
@@ -411,7 +670,9 @@ def shown(key: str, value: object) -> None:
 def put(edits: tuple[Edit, ...]) -> None:
     """Make these the edits: in one order, so that equal sets of edits are one run."""
     order = list(KINDS.values())
-    st.session_state.edits = to_line(tuple(sorted(edits, key=lambda edit: (order.index(type(edit)), repr(edit)))))
+    st.session_state.edits = to_line(
+        tuple(sorted(edits, key=lambda edit: (order.index(type(edit)), repr(edit))))
+    )
 
 
 def without(edits: tuple[Edit, ...], *kinds: type) -> tuple[Edit, ...]:
@@ -448,7 +709,12 @@ def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> No
 def take_positions(edits: tuple[Edit, ...]) -> None:
     state = st.session_state
     wanted, by = state["positions of"], int(state.get("positions by") or 0)
-    new = {"own": (), "none": (WithoutPositions(),), "shuffled": (ShufflePositions(by),), "shifted": (ShiftPositions(by or 1),)}.get(wanted, (OtherPositions(wanted),))
+    new = {
+        "own": (),
+        "none": (WithoutPositions(),),
+        "shuffled": (ShufflePositions(by),),
+        "shifted": (ShiftPositions(by or 1),),
+    }.get(wanted, (OtherPositions(wanted),))
     put((*without(edits, *POSITION_KINDS), *new))
 
 
@@ -457,27 +723,73 @@ def take_scale(edits: tuple[Edit, ...], layers: int, scope: int | None) -> None:
     other = float(state.get("divisor") or 2.0)
     wanted = {"own": None, "off": 1.0, "other": other if other != 1 else 2.0}[state["scale off"]]
     values = set_in([scale_in(edits, layer) for layer in range(layers)], scope, wanted)
-    layered(edits, (WithoutScale, ScaledBy), values, lambda value, layer: () if value is None else (WithoutScale(layer),) if value == 1 else (ScaledBy(value, layer),))
+    layered(
+        edits,
+        (WithoutScale, ScaledBy),
+        values,
+        lambda value, layer: (
+            ()
+            if value is None
+            else (WithoutScale(layer),)
+            if value == 1
+            else (ScaledBy(value, layer),)
+        ),
+    )
 
 
-def take_residual(edits: tuple[Edit, ...], layers: int, scope: int | None, places: tuple[str, ...]) -> None:
+def take_residual(
+    edits: tuple[Edit, ...], layers: int, scope: int | None, places: tuple[str, ...]
+) -> None:
     wanted = [place for place in places if place in st.session_state["residuals"]]
-    values = set_in([[place for place in places if not applies(edits, WithoutResidual, layer, place)] for layer in range(layers)], scope, wanted)
+    values = set_in(
+        [
+            [place for place in places if not applies(edits, WithoutResidual, layer, place)]
+            for layer in range(layers)
+        ],
+        scope,
+        wanted,
+    )
 
     def make(kept: list[str], layer: int | None) -> tuple[Edit, ...]:
-        return tuple(WithoutResidual(layer, place) for place in places if place not in kept) if kept else (WithoutResidual(layer),)
+        return (
+            tuple(WithoutResidual(layer, place) for place in places if place not in kept)
+            if kept
+            else (WithoutResidual(layer),)
+        )
 
     layered(edits, (WithoutResidual,), values, make)
 
 
 def take_norm(edits: tuple[Edit, ...], layers: int, scope: int | None, own: str) -> None:
-    values = set_in([norm_in(edits, layer, own) for layer in range(layers)], scope, st.session_state["norm at"])
-    layered(edits, (WithoutNorm, MoveNorm), values, lambda value, layer: () if value == own else (WithoutNorm(layer),) if value == "none" else (MoveNorm(value, layer),))
+    values = set_in(
+        [norm_in(edits, layer, own) for layer in range(layers)], scope, st.session_state["norm at"]
+    )
+    layered(
+        edits,
+        (WithoutNorm, MoveNorm),
+        values,
+        lambda value, layer: (
+            ()
+            if value == own
+            else (WithoutNorm(layer),)
+            if value == "none"
+            else (MoveNorm(value, layer),)
+        ),
+    )
 
 
 def take_ffn(edits: tuple[Edit, ...], layers: int, scope: int | None) -> None:
-    values = set_in([not applies(edits, WithoutFeedForward, layer) for layer in range(layers)], scope, bool(st.session_state["ffn on"]))
-    layered(edits, (WithoutFeedForward,), values, lambda value, layer: () if value else (WithoutFeedForward(layer),))
+    values = set_in(
+        [not applies(edits, WithoutFeedForward, layer) for layer in range(layers)],
+        scope,
+        bool(st.session_state["ffn on"]),
+    )
+    layered(
+        edits,
+        (WithoutFeedForward,),
+        values,
+        lambda value, layer: () if value else (WithoutFeedForward(layer),),
+    )
 
 
 def take_scope() -> None:
@@ -498,7 +810,13 @@ def take_head_switch(edits: tuple[Edit, ...], attention: str, size: tuple[int, i
     pressed = [int(head)] if head.isdecimal() else list(range(size[1]))
     kind = BRUSHES[st.session_state.brush]
     wanted = [kind(int(layer), each, attention) for each in pressed]
-    mine = [edit for edit in edits if isinstance(edit, tuple(BRUSH_STATES)) and (edit.attention, edit.layer) == (attention, int(layer)) and edit.head in pressed]
+    mine = [
+        edit
+        for edit in edits
+        if isinstance(edit, tuple(BRUSH_STATES))
+        and (edit.attention, edit.layer) == (attention, int(layer))
+        and edit.head in pressed
+    ]
     rest = tuple(edit for edit in edits if edit not in mine)
     put(rest if all(edit in edits for edit in wanted) else (*rest, *wanted))
 
@@ -506,11 +824,16 @@ def take_head_switch(edits: tuple[Edit, ...], attention: str, size: tuple[int, i
 # ---- predictions --------------------------------------------------------------------------------------------------
 
 
-def predictions(plain: Recording, edits: tuple[Edit, ...], token: int, said: numbers.Answer | str, error: str) -> None:
+def predictions(
+    plain: Recording, edits: tuple[Edit, ...], token: int, said: numbers.Answer | str, error: str
+) -> None:
     """What both runs say at the token looked at, and for a translator all that it says."""
     stream, model = plain.streams[-1], plain.model.name
     hidden = bool(hiding(plain, token)) and (bool(error) or not isinstance(said, str))
-    question = {"encoder": "What fills the gap?" if hidden else "What would the model say here?", "decoder": "What comes next?"}.get(plain.model.kind, "What does it write?")
+    question = {
+        "encoder": "What fills the gap?" if hidden else "What would the model say here?",
+        "decoder": "What comes next?",
+    }.get(plain.model.kind, "What does it write?")
     st.subheader(question if error or not isinstance(said, str) else "Which token?", anchor=False)
     if plain.model.kind == "encoder-decoder" and not error:
         translations(plain, edits)
@@ -524,19 +847,50 @@ def predictions(plain: Recording, edits: tuple[Edit, ...], token: int, said: num
     words = said.top(8)
     labels = session.labels(model, words)
     rows = [
-        bars.Bar(label, after, (numbers.share(before), numbers.share(after)) if edits else (numbers.share(after),), behind=before if edits else None, mark="said before" if edits and word == said.said else "")
+        bars.Bar(
+            label,
+            after,
+            (numbers.share(before), numbers.share(after)) if edits else (numbers.share(after),),
+            behind=before if edits else None,
+            mark="said before" if edits and word == said.said else "",
+        )
         for word, label in zip(words, labels)
         for before, after in [(float(said.before[word]), float(said.after[word]))]
     ]
     picture = session.name_of(plain, "said", to_line(edits), token, hidden)
-    bars.show(bars.payload(rows, ("before", "after") if edits else ("probability",), about="The likeliest words before and after." if edits else "The likeliest words.", token=picture), "said bars", ignore)
+    bars.show(
+        bars.payload(
+            rows,
+            ("before", "after") if edits else ("probability",),
+            about="The likeliest words before and after." if edits else "The likeliest words.",
+            token=picture,
+        ),
+        "said bars",
+        ignore,
+    )
     if edits:
         st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {said.kl:.3f} nats.")
     with st.expander("These words as a table"):
         columns = numbers.answer_columns(said, words, labels)
-        st.dataframe(columns, hide_index=True, column_config=dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f")))
-        about = (caption_of(plain, f"token {token}, {stream.tokens[token]}{', hidden' if hidden else ''}"), f"edits: {told(edits, MOST_EDITS)}")
-        download("As CSV", lambda: columns, (*about[0][1:], about[1]), f"headlight-{model}-switches-words-token{token}")
+        st.dataframe(
+            columns,
+            hide_index=True,
+            column_config=dict.fromkeys(
+                list(columns)[1:], st.column_config.NumberColumn(format="%.4f")
+            ),
+        )
+        about = (
+            caption_of(
+                plain, f"token {token}, {stream.tokens[token]}{', hidden' if hidden else ''}"
+            ),
+            f"edits: {told(edits, MOST_EDITS)}",
+        )
+        download(
+            "As CSV",
+            lambda: columns,
+            (*about[0][1:], about[1]),
+            f"headlight-{model}-switches-words-token{token}",
+        )
 
 
 def translations(plain: Recording, edits: tuple[Edit, ...]) -> None:
@@ -549,8 +903,12 @@ def translations(plain: Recording, edits: tuple[Edit, ...]) -> None:
         own = session.record(plain.model.name, plain.text, edits).target
     except ValueError as error:
         own = f"({error})"
-    st.markdown(f"Before: **{session.literal(plain.target) or '(nothing)'}**  \nAfter: **{session.literal(own) or '(nothing)'}**")
-    st.caption("Below, both runs read what the model says as it is, so that they can be compared word by word. Choose the word after which to look.")
+    st.markdown(
+        f"Before: **{session.literal(plain.target) or '(nothing)'}**  \nAfter: **{session.literal(own) or '(nothing)'}**"
+    )
+    st.caption(
+        "Below, both runs read what the model says as it is, so that they can be compared word by word. Choose the word after which to look."
+    )
 
 
 def tokens_of(plain: Recording, stream: Stream, token: int, hidden: bool, can_hide: bool) -> None:
@@ -559,17 +917,39 @@ def tokens_of(plain: Recording, stream: Stream, token: int, hidden: bool, can_hi
     def one(at: int) -> strip.Token:
         label = stream.tokens[at]
         gone = hidden and at == token
-        return strip.Token("[MASK]" if gone else label, label if gone else "", "hidden" if gone else "special" if stream.special[at] else "", f"{label}, token {at}", open=True)
+        return strip.Token(
+            "[MASK]" if gone else label,
+            label if gone else "",
+            "hidden" if gone else "special" if stream.special[at] else "",
+            f"{label}, token {at}",
+            open=True,
+        )
 
     where = f"“{stream.tokens[token]}” (token {token})"
-    says = {"encoder": f"Looked at: {where}{', hidden from both runs' if hidden else ''}.", "decoder": f"Looked at: what follows {where}."}.get(plain.model.kind, f"Looked at: what the decoder says after {where}.")
+    says = {
+        "encoder": f"Looked at: {where}{', hidden from both runs' if hidden else ''}.",
+        "decoder": f"Looked at: what follows {where}.",
+    }.get(plain.model.kind, f"Looked at: what the decoder says after {where}.")
     strip.show(
-        strip.payload([one(at) for at in range(len(stream.tokens))], about="The tokens. Arrow keys move, Enter looks at one.", says=says, token=session.name_of(plain, "switch tokens", token, hidden), chosen=token),
-        "switch tokens", take_token, ignore,
-    )  # fmt: skip
+        strip.payload(
+            [one(at) for at in range(len(stream.tokens))],
+            about="The tokens. Arrow keys move, Enter looks at one.",
+            says=says,
+            token=session.name_of(plain, "switch tokens", token, hidden),
+            chosen=token,
+        ),
+        "switch tokens",
+        take_token,
+        ignore,
+    )
     if plain.model.kind == "encoder" and not stream.special[token] and can_hide:
         shown("hide it", not st.session_state.seen)
-        st.toggle("Hide it, as in training: [MASK]", key="hide it", on_change=take_seen, help="Only here and in patching; attention and vectors below are of the text with every word in sight.")
+        st.toggle(
+            "Hide it, as in training: [MASK]",
+            key="hide it",
+            on_change=take_seen,
+            help="Only here and in patching; attention and vectors below are of the text with every word in sight.",
+        )
 
 
 def take_token() -> None:
@@ -592,43 +972,127 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
     before = which(plain, "attention of")
     after = next(one for one in other.attention if one.name == before.name)
     with st.spinner("Comparing every row of every head …"):
-        distance = session.derived(other, ("moved heads", before.name), lambda: numbers.changed(before, after))
+        distance = session.derived(
+            other, ("moved heads", before.name), lambda: numbers.changed(before, after)
+        )
     layer, head = head_of(distance)
     axes = axes_of(plain, before)
-    title = f"Layer {layer}, head {head}" + (f", {before.name}-attention" if len(plain.attention) > 1 else "")
+    title = f"Layer {layer}, head {head}" + (
+        f", {before.name}-attention" if len(plain.attention) > 1 else ""
+    )
     st.subheader(title, anchor=False)
     file = f"headlight-{plain.model.name}-switches-L{layer}H{head}"
-    about = caption_of(other, "Attention weights before, after, and after − before on a symmetric scale")
+    about = caption_of(
+        other, "Attention weights before, after, and after − before on a symmetric scale"
+    )
     one, two = before.pattern[layer, head], after.pattern[layer, head]
     pictures.show(
-        pictures.trio(one, two, (before.allowed, after.allowed), layer=layer, head=head, rows=axes.rows, keys=axes.keys, title=title, caption=about, file=file, token=session.name_of(other, "trio", before.name, layer, head)),
-        "trio", ignore,
-    )  # fmt: skip
+        pictures.trio(
+            one,
+            two,
+            (before.allowed, after.allowed),
+            layer=layer,
+            head=head,
+            rows=axes.rows,
+            keys=axes.keys,
+            title=title,
+            caption=about,
+            file=file,
+            token=session.name_of(other, "trio", before.name, layer, head),
+        ),
+        "trio",
+        ignore,
+    )
     with st.container(horizontal=True, gap="small"):
-        download("CSV", lambda: numbers.matrix_columns(one, two, axes.rows, axes.keys), (title, *about), file)
+        download(
+            "CSV",
+            lambda: numbers.matrix_columns(one, two, axes.rows, axes.keys),
+            (title, *about),
+            file,
+        )
         model, text, target = plain.model.name, plain.text, target_of(plain)
-        st.download_button("The whole run (NPZ)", lambda: to_npz(session.record(model, text, edits, target=target)), f"headlight-{model}-switched.npz", "application/octet-stream", on_click="ignore")
+        st.download_button(
+            "The whole run (NPZ)",
+            lambda: to_npz(session.record(model, text, edits, target=target)),
+            f"headlight-{model}-switched.npz",
+            "application/octet-stream",
+            on_click="ignore",
+        )
     with st.expander("This head as a table"):
         whole = one.size <= MOST_CELLS
         if not whole:
-            st.caption(f"{one.size:,} pairs of tokens are too many for a table here: these are the {SOME_ROWS} first rows of the matrix. The CSV has all.")
-        table = numbers.matrix_columns(one if whole else one[:SOME_ROWS], two if whole else two[:SOME_ROWS], axes.rows, axes.keys)
-        st.dataframe(table, hide_index=True, height=360, column_config=dict.fromkeys(("before", "after", "difference"), st.column_config.NumberColumn(format="%.4f")))
-    st.subheader("Which heads changed most?", anchor=False, help="How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between the row before and after, from 0, the same, to 1, no key in common. Rows with a single key in both runs are left out.")
+            st.caption(
+                f"{one.size:,} pairs of tokens are too many for a table here: these are the {SOME_ROWS} first rows of the matrix. The CSV has all."
+            )
+        table = numbers.matrix_columns(
+            one if whole else one[:SOME_ROWS],
+            two if whole else two[:SOME_ROWS],
+            axes.rows,
+            axes.keys,
+        )
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=360,
+            column_config=dict.fromkeys(
+                ("before", "after", "difference"), st.column_config.NumberColumn(format="%.4f")
+            ),
+        )
+    st.subheader(
+        "Which heads changed most?",
+        anchor=False,
+        help="How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between the row before and after, from 0, the same, to 1, no key in common. Rows with a single key in both runs are left out.",
+    )
     data = session.derived(
-        other, ("pairs", before.name),
-        lambda: pictures.pairs(before.pattern, after.pattern, distance, rows=axes.rows, keys=axes.keys, token=session.name_of(other, "pairs", before.name)), weigh=len,
-    )  # fmt: skip
+        other,
+        ("pairs", before.name),
+        lambda: pictures.pairs(
+            before.pattern,
+            after.pattern,
+            distance,
+            rows=axes.rows,
+            keys=axes.keys,
+            token=session.name_of(other, "pairs", before.name),
+        ),
+        weigh=len,
+    )
     pictures.show(data, "pairs", take_head)
     if top := numbers.most_changed(distance, 6):
-        rows = [bars.Bar(f"layer {at[0]}, head {at[1]}", float(distance[at]), (f"{distance[at]:.3f}",), f"{at[0]}.{at[1]}") for at in top]
-        bars.show(bars.payload(rows, ("distance",), about="The heads that changed most.", token=session.name_of(other, "most changed", before.name, layer, head), chosen=f"{layer}.{head}", full=1.0, action="opens the head"), "changed", take_bar)
+        rows = [
+            bars.Bar(
+                f"layer {at[0]}, head {at[1]}",
+                float(distance[at]),
+                (f"{distance[at]:.3f}",),
+                f"{at[0]}.{at[1]}",
+            )
+            for at in top
+        ]
+        bars.show(
+            bars.payload(
+                rows,
+                ("distance",),
+                about="The heads that changed most.",
+                token=session.name_of(other, "most changed", before.name, layer, head),
+                chosen=f"{layer}.{head}",
+                full=1.0,
+                action="opens the head",
+            ),
+            "changed",
+            take_bar,
+        )
     else:
         st.caption("No head moved." if edits else "Nothing is switched, so no head moved.")
     with st.expander("Every head as a table"):
         columns = numbers.head_columns(distance)
-        st.dataframe(columns, hide_index=True, height=320, column_config={"Jensen–Shannon distance": FOUR})
-        download("As CSV", lambda: columns, caption_of(other, "mean Jensen-Shannon distance of a head's rows, base 2"), f"headlight-{plain.model.name}-switches-heads")
+        st.dataframe(
+            columns, hide_index=True, height=320, column_config={"Jensen–Shannon distance": FOUR}
+        )
+        download(
+            "As CSV",
+            lambda: columns,
+            caption_of(other, "mean Jensen-Shannon distance of a head's rows, base 2"),
+            f"headlight-{plain.model.name}-switches-heads",
+        )
 
 
 def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
@@ -636,7 +1100,13 @@ def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
     if of.query == of.key:
         return matrices.axes(plain, of)
     end = len(plain.stream(of.query).tokens) - 1
-    return matrices.axes(plain, of, *session.labels(plain.model.name, [matrices.likeliest(session.logits(plain, of.query, end))]))
+    return matrices.axes(
+        plain,
+        of,
+        *session.labels(
+            plain.model.name, [matrices.likeliest(session.logits(plain, of.query, end))]
+        ),
+    )
 
 
 def head_of(distance) -> tuple[int, int]:
@@ -674,23 +1144,72 @@ def vectors(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
         st.segmented_control("Stream", names, key="stream of", required=True, on_change=take_stream)
     stream = plain.stream(name)
     token = min(token, len(stream.tokens) - 1)
-    of = session.derived(other, ("paths", name), lambda: numbers.paths(stream, other.stream(name)), weigh=lambda made: 4 * made.before.nbytes)
-    about = caption_of(other, f"states after each sub-layer, its LayerNorm included{f', {name} stream' if len(plain.streams) > 1 else ''}")
+    of = session.derived(
+        other,
+        ("paths", name),
+        lambda: numbers.paths(stream, other.stream(name)),
+        weigh=lambda made: 4 * made.before.nbytes,
+    )
+    about = caption_of(
+        other,
+        f"states after each sub-layer, its LayerNorm included{f', {name} stream' if len(plain.streams) > 1 else ''}",
+    )
     label = stream.tokens[token]
     where = f"“{label}” (token {token})"
-    st.subheader(f"How long are the vectors, and how far from where they were? {session.literal(where)}", anchor=False)
+    st.subheader(
+        f"How long are the vectors, and how far from where they were? {session.literal(where)}",
+        anchor=False,
+    )
     columns = numbers.path_columns(of, token)
     left, right = st.columns(2, gap="medium")
     with left:
-        series = [(f"{when}, {who}", columns[f"{mean}length {when}"]) for who, mean in ((label[:12], ""), ("mean of all tokens", "mean ")) for when in ("before", "after")]
-        st.plotly_chart(lines(series, ("Length of the vectors", *about), of.places, "state", "length", log=True, named=True), key="lengths", config=options("lengths"), alt="Length of the vectors before and after, by state")
+        series = [
+            (f"{when}, {who}", columns[f"{mean}length {when}"])
+            for who, mean in ((label[:12], ""), ("mean of all tokens", "mean "))
+            for when in ("before", "after")
+        ]
+        st.plotly_chart(
+            lines(
+                series,
+                ("Length of the vectors", *about),
+                of.places,
+                "state",
+                "length",
+                log=True,
+                named=True,
+            ),
+            key="lengths",
+            config=options("lengths"),
+            alt="Length of the vectors before and after, by state",
+        )
     with right:
-        series = [(label[:12], columns["distance / length before"]), ("mean of all tokens", columns["mean distance / length before"])]
-        st.plotly_chart(lines(series, ("Distance between the two paths", *about), of.places, "state", "|after − before| / |before|", log=numbers.spread_out(of), named=True), key="distances", config=options("distances"), alt="Distance between the two runs' vectors by state")
+        series = [
+            (label[:12], columns["distance / length before"]),
+            ("mean of all tokens", columns["mean distance / length before"]),
+        ]
+        st.plotly_chart(
+            lines(
+                series,
+                ("Distance between the two paths", *about),
+                of.places,
+                "state",
+                "|after − before| / |before|",
+                log=numbers.spread_out(of),
+                named=True,
+            ),
+            key="distances",
+            config=options("distances"),
+            alt="Distance between the two runs' vectors by state",
+        )
     st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
     with st.expander("Both paths as a table"):
         st.dataframe(columns, hide_index=True, column_config=dict.fromkeys(list(columns)[1:], FOUR))
-        download("As CSV", lambda: columns, (f"token {token}, {label}", *about), f"headlight-{plain.model.name}-switches-{name}-token{token}")
+        download(
+            "As CSV",
+            lambda: columns,
+            (f"token {token}, {label}", *about),
+            f"headlight-{plain.model.name}-switches-{name}-token{token}",
+        )
 
 
 def take_stream() -> None:
@@ -707,7 +1226,15 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
         "**Activation patching** (Meng et al. 2022; Wang et al. 2022): run both sentences, put one part of the other run into this one, and see whether the answer turns to the other’s. "
         "A part that turns it carries what tells the two apart."
     )
-    asked_for = st.text_input("The other sentence", key="donor", persist_state="session", placeholder=DONORS.get(plain.text, "Best with as many words, and only one or two of them other"), help="Parts go over place by place, so the two should have their words at the same places.")
+    asked_for = st.text_input(
+        "The other sentence",
+        key="donor",
+        persist_state="session",
+        placeholder=DONORS.get(
+            plain.text, "Best with as many words, and only one or two of them other"
+        ),
+        help="Parts go over place by place, so the two should have their words at the same places.",
+    )
     donor = asked_for if asked_for.strip() else DONORS.get(plain.text, "")
     if not donor:
         st.info("Type another sentence: best the same one with a word or two changed.")
@@ -716,18 +1243,30 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
     base_edits = (*hiding(plain, token), *without(edits, PatchHead, PatchSite))
     try:
         base = session.record(model, plain.text, base_edits)
-        if len(base.streams) > 1 and base.streams[-1].ids.tolist() != plain.streams[-1].ids.tolist():
-            st.info("Under these switches the model writes something else, so its tokens are not those above. Take the switches back to patch.")
+        if (
+            len(base.streams) > 1
+            and base.streams[-1].ids.tolist() != plain.streams[-1].ids.tolist()
+        ):
+            st.info(
+                "Under these switches the model writes something else, so its tokens are not those above. Take the switches back to patch."
+            )
             return
         across = session.record(model, donor, base_edits)
         stream = base.streams[-1].name
-        at, there = min(token, len(base.streams[-1].tokens) - 1), min(token, len(across.streams[-1].tokens) - 1)
+        at, there = (
+            min(token, len(base.streams[-1].tokens) - 1),
+            min(token, len(across.streams[-1].tokens) - 1),
+        )
         scores = session.logits(base, stream, at), session.logits(across, stream, there)
     except ValueError as error:
         st.info(f"These two cannot be patched: {session.literal(str(error))}.")
         return
-    if [each.ids.tolist() for each in base.streams] == [each.ids.tolist() for each in across.streams]:
-        st.info("With this token hidden both sentences read the same, so there is nothing to put over. Look at another token above, or change another word.")
+    if [each.ids.tolist() for each in base.streams] == [
+        each.ids.tolist() for each in across.streams
+    ]:
+        st.info(
+            "With this token hidden both sentences read the same, so there is nothing to put over. Look at another token above, or change another word."
+        )
         return
     word, against = numbers.contrast(*scores)
     said = numbers.answer(*scores)
@@ -738,12 +1277,27 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
         f"Measured is the logit of **{session.literal(names[0])}** minus that of **{session.literal(names[1])}**."
     )
     if [len(each.tokens) for each in base.streams] != [len(each.tokens) for each in across.streams]:
-        st.caption("The two have different numbers of tokens: places that the other does not have keep their own.")
+        st.caption(
+            "The two have different numbers of tokens: places that the other does not have keep their own."
+        )
     session.one_of("patch", ("Heads", "Sites"))
-    what = st.segmented_control("Put in, one at a time", ("Heads", "Sites"), key="patch", format_func={"Heads": "every head", "Sites": "every state of every token"}.get, required=True, persist_state="session")
-    name = which(base, "patched attention" if what == "Heads" else "").name if what == "Heads" else one_stream(base)
+    what = st.segmented_control(
+        "Put in, one at a time",
+        ("Heads", "Sites"),
+        key="patch",
+        format_func={"Heads": "every head", "Sites": "every state of every token"}.get,
+        required=True,
+        persist_state="session",
+    )
+    name = (
+        which(base, "patched attention" if what == "Heads" else "").name
+        if what == "Heads"
+        else one_stream(base)
+    )
     running = session.sweep(base, what, donor, name, at, word, against).running
-    st.fragment(watch, run_every=LOOK if running else None)(model, plain.text, base_edits, edits, what, donor, name, at, word, against, running)
+    st.fragment(watch, run_every=LOOK if running else None)(
+        model, plain.text, base_edits, edits, what, donor, name, at, word, against, running
+    )
 
 
 def one_stream(base: Recording) -> str:
@@ -755,7 +1309,19 @@ def one_stream(base: Recording) -> str:
     return name
 
 
-def watch(model: str, text: str, base_edits: tuple[Edit, ...], edits: tuple[Edit, ...], what: str, donor: str, name: str, token: int, word: int, against: int, was_running: bool) -> None:
+def watch(
+    model: str,
+    text: str,
+    base_edits: tuple[Edit, ...],
+    edits: tuple[Edit, ...],
+    what: str,
+    donor: str,
+    name: str,
+    token: int,
+    word: int,
+    against: int,
+    was_running: bool,
+) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
     base = session.record(model, text, base_edits)
     sweep = session.sweep(base, what, donor, name, token, word, against)
@@ -764,38 +1330,99 @@ def watch(model: str, text: str, base_edits: tuple[Edit, ...], edits: tuple[Edit
         if running:
             st.button("Stop", key="stop sweep", on_click=sweep.stop)
         elif not sweep.finished:
-            st.button("Patch them all" if found is None else "Go on", key="start sweep", on_click=sweep.go_on, type="primary")
+            st.button(
+                "Patch them all" if found is None else "Go on",
+                key="start sweep",
+                on_click=sweep.go_on,
+                type="primary",
+            )
         else:
             st.markdown(":material/check: All patched.")
     if running != was_running:
         st.rerun(scope="app")
     if found is None:
-        st.caption("Each patch is one pass of the model." if not running else "Running both sentences …")
+        st.caption(
+            "Each patch is one pass of the model." if not running else "Running both sentences …"
+        )
         return
     if found.error:
         st.info(f"This cannot be patched: {session.literal(found.error)}.")
         return
     done = len(found.effects)
-    st.progress(done / max(1, found.places), text=f"{done:,} of {found.places:,} patches{'' if running or sweep.finished else ', stopped'}")
+    st.progress(
+        done / max(1, found.places),
+        text=f"{done:,} of {found.places:,} patches{'' if running or sweep.finished else ', stopped'}",
+    )
     of = base.stream(name) if what == "Sites" else None
-    effects = numbers.effects_by_head(found.effects, (base.model.n_layer, base.model.n_head), found.clean, found.donor) if of is None else numbers.effects_by_site(found.effects, of.tokens, tuple(numbers.states(of).values()), found.clean, found.donor)
+    effects = (
+        numbers.effects_by_head(
+            found.effects, (base.model.n_layer, base.model.n_head), found.clean, found.donor
+        )
+        if of is None
+        else numbers.effects_by_site(
+            found.effects, of.tokens, tuple(numbers.states(of).values()), found.clean, found.donor
+        )
+    )
     names = session.labels(model, (word, against))
     title = f"{effects.measure.name} of patching {'heads, ' + name + '-attention' if of is None else 'states, ' + name + ' stream'}"
-    about = (*caption_of(base, f"{effects.measure.meaning}. Logit of {names[0]} − logit of {names[1]} at token {token}: {found.clean:.3f} as it is, {found.donor:.3f} in the other run"), "Other sentence: " + " ".join(donor.split()))
+    about = (
+        *caption_of(
+            base,
+            f"{effects.measure.meaning}. Logit of {names[0]} − logit of {names[1]} at token {token}: {found.clean:.3f} as it is, {found.donor:.3f} in the other run",
+        ),
+        "Other sentence: " + " ".join(donor.split()),
+    )
     special = (False,) * len(effects.rows) if of is None else of.special
     file = f"headlight-{model}-patching-{what.lower()}"
-    maps.show(maps.chart(effects, effects.rows, special, log=False, title=title, caption=about, file=file, token=session.name_of(base, "patched", what, donor, name, token, word, against, done), hint="click a row for its strongest patch."), "patched map", take_row)
-    st.caption(f"Logit difference {signed(found.clean)} in this run, {signed(found.donor)} in the other. " + ("0: the patch does nothing; 1: it brings all of the other’s answer; below 0: it pushes away from it." if effects.normalised else "The two lie too close for a share, so the change of the difference itself is shown."))
+    maps.show(
+        maps.chart(
+            effects,
+            effects.rows,
+            special,
+            log=False,
+            title=title,
+            caption=about,
+            file=file,
+            token=session.name_of(base, "patched", what, donor, name, token, word, against, done),
+            hint="click a row for its strongest patch.",
+        ),
+        "patched map",
+        take_row,
+    )
+    st.caption(
+        f"Logit difference {signed(found.clean)} in this run, {signed(found.donor)} in the other. "
+        + (
+            "0: the patch does nothing; 1: it brings all of the other’s answer; below 0: it pushes away from it."
+            if effects.normalised
+            else "The two lie too close for a share, so the change of the difference itself is shown."
+        )
+    )
     row = st.session_state.get("patch row")
     if (cell := numbers.strongest(effects, None if what == "Heads" else token, row)) is not None:
         strongest_patch(base, edits, effects, cell, what, donor, name, token)
     with st.expander("Every effect as a table"):
         columns = numbers.map_columns(effects)
-        st.dataframe(columns, hide_index=True, height=320, column_config=dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.3f")))
+        st.dataframe(
+            columns,
+            hide_index=True,
+            height=320,
+            column_config=dict.fromkeys(
+                list(columns)[1:], st.column_config.NumberColumn(format="%.3f")
+            ),
+        )
         download("As CSV", lambda: columns, (title, *about), file)
 
 
-def strongest_patch(base: Recording, edits: tuple[Edit, ...], effects: numbers.Map, cell: tuple[int, int], what: str, donor: str, name: str, token: int) -> None:
+def strongest_patch(
+    base: Recording,
+    edits: tuple[Edit, ...],
+    effects: numbers.Map,
+    cell: tuple[int, int],
+    what: str,
+    donor: str,
+    name: str,
+    token: int,
+) -> None:
     """The strongest patch in words, with the way to make it one of the edits."""
     row, column = cell
     if what == "Heads":
@@ -803,11 +1430,28 @@ def strongest_patch(base: Recording, edits: tuple[Edit, ...], effects: numbers.M
     else:
         edit = PatchSite(donor, effects.columns[column].name, row, name)
     value = float(effects.values[cell])
-    does = f"does {signed(value)} of the way to the other answer" if effects.normalised else f"changes the difference by {signed(value)}"
+    does = (
+        f"does {signed(value)} of the way to the other answer"
+        if effects.normalised
+        else f"changes the difference by {signed(value)}"
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        place = f"head {column} of layer {row}" if what == "Heads" else f"{effects.columns[column].name} at “{effects.rows[row]}” (token {row})"
-        st.markdown(f"**Strongest{'' if what == 'Heads' else ', the token that is read aside'}: {session.literal(place)}** {session.literal(does)}.")
-        if st.button("Put it into this run", key="put patch", on_click=put, args=((*edits, edit),), disabled=edit in edits, help="It joins the switches, and everything above shows what it does."):
+        place = (
+            f"head {column} of layer {row}"
+            if what == "Heads"
+            else f"{effects.columns[column].name} at “{effects.rows[row]}” (token {row})"
+        )
+        st.markdown(
+            f"**Strongest{'' if what == 'Heads' else ', the token that is read aside'}: {session.literal(place)}** {session.literal(does)}."
+        )
+        if st.button(
+            "Put it into this run",
+            key="put patch",
+            on_click=put,
+            args=((*edits, edit),),
+            disabled=edit in edits,
+            help="It joins the switches, and everything above shows what it does.",
+        ):
             st.rerun(scope="app")  # all of the page is another run now
 
 
@@ -830,7 +1474,9 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
     from explorer.figures.switches import curves
 
     st.subheader("Without it from the start", anchor=False)
-    st.markdown("A switch takes a part from a model whose weights were learned **with** it. That shows what the weights rely on, not what the part is worth: a model trained without it may find another way. So small models were trained without a part, and nothing else changed.")
+    st.markdown(
+        "A switch takes a part from a model whose weights were learned **with** it. That shows what the weights rely on, not what the part is worth: a model trained without it may find another way. So small models were trained without a part, and nothing else changed."
+    )
     found = numbers.trained_without(session.cards())
     if not found:
         st.info("No model here was trained without a part, so there is none to compare with.")
@@ -840,7 +1486,9 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
     family = st.session_state.fair if st.session_state.fair in families else own
     if len(families) > 1:
         shown("family", family)
-        st.segmented_control("The full model", families, key="family", required=True, on_change=take_family)
+        st.segmented_control(
+            "The full model", families, key="family", required=True, on_change=take_family
+        )
     found = tuple(of for of in found if of.full == family)
     full = found[0]
     series = [(family, full.full_curve), *((of.name, of.curve) for of in found)]
@@ -848,19 +1496,39 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
     left, right = st.columns([1.1, 1], gap="medium")
     with left:
         if series:
-            about = (f"Loss while they learned: {family}", "trained with every part, and without one; all else as their cards say")
-            st.plotly_chart(curves(series, about), key="learning", config=options("learning"), alt=about[0])
+            about = (
+                f"Loss while they learned: {family}",
+                "trained with every part, and without one; all else as their cards say",
+            )
+            st.plotly_chart(
+                curves(series, about), key="learning", config=options("learning"), alt=about[0]
+            )
     with right:
         results = numbers.result_columns(found)
         st.dataframe(results, hide_index=True, column_config=dict.fromkeys(list(results)[1:], FOUR))
-        st.caption("Losses are those of the last look in training; the other numbers are each card’s own, on lists that the model never saw.")
+        st.caption(
+            "Losses are those of the last look in training; the other numbers are each card’s own, on lists that the model never saw."
+        )
     for of in found:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**Without {session.literal(of.without)}**", width=160)
-            if st.button("Trained without it", key=f"open {of.name}", on_click=open_model, args=(of.name, ()), disabled=of.name == plain.model.name, help=f"Open {of.name}"):
+            if st.button(
+                "Trained without it",
+                key=f"open {of.name}",
+                on_click=open_model,
+                args=(of.name, ()),
+                disabled=of.name == plain.model.name,
+                help=f"Open {of.name}",
+            ):
                 st.rerun(scope="app")  # the sentence bar above names the model
             taken = TAKEN.get(of.without)
-            if taken and st.button("Trained with it, switched off", key=f"open {family} {of.without}", on_click=open_model, args=(family, taken), help=f"Open {family} under this switch"):
+            if taken and st.button(
+                "Trained with it, switched off",
+                key=f"open {family} {of.without}",
+                on_click=open_model,
+                args=(family, taken),
+                help=f"Open {family} under this switch",
+            ):
                 st.rerun(scope="app")
     if series:
         with st.expander("The curves as a table"):
@@ -886,11 +1554,21 @@ def open_model(name: str, edits: tuple[Edit, ...]) -> None:
 
 def download(label: str, columns, about: tuple[str, ...], file: str) -> None:
     """A button for named columns as a file; they are made when it is pressed."""
-    st.download_button(label, lambda: numbers.to_csv(columns(), about), f"{file}.csv", "text/csv", on_click="ignore", key=f"csv {file}")
+    st.download_button(
+        label,
+        lambda: numbers.to_csv(columns(), about),
+        f"{file}.csv",
+        "text/csv",
+        on_click="ignore",
+        key=f"csv {file}",
+    )
 
 
 def options(file: str) -> dict:
-    return {"displaylogo": False, "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"}}
+    return {
+        "displaylogo": False,
+        "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{file}"},
+    }
 
 
 session.one_of("effects", EFFECTS)

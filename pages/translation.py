@@ -24,9 +24,10 @@ LANGUAGE = {"translator": "French"}  # what a model writes; "output" for the oth
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
     st.subheader(
-        "How does a decoder look back at the source?", anchor=False,
+        "How does a decoder look back at the source?",
+        anchor=False,
         help="The decoder writes the output one token at a time. For each token its cross-attention weighs the source tokens: that is what is drawn.",
-    )  # fmt: skip
+    )
     forced = controls(model, text)
     search = searched(model, text)
     held = search.steps[-1]
@@ -46,21 +47,39 @@ def controls(model: str, text: str) -> str | None:
     left, middle, right = st.columns([1.15, 3, 1], vertical_alignment="bottom")
     session.one_of("beams", BEAMS)
     left.segmented_control(
-        "Beams", BEAMS, key="beams", required=True, persist_state="session", on_change=forget_beam, disabled=bool(st.session_state.target.strip()),
+        "Beams",
+        BEAMS,
+        key="beams",
+        required=True,
+        persist_state="session",
+        on_change=forget_beam,
+        disabled=bool(st.session_state.target.strip()),
         help="1 is greedy: the likeliest token each time. More beams keep that many hypotheses alive side by side and rank them in the end.",
-    )  # fmt: skip
+    )
     middle.text_input(
-        f"Your own {LANGUAGE.get(model, 'output')}", key="target", live="300ms", persist_state="session", on_change=forget_step,
+        f"Your own {LANGUAGE.get(model, 'output')}",
+        key="target",
+        live="300ms",
+        persist_state="session",
+        on_change=forget_step,
         placeholder="Empty: the model’s own. Type here, and your words are force-fed to the decoder",
         help="Teacher forcing: the decoder reads your words, whatever it would have said, and each is given the probability the model held for it.",
-    )  # fmt: skip
+    )
     typed = st.session_state.target
     if not typed.strip():
-        right.button("Edit the model’s", on_click=take_own, args=(model, text), width="stretch", help="Puts the model’s translation into the field, to be changed.")
+        right.button(
+            "Edit the model’s",
+            on_click=take_own,
+            args=(model, text),
+            width="stretch",
+            help="Puts the model’s translation into the field, to be changed.",
+        )
         return None
     right.button("Back to the model’s", on_click=drop_own, width="stretch")
     if not session.fits_address(typed):
-        st.info("Your own words are too many for a link. They stay in this tab; reloading the page does not bring them back.")
+        st.info(
+            "Your own words are too many for a link. They stay in this tab; reloading the page does not bring them back."
+        )
     return typed
 
 
@@ -82,7 +101,9 @@ def seek(model: str, text: str) -> None:
                 st.button("Stop here", key="stop", on_click=stop, args=(name,))
         looked = now
         best = search.steps[-1][0]
-        words.markdown(f"Translating … **{len(best.ids)}** tokens so far: {session.literal(session.spelled(model, best.ids))}")
+        words.markdown(
+            f"Translating … **{len(best.ids)}** tokens so far: {session.literal(session.spelled(model, best.ids))}"
+        )
     room.empty()
 
 
@@ -123,7 +144,13 @@ def told_beams(model: str, search: session.Search, place: int) -> None:
         return
     texts = [session.spelled(model, beam.ids) for beam in held]
     token = f"{place} {len(search.steps)} {texts}"
-    pictures.show(pictures.beams(held, texts, [numbers.penalty(beam) for beam in held], place, token), "beam list", take_step, take_view, take_beam)
+    pictures.show(
+        pictures.beams(held, texts, [numbers.penalty(beam) for beam in held], place, token),
+        "beam list",
+        take_step,
+        take_view,
+        take_beam,
+    )
 
 
 def recorded(model: str, text: str, beam: Beam, forced: str | None) -> tuple[Recording, bool]:
@@ -136,10 +163,21 @@ def recorded(model: str, text: str, beam: Beam, forced: str | None) -> tuple[Rec
 
 def said_of(recording: Recording, ended: bool) -> numbers.Said:
     ids, _ = numbers.produced(recording, ended)
-    return session.derived(recording, ("said", ids.tobytes()), lambda: numbers.said(session.all_logits(recording, "decoder"), ids))
+    return session.derived(
+        recording,
+        ("said", ids.tobytes()),
+        lambda: numbers.said(session.all_logits(recording, "decoder"), ids),
+    )
 
 
-def totals(model: str, recording: Recording, said: numbers.Said, search: session.Search, ended: bool, forced: str | None) -> None:
+def totals(
+    model: str,
+    recording: Recording,
+    said: numbers.Said,
+    search: session.Search,
+    ended: bool,
+    forced: str | None,
+) -> None:
     """The sentence's own probability, and beside one's own French the model's."""
     best = search.steps[-1][0]
     total, n = sum(said.logprob), len(said.ids)
@@ -147,14 +185,22 @@ def totals(model: str, recording: Recording, said: numbers.Said, search: session
         return
     own = f"log p = {nats(total)} nats over {n} tokens{' with [EOS]' if ended else ''}, perplexity {perplexity(said.logprob)}"
     if forced is None:
-        ending = " It did not end by itself: a search stops at 1.5 times the source’s length and 16 tokens more." if search.finished and not ended else ""
+        ending = (
+            " It did not end by itself: a search stops at 1.5 times the source’s length and 16 tokens more."
+            if search.finished and not ended
+            else ""
+        )
         st.markdown(f"**{session.literal(recording.target) or '(nothing)'}**  \n{own}.{ending}")
         return
     theirs = sum(best.logprobs)
     if tuple(map(int, said.ids)) == best.ids:
         st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
         return
-    more = "Yours is the likelier one: the search did not find it." if total > theirs else "The model prefers its own."
+    more = (
+        "Yours is the likelier one: the search did not find it."
+        if total > theirs
+        else "The model prefers its own."
+    )
     st.markdown(
         f"**Yours:** {own}.  \n**The model’s own:** {session.literal(session.spelled(model, best.ids)) or '(nothing)'}: "
         f"log p = {nats(theirs)} nats over {len(best.ids)} tokens, perplexity {perplexity(best.logprobs)}. {more if best.done and ended else ''}"
@@ -170,24 +216,51 @@ def perplexity(logprobs) -> str:
     return f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
 
 
-def matrix_and_steps(recording: Recording, said: numbers.Said, ended: bool, forced: str | None) -> None:
-    attention, encoder, decoder = numbers.cross(recording), recording.stream("encoder"), recording.stream("decoder")
+def matrix_and_steps(
+    recording: Recording, said: numbers.Said, ended: bool, forced: str | None
+) -> None:
+    attention, encoder, decoder = (
+        numbers.cross(recording),
+        recording.stream("encoder"),
+        recording.stream("decoder"),
+    )
     layers, heads = attention.pattern.shape[:2]
     names = numbers.views(layers, heads)
     name = session.one_of("cross", names)
     ids, says = numbers.produced(recording, ended)
-    newest = len(says) - ended if forced is not None else 1  # of one's own words the last that was typed
+    newest = (
+        len(says) - ended if forced is not None else 1
+    )  # of one's own words the last that was typed
     step = (session.whole("step", len(says) + 1) or max(1, newest)) - 1
     text = session.name_of(recording, ids.tobytes(), forced is not None)
-    small = session.derived(recording, ("cross, small", ids.tobytes()), lambda: numbers.small(attention.pattern[:, :, : max(1, len(says))]))
+    small = session.derived(
+        recording,
+        ("cross, small", ids.tobytes()),
+        lambda: numbers.small(attention.pattern[:, :, : max(1, len(says))]),
+    )
     data = pictures.steps(
-        numbers.view(attention.pattern, name), small,
-        source=encoder.tokens, source_words=numbers.words(recording.text, encoder), reads=decoder.tokens, says=says,
-        says_words=numbers.produced_words(recording, ended), said=said, pieces=session.labels(recording.model.name, ids), tops=[session.labels(recording.model.name, row) for row in said.top_ids],
-        n_vocab=recording.model.n_vocab, forced=forced is not None, names=names, titles=[numbers.title(each, layers, heads) for each in names],
-        name=name, n_head=heads, step=step, caption=caption_of(recording, name, forced), file=file_of(recording, name),
-        token=f"{text} {name}", text=text,
-    )  # fmt: skip
+        numbers.view(attention.pattern, name),
+        small,
+        source=encoder.tokens,
+        source_words=numbers.words(recording.text, encoder),
+        reads=decoder.tokens,
+        says=says,
+        says_words=numbers.produced_words(recording, ended),
+        said=said,
+        pieces=session.labels(recording.model.name, ids),
+        tops=[session.labels(recording.model.name, row) for row in said.top_ids],
+        n_vocab=recording.model.n_vocab,
+        forced=forced is not None,
+        names=names,
+        titles=[numbers.title(each, layers, heads) for each in names],
+        name=name,
+        n_head=heads,
+        step=step,
+        caption=caption_of(recording, name, forced),
+        file=file_of(recording, name),
+        token=f"{text} {name}",
+        text=text,
+    )
     pictures.show(data, "steps", take_step, take_view, take_beam)
 
 
@@ -198,29 +271,52 @@ def caption_of(recording: Recording, name: str, forced: str | None) -> tuple[str
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · cross-attention, {numbers.title(name, model.n_layer, model.n_head).lower()} · edits: none",
         "A row: the weights with which the decoder looked at the source tokens to say the token named at the row, and that token’s probability",
         "Source: " + session.read_text(recording),
-        ("Output, typed and force-fed: " if forced is not None else "Output, the model’s own: ") + session.read_text(recording, target=True),
+        ("Output, typed and force-fed: " if forced is not None else "Output, the model’s own: ")
+        + session.read_text(recording, target=True),
     )
 
 
 def file_of(recording: Recording, name: str) -> str:
     layer, _, head = name.partition(".")
-    return f"headlight-{recording.model.name}-cross-" + (f"L{layer}H{head}" if head else f"L{layer}-mean" if layer else "mean")
+    return f"headlight-{recording.model.name}-cross-" + (
+        f"L{layer}H{head}" if head else f"L{layer}-mean" if layer else "mean"
+    )
 
 
-def below(model: str, text: str, recording: Recording, said: numbers.Said, ended: bool, search: session.Search, place: int, forced: str | None) -> None:
+def below(
+    model: str,
+    text: str,
+    recording: Recording,
+    said: numbers.Said,
+    ended: bool,
+    search: session.Search,
+    place: int,
+    forced: str | None,
+) -> None:
     """Downloads, the tree of the search, the note and the tables."""
     name = st.session_state.cross
     target = forced if forced is not None else tuple(map(int, recording.stream("decoder").ids[1:]))
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            "Alignment as CSV", lambda: csv_of(session.record(model, text, target=target), ended, name, forced),
-            f"{file_of(recording, name)}.csv", "text/csv", on_click="ignore",
-        )  # fmt: skip
+            "Alignment as CSV",
+            lambda: csv_of(session.record(model, text, target=target), ended, name, forced),
+            f"{file_of(recording, name)}.csv",
+            "text/csv",
+            on_click="ignore",
+        )
         st.download_button(
-            "Download the whole recording (NPZ)", lambda: to_npz(session.record(model, text, target=target)), f"headlight-{model}.npz", "application/octet-stream",
-            on_click="ignore", help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
-        )  # fmt: skip
-    left, right = st.columns([1, 1], gap="large") if forced is None and len(search.steps[-1]) > 1 else (None, st.container())
+            "Download the whole recording (NPZ)",
+            lambda: to_npz(session.record(model, text, target=target)),
+            f"headlight-{model}.npz",
+            "application/octet-stream",
+            on_click="ignore",
+            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
+        )
+    left, right = (
+        st.columns([1, 1], gap="large")
+        if forced is None and len(search.steps[-1]) > 1
+        else (None, st.container())
+    )
     if left:
         with left:
             st.subheader("How the beams grew", anchor=False)
@@ -234,14 +330,18 @@ def csv_of(recording: Recording, ended: bool, name: str, forced: str | None) -> 
     _, says = numbers.produced(recording, ended)
     matrix = numbers.view(numbers.cross(recording).pattern, name)
     reads, source = recording.stream("decoder").tokens, recording.stream("encoder").tokens
-    return numbers.to_csv(matrix, says, reads, said_of(recording, ended), source, caption_of(recording, name, forced))
+    return numbers.to_csv(
+        matrix, says, reads, said_of(recording, ended), source, caption_of(recording, name, forced)
+    )
 
 
 def grown(model: str, search: session.Search, place: int) -> None:
     steps = tuple(search.steps)
     labels = [session.labels(model, [beam.ids[-1] for beam in held]) for held in steps]
     token = f"{place} {len(steps)} {labels}"
-    pictures.show(pictures.tree(steps, labels, place, token), "tree", take_step, take_view, take_beam)
+    pictures.show(
+        pictures.tree(steps, labels, place, token), "tree", take_step, take_view, take_beam
+    )
 
 
 def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
@@ -249,7 +349,10 @@ def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
     model, n = recording.model, len(said.ids)
     st.subheader("What happens here", anchor=False)
     scale = f" / √{model.d_head}" if divisor(numbers.cross(recording)) > 1 else ""
-    addends = " ".join(nats(each) if not at else f"{'−' if each < 0 else '+'} {abs(each):.3f}" for at, each in enumerate(said.logprob[:12]))
+    addends = " ".join(
+        nats(each) if not at else f"{'−' if each < 0 else '+'} {abs(each):.3f}"
+        for at, each in enumerate(said.logprob[:12])
+    )
     st.markdown(
         f"**Looking back.** In each of {model.n_layer} layer{'s' * (model.n_layer > 1)} the decoder’s newest vector becomes a query q, and every source token offers a key k and a value v. "
         f"softmax(q · k{scale}) over the {len(recording.stream('encoder').tokens)} source tokens gives the weights drawn here, one row for each of {model.n_head} heads.  \n"
@@ -260,29 +363,66 @@ def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
         if n
         else "There is no token yet."
     )
-    st.caption("Attention weights say where a head read, not why the word was chosen: the values it read there, the other heads and the words so far count as well.")
+    st.caption(
+        "Attention weights say where a head read, not why the word was chosen: the values it read there, the other heads and the words so far count as well."
+    )
 
 
-def tables(model: str, recording: Recording, said: numbers.Said, ended: bool, search: session.Search, name: str, forced: str | None) -> None:
+def tables(
+    model: str,
+    recording: Recording,
+    said: numbers.Said,
+    ended: bool,
+    search: session.Search,
+    name: str,
+    forced: str | None,
+) -> None:
     """The numbers behind every picture."""
     _, says = numbers.produced(recording, ended)
     four = st.column_config.NumberColumn(format="%.4f")
     with st.expander("Every number as a table"):
-        shown = st.segmented_control("Table", ("Tokens", "Words", "Alignment", *(("Beams",) if forced is None else ())), default="Tokens", key="table", required=True, label_visibility="collapsed")
+        shown = st.segmented_control(
+            "Table",
+            ("Tokens", "Words", "Alignment", *(("Beams",) if forced is None else ())),
+            default="Tokens",
+            key="table",
+            required=True,
+            label_visibility="collapsed",
+        )
         if shown == "Words":
-            st.caption("A word is what stands between two spaces; its probability is the product of its pieces’.")
-            st.dataframe(numbers.word_table(said, says, numbers.produced_words(recording, ended)), hide_index=True, column_config={"p": four, "log p": four})
+            st.caption(
+                "A word is what stands between two spaces; its probability is the product of its pieces’."
+            )
+            st.dataframe(
+                numbers.word_table(said, says, numbers.produced_words(recording, ended)),
+                hide_index=True,
+                column_config={"p": four, "log p": four},
+            )
         elif shown == "Alignment":
-            columns = numbers.alignment_table(numbers.view(numbers.cross(recording).pattern, name), says, recording.stream("encoder").tokens)
+            columns = numbers.alignment_table(
+                numbers.view(numbers.cross(recording).pattern, name),
+                says,
+                recording.stream("encoder").tokens,
+            )
             st.caption(caption_of(recording, name, forced)[1])
-            st.dataframe(columns, hide_index=True, column_config=dict.fromkeys(list(columns)[2:], four))
+            st.dataframe(
+                columns, hide_index=True, column_config=dict.fromkeys(list(columns)[2:], four)
+            )
         elif shown == "Beams":
             steps = tuple(search.steps)
             texts = [[session.spelled(model, beam.ids) for beam in held] for held in steps]
-            st.dataframe(numbers.beam_table(steps, texts), hide_index=True, column_config={"log p": four, "score": four})
+            st.dataframe(
+                numbers.beam_table(steps, texts),
+                hide_index=True,
+                column_config={"log p": four, "score": four},
+            )
         else:
             firsts = session.labels(model, said.top_ids[:, 0])
-            st.dataframe(numbers.token_table(said, says, firsts), hide_index=True, column_config={"p": four, "log p": four, "its p": four})
+            st.dataframe(
+                numbers.token_table(said, says, firsts),
+                hide_index=True,
+                column_config={"p": four, "log p": four, "its p": four},
+            )
 
 
 def take_step() -> None:
@@ -329,7 +469,9 @@ def stop(name: tuple[str, str, str] | None) -> None:
 with st.spinner("Loading the model …"):
     shown = session.model_for("encoder-decoder")
     if not session.offers(shown)["weights"]:
-        st.info(f"{session.literal(session.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page.")
+        st.info(
+            f"{session.literal(session.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page."
+        )
         shown = USUAL
 seek(shown, st.session_state.text)
 explore(shown, st.session_state.text)

@@ -63,31 +63,51 @@ def sharpened(model: Model) -> Model:
 def small_handle() -> Handle:
     """A random three-layer encoder with a tokenizer learned from a few words."""
     torch.manual_seed(0)
-    return handle_of(sharpened(Encoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab), "small", "random", "fp32")
+    return handle_of(
+        sharpened(Encoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab), "small", "random", "fp32"
+    )
 
 
 @pytest.fixture(scope="session")
 def small_decoder() -> Handle:
     """A random three-layer decoder."""
     torch.manual_seed(1)
-    return handle_of(sharpened(Decoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "small decoder", "random", "fp32")
+    return handle_of(
+        sharpened(Decoder(SMALL)),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        "small decoder",
+        "random",
+        "fp32",
+    )
 
 
 @pytest.fixture(scope="session")
 def small_translator() -> Handle:
     """A random encoder-decoder of three and three layers."""
     torch.manual_seed(2)
-    return handle_of(sharpened(EncoderDecoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "small translator", "random", "fp32")
+    return handle_of(
+        sharpened(EncoderDecoder(SMALL)),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        "small translator",
+        "random",
+        "fp32",
+    )
 
 
 @pytest.fixture(scope="session")
 def small_gpt2() -> Handle:
     """A random three-layer model as GPT-2 is built: LayerNorm before the sub-layers, learned positions, no factor, nothing around a text."""
     torch.manual_seed(4)
-    config = replace(SMALL, norm="pre", positions="learned", activation="gelu_tanh", scaled_embedding=False)
+    config = replace(
+        SMALL, norm="pre", positions="learned", activation="gelu_tanh", scaled_embedding=False
+    )
     end = "<|endoftext|>"
-    tokenizer = Tokenizer(Tokenizer.train(TEXTS, SMALL.n_vocab, (end,)).bpe, ("", "", "", "", end, end))
-    return handle_of(sharpened(Decoder(config)), tokenizer, "grammar", "tiny gpt2", "fp32", ends=((), ()))
+    tokenizer = Tokenizer(
+        Tokenizer.train(TEXTS, SMALL.n_vocab, (end,)).bpe, ("", "", "", "", end, end)
+    )
+    return handle_of(
+        sharpened(Decoder(config)), tokenizer, "grammar", "tiny gpt2", "fp32", ends=((), ())
+    )
 
 
 @pytest.fixture

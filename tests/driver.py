@@ -15,12 +15,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 MARKS = [pytest.mark.browser, pytest.mark.slow]
 if CHROMIUM is None and not os.environ.get("CI"):
     MARKS.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
 
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def serving() -> Iterator[str]:
@@ -28,8 +38,20 @@ def serving() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        "app.py",
+        "--server.port",
+        str(port),
+        "--server.address",
+        "127.0.0.1",
+    ]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     for _ in range(120):
         try:
@@ -64,13 +86,24 @@ class Visitor:
     """One browser page, and what went wrong on it."""
 
     def __init__(self, browser, server: str, **options) -> None:
-        options = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
+        options = {
+            "viewport": {"width": 1440, "height": 900},
+            "reduced_motion": "reduce",
+            **options,
+        }
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
         self.server, self.errors, self.requests = server, [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" and not is_looking(message) else None)
+        self.page.on(
+            "console",
+            lambda message: (
+                self.errors.append(message.text)
+                if message.type == "error" and not is_looking(message)
+                else None
+            ),
+        )
         self.page.on("request", lambda request: self.requests.append(request.url))
 
     def open(self, query: str = "") -> Visitor:
@@ -88,12 +121,21 @@ class Visitor:
         self.page.wait_for_function(script, arg=argument)
 
     def paste(self, text: str) -> Visitor:
-        before, head = self.picture(), self.page.locator(".head[data-token]").get_attribute("data-token")
+        before, head = (
+            self.picture(),
+            self.page.locator(".head[data-token]").get_attribute("data-token"),
+        )
         area = self.page.locator("textarea").first
         area.fill(text)
         area.press("Control+Enter")
-        self.page.wait_for_function("before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }", arg=before)
-        self.until("head => [...document.querySelectorAll('*')].some(e => { const h = e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token !== head; })", head)
+        self.page.wait_for_function(
+            "before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }",
+            arg=before,
+        )
+        self.until(
+            "head => [...document.querySelectorAll('*')].some(e => { const h = e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token !== head; })",
+            head,
+        )
         return self.drawn()
 
     def picture(self) -> str:

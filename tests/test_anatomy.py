@@ -19,8 +19,19 @@ from explorer.analysis import heads as naming
 from explorer.components import wire
 from models import library
 from models.edits import (
-    Edit, MeanHead, OtherPositions, PatchHead, ScaledBy, UniformHead, WithMask, WithoutMask, WithoutNorm, WithoutScale, ZeroHead, to_line,
-)  # fmt: skip
+    Edit,
+    MeanHead,
+    OtherPositions,
+    PatchHead,
+    ScaledBy,
+    UniformHead,
+    WithMask,
+    WithoutMask,
+    WithoutNorm,
+    WithoutScale,
+    ZeroHead,
+    to_line,
+)
 from models.recording import Attention, Recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +44,10 @@ CELLS = 6
 def cells(attention: Attention, seed: int = 0) -> list[tuple[int, int, int, int]]:
     """Some cells at random, forbidden ones among them where there are any, and a corner."""
     rng = np.random.default_rng(seed)
-    return [(0, 0, 0, 0), *(tuple(int(rng.integers(size)) for size in attention.pattern.shape) for _ in range(CELLS))]
+    return [
+        (0, 0, 0, 0),
+        *(tuple(int(rng.integers(size)) for size in attention.pattern.shape) for _ in range(CELLS)),
+    ]
 
 
 def holds(recording: Recording, outputs: dict) -> None:
@@ -42,39 +56,73 @@ def holds(recording: Recording, outputs: dict) -> None:
         for layer, head, query, key in cells(attention):
             opened = anatomy.cell(recording, attention, layer, head, query, key)
             row_holds(recording, attention, opened)
-            written_holds(recording, attention, opened, anatomy.written(recording, attention, layer, query, outputs[attention.name]))
+            written_holds(
+                recording,
+                attention,
+                opened,
+                anatomy.written(recording, attention, layer, query, outputs[attention.name]),
+            )
 
 
 def row_holds(recording: Recording, attention: Attention, opened: anatomy.Cell) -> None:
     at, where = opened.key, (opened.layer, opened.head, opened.query)
     size = np.abs(opened.products).sum() + 1e-12
-    assert abs(sum(float(a) * float(b) for a, b in zip(attention.q[where], attention.k[opened.layer, opened.head, at])) - opened.dots[at]) <= CLOSE * size
+    assert (
+        abs(
+            sum(
+                float(a) * float(b)
+                for a, b in zip(attention.q[where], attention.k[opened.layer, opened.head, at])
+            )
+            - opened.dots[at]
+        )
+        <= CLOSE * size
+    )
     assert abs(opened.products.sum() - opened.dots[at]) <= CLOSE * size
-    np.testing.assert_allclose(opened.dots / opened.divisor + opened.added, opened.scores, rtol=CLOSE)
+    np.testing.assert_allclose(
+        opened.dots / opened.divisor + opened.added, opened.scores, rtol=CLOSE
+    )
     allowed = attention.allowed[opened.query]
-    powers = np.array([np.exp(score - opened.largest) if may else 0 for score, may in zip(opened.scores, allowed)])
+    powers = np.array(
+        [np.exp(score - opened.largest) if may else 0 for score, may in zip(opened.scores, allowed)]
+    )
     np.testing.assert_allclose(powers, opened.exponentials, rtol=CLOSE)
-    assert opened.total == pytest.approx(powers.sum(), rel=CLOSE) and opened.softmax.sum() == pytest.approx(1, abs=CLOSE)
+    assert opened.total == pytest.approx(
+        powers.sum(), rel=CLOSE
+    ) and opened.softmax.sum() == pytest.approx(1, abs=CLOSE)
     assert opened.softmax[at] == pytest.approx(opened.exponentials[at] / opened.total, rel=CLOSE)
     if opened.plain and allowed[at]:
-        assert opened.plain[0] / opened.plain[1] == pytest.approx(opened.softmax[at], rel=CLOSE, abs=1e-300)
+        assert opened.plain[0] / opened.plain[1] == pytest.approx(
+            opened.softmax[at], rel=CLOSE, abs=1e-300
+        )
     assert not opened.weights[~allowed].any()
     z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
     np.testing.assert_allclose(z, opened.z, atol=CLOSE * max(1, np.abs(opened.v).max()))
-    assert opened.own_score.apart <= 1e-4 * max(1, np.abs(opened.scores).max()), "the model's own scores"
+    assert opened.own_score.apart <= 1e-4 * max(1, np.abs(opened.scores).max()), (
+        "the model's own scores"
+    )
     assert opened.own_weight.apart <= 1e-4, "the model's own weights"
     assert opened.own_weight.value == attention.pattern[*where, at]
 
 
-def written_holds(recording: Recording, attention: Attention, opened: anatomy.Cell, done: anatomy.Written) -> None:
+def written_holds(
+    recording: Recording, attention: Attention, opened: anatomy.Cell, done: anatomy.Written
+) -> None:
     if done.set_by[opened.head] is None:
         np.testing.assert_array_equal(done.z[opened.head], opened.z)
-    assert np.abs(done.by_head.sum(axis=0) + done.bias - done.total).max() <= CLOSE * max(1, np.abs(done.by_head).max())
-    np.testing.assert_allclose(done.lengths[opened.head], np.sqrt((done.by_head[opened.head] ** 2).sum()), rtol=CLOSE)
+    assert np.abs(done.by_head.sum(axis=0) + done.bias - done.total).max() <= CLOSE * max(
+        1, np.abs(done.by_head).max()
+    )
+    np.testing.assert_allclose(
+        done.lengths[opened.head], np.sqrt((done.by_head[opened.head] ** 2).sum()), rtol=CLOSE
+    )
     if done.length > 0:
         assert done.shares.sum() == pytest.approx(1, abs=CLOSE)
-        assert done.shares[opened.head] == pytest.approx(done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE)
-    assert done.own is not None and done.own.apart <= 1e-4 * max(1, np.abs(done.total).max()), "what the model itself wrote"
+        assert done.shares[opened.head] == pytest.approx(
+            done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE
+        )
+    assert done.own is not None and done.own.apart <= 1e-4 * max(1, np.abs(done.total).max()), (
+        "what the model itself wrote"
+    )
 
 
 @pytest.mark.parametrize("name", library.names())
@@ -94,14 +142,19 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
         w_o, bias = outputs[attention.name]
         for layer, _, query, _ in cells(attention):
             found = anatomy.forms(recording, attention, layer, query, (w_o, bias))
-            expected = bias[layer] + sum(attention.pattern[layer, head, query] @ attention.v[layer, head] @ w_o[layer, head] for head in range(w_o.shape[1]))
+            expected = bias[layer] + sum(
+                attention.pattern[layer, head, query] @ attention.v[layer, head] @ w_o[layer, head]
+                for head in range(w_o.shape[1])
+            )
             for form in (found.per_position, found.concatenated, found.by_head):
                 np.testing.assert_allclose(form, expected, atol=1e-4)
             assert found.apart <= 1e-12 * max(1, anatomy.top_of(found)) and found.own.apart <= 1e-4
 
 
 def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
-    recording = library.record(small_translator, "the cat sat on the mat and the dog ran", target="the mat")
+    recording = library.record(
+        small_translator, "the cat sat on the mat and the dog ran", target="the mat"
+    )
     cross = recording.attention[2]
     rows, keys = cross.allowed.shape
     assert rows != keys
@@ -111,20 +164,41 @@ def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> Non
 
 
 EDITS: list[tuple[str, Edit]] = [
-    ("small_handle", WithoutScale()), ("small_handle", WithoutScale(layer=1)), ("small_handle", ScaledBy(3.5, layer=0)), ("small_handle", UniformHead(1, 2)),
-    ("small_handle", ZeroHead(0, 1)), ("small_handle", MeanHead(2, 3)), ("small_handle", OtherPositions("distance")), ("small_handle", OtherPositions("rotary")),
-    ("small_handle", WithMask()), ("small_handle", WithoutNorm()), ("small_decoder", WithoutMask()), ("small_decoder", OtherPositions("distance")),
-    ("small_decoder", MeanHead(0, 0)), ("small_translator", UniformHead(1, 1, "cross")), ("small_translator", ZeroHead(0, 2, "decoder self")),
-]  # fmt: skip
+    ("small_handle", WithoutScale()),
+    ("small_handle", WithoutScale(layer=1)),
+    ("small_handle", ScaledBy(3.5, layer=0)),
+    ("small_handle", UniformHead(1, 2)),
+    ("small_handle", ZeroHead(0, 1)),
+    ("small_handle", MeanHead(2, 3)),
+    ("small_handle", OtherPositions("distance")),
+    ("small_handle", OtherPositions("rotary")),
+    ("small_handle", WithMask()),
+    ("small_handle", WithoutNorm()),
+    ("small_decoder", WithoutMask()),
+    ("small_decoder", OtherPositions("distance")),
+    ("small_decoder", MeanHead(0, 0)),
+    ("small_translator", UniformHead(1, 1, "cross")),
+    ("small_translator", ZeroHead(0, 2, "decoder self")),
+]
 
 
-@pytest.mark.parametrize(("small", "edit"), EDITS, ids=[f"{small[6:]} {edit}" for small, edit in EDITS])
-def test_an_edit_stands_in_the_step_that_it_changes(small: str, edit: Edit, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("small", "edit"), EDITS, ids=[f"{small[6:]} {edit}" for small, edit in EDITS]
+)
+def test_an_edit_stands_in_the_step_that_it_changes(
+    small: str, edit: Edit, request: pytest.FixtureRequest
+) -> None:
     handle = request.getfixturevalue(small)
     recording = library.record(handle, "the cat sat on the mat", (edit,))
     holds(recording, library.outputs(handle))
-    attention = next(each for each in recording.attention if each.name == getattr(edit, "attention", recording.attention[0].name))
-    opened = anatomy.cell(recording, attention, getattr(edit, "layer", 0) or 0, getattr(edit, "head", 0), 2, 1)
+    attention = next(
+        each
+        for each in recording.attention
+        if each.name == getattr(edit, "attention", recording.attention[0].name)
+    )
+    opened = anatomy.cell(
+        recording, attention, getattr(edit, "layer", 0) or 0, getattr(edit, "head", 0), 2, 1
+    )
     assert not opened.measured
     if isinstance(edit, WithoutScale):
         assert opened.divisor == 1 and opened.scaled_by == edit
@@ -135,19 +209,26 @@ def test_an_edit_stands_in_the_step_that_it_changes(small: str, edit: Edit, requ
     if isinstance(edit, OtherPositions) and edit.to == "distance":
         assert opened.added[1] == pytest.approx(-(2.0**-2)) and opened.added[2] == 0
     if isinstance(edit, (ZeroHead, MeanHead)):
-        done = anatomy.written(recording, attention, edit.layer, 2, library.outputs(handle)[attention.name])
+        done = anatomy.written(
+            recording, attention, edit.layer, 2, library.outputs(handle)[attention.name]
+        )
         assert done.set_by[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
-    recording = library.record(small_handle, "the cat sat on the mat", (PatchHead("the dog ran", 1, 2),))
+    recording = library.record(
+        small_handle, "the cat sat on the mat", (PatchHead("the dog ran", 1, 2),)
+    )
     attention, outputs = recording.attention[0], library.outputs(small_handle)["self"]
     assert anatomy.written(recording, attention, 1, 0, outputs) is None
     assert anatomy.written(recording, attention, 0, 0, outputs) is not None
 
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
-    scaled, plain = (library.record(library.load(name), LISTS["induction"]) for name in ("induction", "induction-no-scale"))
+    scaled, plain = (
+        library.record(library.load(name), LISTS["induction"])
+        for name in ("induction", "induction-no-scale")
+    )
     for recording, divisor in ((scaled, np.sqrt(scaled.model.d_head)), (plain, 1)):
         opened = anatomy.cell(recording, recording.attention[0], 1, 1, 4, 2)
         assert opened.divisor == divisor and not opened.measured and not opened.added.any()
@@ -157,12 +238,23 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
     recording = library.record(small_handle, "the cat sat on the mat", (ScaledBy(1e-3),))
     attention = recording.attention[0]
     query = int(attention.scores[0, 0].max(axis=1).argmax())
-    opened = anatomy.cell(recording, attention, 0, 0, query, int(attention.pattern[0, 0, query].argmax()))
-    assert opened.plain is None and opened.weights.sum() == pytest.approx(1) and np.isfinite(opened.weights).all()
+    opened = anatomy.cell(
+        recording, attention, 0, 0, query, int(attention.pattern[0, 0, query].argmax())
+    )
+    assert (
+        opened.plain is None
+        and opened.weights.sum() == pytest.approx(1)
+        and np.isfinite(opened.weights).all()
+    )
 
 
 def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    assert [anatomy.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == ["0.999982", "0.9979", "1", "0"]
+    assert [anatomy.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
+        "0.999982",
+        "0.9979",
+        "1",
+        "0",
+    ]
 
 
 @pytest.mark.parametrize("name", library.names())
@@ -171,17 +263,24 @@ def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: st
     lengths = {len(stream.tokens) for stream in recording.streams}
     if len(lengths) == 1:
         n = lengths.pop()
-        counted = sum(value.nbytes for part in (*recording.streams, *recording.attention) for value in vars(part).values() if isinstance(value, np.ndarray))
+        counted = sum(
+            value.nbytes
+            for part in (*recording.streams, *recording.attention)
+            for value in vars(part).values()
+            if isinstance(value, np.ndarray)
+        )
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
     assert anatomy.memory(recording, 512) <= session.SHELF_BYTES // 2
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
-    recording = library.record(small_handle, "the cat <b>,\"sat")
+    recording = library.record(small_handle, 'the cat <b>,"sat')
     attention, outputs = recording.attention[0], library.outputs(small_handle)["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
     done = anatomy.written(recording, attention, 1, 3, outputs)
-    text = anatomy.to_csv(anatomy.tables(opened, done, recording.streams[0].tokens), ("model small", "Text: the\ncat"))
+    text = anatomy.to_csv(
+        anatomy.tables(opened, done, recording.streams[0].tokens), ("model small", "Text: the\ncat")
+    )
     assert text.startswith("# model small\n# Text: the cat\n")
     tables = {}
     for line in csv.reader(io.StringIO(text)):
@@ -215,7 +314,11 @@ def clean(app: AppTest) -> AppTest:
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the browser was sent of that kind."""
-    found = [wire.decode(element.proto.bytes) for element in app.get("bidi_component") if element.proto.component_name == "headlight.anatomy"]
+    found = [
+        wire.decode(element.proto.bytes)
+        for element in app.get("bidi_component")
+        if element.proto.component_name == "headlight.anatomy"
+    ]
     return next(each for each in found if each[0]["kind"] == kind)
 
 
@@ -229,30 +332,59 @@ def test_any_text_is_opened(text: str) -> None:
     assert tuple(header["labels"]) == tokens and header["wrote"]
     where = header["layer"], header["head"], header["query"]["at"]
     np.testing.assert_allclose(blocks["weights"], recording.attention[0].pattern[where], atol=1e-5)
-    assert header["weight"] == pytest.approx(float(blocks["weights"][header["key"]["at"]]), rel=1e-6)
+    assert header["weight"] == pytest.approx(
+        float(blocks["weights"][header["key"]["at"]]), rel=1e-6
+    )
     assert len(header["rows"]) <= anatomy.MOST_ROWS and header["key"]["at"] in header["rows"]
-    assert len(wire.encode(header, blocks)) < 120_000, "another cell of a long text must not send a large message"
+    assert len(wire.encode(header, blocks)) < 120_000, (
+        "another cell of a long text must not send a large message"
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "attention"), [("decoder", ""), ("translator", ""), ("translator", "decoder self"), ("translator", "cross"), ("copy", "cross"), ("grammar-masked", ""), ("minilm", "")])
+@pytest.mark.parametrize(
+    ("model", "attention"),
+    [
+        ("decoder", ""),
+        ("translator", ""),
+        ("translator", "decoder self"),
+        ("translator", "cross"),
+        ("copy", "cross"),
+        ("grammar-masked", ""),
+        ("minilm", ""),
+    ],
+)
 def test_it_opens_on_the_strongest_cell_of_the_clearest_head(model: str, attention: str) -> None:
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
     recording = library.record(library.load(model), TEXT)
-    found = next(each for each in recording.attention if each.name == (attention or recording.attention[0].name))
+    found = next(
+        each
+        for each in recording.attention
+        if each.name == (attention or recording.attention[0].name)
+    )
     head = max(naming.describe(recording, found), key=naming.clarity)
     cell = matrices.strongest(found.pattern[head.layer, head.head], found.allowed)
-    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (head.layer, head.head, *cell)
+    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (
+        head.layer,
+        head.head,
+        *cell,
+    )
     assert "anatomy_cell" not in app.query_params
     if attention == "cross":
         assert header["query"]["label"].startswith("→ ")
 
 
 @pytest.mark.slow
-def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = clean(opened_page(text=TEXT))
-    before = [each.proto.bytes for each in app.get("bidi_component") if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"]
+    before = [
+        each.proto.bytes
+        for each in app.get("bidi_component")
+        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
+    ]
     passes = []
     record = library.record
     monkeypatch.setattr(library, "record", lambda *asked: passes.append(asked) or record(*asked))
@@ -263,7 +395,11 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(monkeypatch:
     app.segmented_control(key="anatomy head").set_value(3).run()
     assert sent(clean(app), "story")[0]["head"] == 3 and not passes
     app.segmented_control(key="anatomy head").set_value(wire_head(before)).run()
-    after = [each.proto.bytes for each in app.get("bidi_component") if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"]
+    after = [
+        each.proto.bytes
+        for each in app.get("bidi_component")
+        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
+    ]
     assert before == after and not passes
 
 
@@ -279,10 +415,15 @@ def wire_head(payloads: list[bytes]) -> int:
         ({"layer": "2", "head": "5", "token": "4"}, (2, 5, 4, None)),
         ({"layer": "2", "head": "5", "token": "4", "anatomy_cell": "3.7"}, (2, 5, 4, None)),
         ({"layer": "2", "head": "5", "token": "4", "anatomy_cell": "4.999"}, (2, 5, 4, None)),
-        ({"layer": "1", "head": "0", "token": "x", "anatomy_cell": "<b>.9" + "9" * 3000}, (1, 0, None, None)),
+        (
+            {"layer": "1", "head": "0", "token": "x", "anatomy_cell": "<b>.9" + "9" * 3000},
+            (1, 0, None, None),
+        ),
     ],
 )
-def test_a_link_names_the_cell_and_a_wrong_one_still_opens(asked: dict[str, str], cell: tuple[int, int, int | None, int | None]) -> None:
+def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
+    asked: dict[str, str], cell: tuple[int, int, int | None, int | None]
+) -> None:
     app = clean(opened_page(text=TEXT, **asked))
     header, _ = sent(app, "story")
     layer, head, query, key = cell
@@ -293,43 +434,86 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(asked: dict[str, str]
     if key is None:
         key = int(pattern[query].argmax())
         assert "anatomy_cell" not in app.query_params
-    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (layer, head, query, key)
+    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (
+        layer,
+        head,
+        query,
+        key,
+    )
 
 
 @pytest.mark.slow
 def test_a_forbidden_cell_says_so() -> None:
-    header, blocks = sent(clean(opened_page(model="decoder", text=TEXT, layer="1", head="2", token="3", anatomy_cell="3.6")), "story")
-    assert header["weight"] == 0 and not header["allowed"] and header["masks"] and "−∞" in header["maskWhy"]
-    assert not blocks["weights"][4:].any() and blocks["allowed"].tolist() == [1] * 4 + [0] * (len(blocks["allowed"]) - 4)
+    header, blocks = sent(
+        clean(
+            opened_page(
+                model="decoder", text=TEXT, layer="1", head="2", token="3", anatomy_cell="3.6"
+            )
+        ),
+        "story",
+    )
+    assert (
+        header["weight"] == 0
+        and not header["allowed"]
+        and header["masks"]
+        and "−∞" in header["maskWhy"]
+    )
+    assert not blocks["weights"][4:].any() and blocks["allowed"].tolist() == [1] * 4 + [0] * (
+        len(blocks["allowed"]) - 4
+    )
 
 
 @pytest.mark.slow
 def test_what_is_set_on_the_page_of_switches_changes_the_story_and_can_be_left() -> None:
     app = clean(opened_page(text=TEXT, edits=to_line((WithoutScale(),)), layer="0", head="1"))
     header, _ = sent(app, "story")
-    assert header["divisor"] == 1 and "without the scale" in header["scaleWhy"] and "without the scale" in " ".join(header["caption"])
+    assert (
+        header["divisor"] == 1
+        and "without the scale" in header["scaleWhy"]
+        and "without the scale" in " ".join(header["caption"])
+    )
     next(button for button in app.button if button.label == "The model as it is").click().run()
     assert sent(clean(app), "story")[0]["dividing"] == "√32" and "edits" not in app.query_params
     for line in ("Nonsense:1", to_line((ZeroHead(99, 0),))):
         refused = clean(opened_page(text=TEXT, edits=line))
-        assert any("cannot be followed" in each.value for each in refused.caption) and sent(refused, "story")[0]["dividing"] == "√32"
+        assert (
+            any("cannot be followed" in each.value for each in refused.caption)
+            and sent(refused, "story")[0]["dividing"] == "√32"
+        )
 
 
 @pytest.mark.slow
 def test_captions_shapes_and_forms_carry_this_sentence() -> None:
-    app = clean(opened_page(text="Ram pushed Hari", layer="1", head="2", token="2", anatomy_cell="2.1"))
+    app = clean(
+        opened_page(text="Ram pushed Hari", layer="1", head="2", token="2", anatomy_cell="2.1")
+    )
     header, _ = sent(app, "story")
     told = " ".join((header["title"], *header["caption"]))
-    for words in ("query pushed (2)", "key Ram (1)", "model encoder", "layer 1, head 2", "edits: none", "Text: Ram pushed Hari"):
+    for words in (
+        "query pushed (2)",
+        "key Ram (1)",
+        "model encoder",
+        "layer 1, head 2",
+        "edits: none",
+        "Text: Ram pushed Hari",
+    ):
         assert words in told
     n = len(header["labels"])
     shapes, _ = sent(app, "shapes")
-    assert (shapes["n"], shapes["m"], shapes["heads"], shapes["d_head"], shapes["d_model"]) == (n, n, 8, 32, 256)
+    assert (shapes["n"], shapes["m"], shapes["heads"], shapes["d_head"], shapes["d_model"]) == (
+        n,
+        n,
+        8,
+        32,
+        256,
+    )
     verdict = next(each.value for each in app.markdown if "one sum in three orders" in each.value)
     assert "**pushed**" in verdict and "× 10⁻" in verdict
     frames = [each.value for each in app.dataframe]
     assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=1e-6)
-    assert frames[1]["weight"].sum() == pytest.approx(1) and frames[4]["share along the sum"].sum() == pytest.approx(1)
+    assert frames[1]["weight"].sum() == pytest.approx(1) and frames[4][
+        "share along the sum"
+    ].sum() == pytest.approx(1)
 
 
 # ---- journeys -----------------------------------------------------------------------------------------------------
@@ -354,7 +538,11 @@ def at_rest(visitor: Visitor) -> Visitor:
 
 def weight_told(visitor: Visitor) -> float:
     told = visitor.page.locator(".story .result").filter(has_text="weight =").first.inner_text()
-    return float(told.split("=")[1].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")).replace(" × 10", "e"))
+    return float(
+        told.split("=")[1]
+        .translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+        .replace(" × 10", "e")
+    )
 
 
 @marked
@@ -385,14 +573,18 @@ def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: V
         visitor.page.keyboard.press("ArrowRight")
     told = dims.get_attribute("aria-valuetext").replace("−", "-")
     assert told.startswith("dimension 5:")
-    assert float(told.split("q ")[1].split()[0]) == pytest.approx(float(attention.q[1, 2, 2, 5]), rel=1e-3)
+    assert float(told.split("q ")[1].split()[0]) == pytest.approx(
+        float(attention.q[1, 2, 2, 5]), rel=1e-3
+    )
     keys = visitor.page.locator(".story .field[data-focus=softmax]")
     keys.focus()
     visitor.page.keyboard.press("Home")
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url("**anatomy_cell=2.0**")
     visitor.page.wait_for_selector(".story .words:has-text('[CLS] offers')")
-    assert visitor.page.locator(".story .field:focus").get_attribute("data-focus") == "softmax", "the row keeps the focus"
+    assert visitor.page.locator(".story .field:focus").get_attribute("data-focus") == "softmax", (
+        "the row keeps the focus"
+    )
     with visitor.page.expect_download() as download:
         visitor.page.get_by_role("button", name="The story as SVG").click()
     svg = Path(download.value.path()).read_text("utf-8")

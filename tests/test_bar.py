@@ -43,21 +43,29 @@ def opened(page: str, **asked: str) -> AppTest:
 
 
 def told(app: AppTest) -> str:
-    return " ".join(each.value for kind in ("warning", "info", "error", "caption") for each in app.get(kind)).replace("\\", "")
+    return " ".join(
+        each.value for kind in ("warning", "info", "error", "caption") for each in app.get(kind)
+    ).replace("\\", "")
 
 
 def ask(app: AppTest, where: str) -> AppTest:
     """Open the dialog, give it a name, and press the button."""
     app.button(key="borrow").click().run()
     app.text_input(key="wanted where").set_value(where)
-    app.session_state["borrowing"] = True  # in the app the dialog runs again alone; here all of the script does
+    app.session_state["borrowing"] = (
+        True  # in the app the dialog runs again alone; here all of the script does
+    )
     return next(button for button in app.button if button.label == "Open it").click().run()
 
 
 @pytest.mark.slow
 def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:
     app = opened("compare")
-    for where, why in {**NO_MODELS, folders["broken"]: "cannot be read", folders["empty"]: "no config.json"}.items():
+    for where, why in {
+        **NO_MODELS,
+        folders["broken"]: "cannot be read",
+        folders["empty"]: "no config.json",
+    }.items():
         ask(app, where)
         assert not app.exception and app.session_state["model"] == session.DEFAULT_MODEL
         assert why in told(app), where
@@ -73,23 +81,42 @@ def test_a_folder_in_our_classes_follows_every_example(folders: dict[str, str]) 
 
 
 @pytest.mark.slow
-def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(folders: dict[str, str]) -> None:
+def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
+    folders: dict[str, str],
+) -> None:
     """Nothing on the pages may be pressed in vain: every example and switch that stands there makes another run."""
     app = ask(opened("compare", text=TEXT), folders["bart"])
-    assert not app.exception and not app.error and app.session_state["model"] == f"hub:{folders['bart']}"
+    assert (
+        not app.exception
+        and not app.error
+        and app.session_state["model"] == f"hub:{folders['bart']}"
+    )
     assert from_line(app.session_state["other_edits"]) == (ZeroHead(0, 0, "encoder self"),)
     for name in app.pills(key="comparison").options:
         if name == "No scale":
             app.pills(key="comparison").set_value(name).run()
             assert any("differs most" in each.value for each in app.subheader) and not app.error
-    assert not {"No positions", "No residual", "No LayerNorm", "No FFN", "Look ahead"} & set(app.pills(key="comparison").options)
+    assert not {"No positions", "No residual", "No LayerNorm", "No FFN", "Look ahead"} & set(
+        app.pills(key="comparison").options
+    )
     app.switch_page(str(ROOT / "pages" / "switches.py")).run()
     for name in app.pills(key="switch preset").options:
         app.pills(key="switch preset").set_value(name).run()
         assert not app.exception and not app.error and app.session_state["edits"], name
         assert "left out" not in told(app), name
-    keys = {each.key for kind in ("toggle", "selectbox", "segmented_control", "pills") for each in app.get(kind)}
-    assert "scale off" in keys and not keys & {"positions of", "residuals", "norm at", "ffn on", "mask on", "mask off"}
+    keys = {
+        each.key
+        for kind in ("toggle", "selectbox", "segmented_control", "pills")
+        for each in app.get(kind)
+    }
+    assert "scale off" in keys and not keys & {
+        "positions of",
+        "residuals",
+        "norm at",
+        "ffn on",
+        "mask on",
+        "mask off",
+    }
     assert "runs in its own code" in told(app)
 
 
@@ -110,7 +137,9 @@ def browser_test(test):
 
 
 @browser_test
-def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(visitor: driver.Visitor, folders: dict[str, str]) -> None:
+def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
+    visitor: driver.Visitor, folders: dict[str, str]
+) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
@@ -134,5 +163,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(visi
     page.get_by_role("radio", name="even").click()
     page.wait_for_url("**other_edits=UniformHead**")
     asked = parse_qs(urlparse(page.url).query)
-    assert from_line(asked["other_edits"][0]) == (UniformHead(1, 2),) and asked["model"] == [f"ours:{folders['bert']}"]
+    assert from_line(asked["other_edits"][0]) == (UniformHead(1, 2),) and asked["model"] == [
+        f"ours:{folders['bert']}"
+    ]
     assert not visitor.errors

@@ -52,7 +52,9 @@ def opened(page: str, **asked: str) -> AppTest:
 def test_every_page_opens_on_every_family(model: str, page: str) -> None:
     app = opened(page, model=model, text=TEXT)
     assert not app.exception
-    assert app.session_state.model == model, "the page shows the model that was asked for, or says which one it shows instead"
+    assert app.session_state.model == model, (
+        "the page shows the model that was asked for, or says which one it shows instead"
+    )
 
 
 def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,10 +82,15 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
     handle = session.handle(name)
     recording, offered = library.record(handle, TEXT), library.offers(handle)
     attention = recording.attention[0]
-    added = [anatomy.cell(recording, attention, 0, 1, at, at + 2, offered["scale"]).added[at + 2] for at in range(4)]
+    added = [
+        anatomy.cell(recording, attention, 0, 1, at, at + 2, offered["scale"]).added[at + 2]
+        for at in range(4)
+    ]
     np.testing.assert_allclose(added, added[0], atol=1e-5)
     assert abs(added[0]) > 1e-4
-    checks = right.checks(recording, built={"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]})
+    checks = right.checks(
+        recording, built={"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]}
+    )
     told = next(check for check in checks if "q · k" in check.law)
     assert not told.checked and any("bias" in why for why in told.not_checked)
 

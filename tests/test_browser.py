@@ -25,7 +25,9 @@ def recorded(text: str) -> Recording:
 def test_it_opens_on_a_drawn_sentence_and_asks_no_other_host(visitor: Visitor) -> None:
     visitor.open()
     assert "animal" in visitor.tokens()
-    assert all(url.startswith((visitor.server, "data:", "blob:")) for url in visitor.requests), visitor.requests
+    assert all(url.startswith((visitor.server, "data:", "blob:")) for url in visitor.requests), (
+        visitor.requests
+    )
 
 
 def test_paste_a_sentence_and_see_every_head(visitor: Visitor) -> None:
@@ -62,12 +64,20 @@ def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor
     tokens, n = recording.streams[0].tokens, len(recording.streams[0].tokens)
     thumb = visitor.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
     query, key = 2, 5
-    visitor.page.mouse.move(thumb["x"] + (key + 0.5) * thumb["width"] / n, thumb["y"] + (query + 0.5) * thumb["height"] / n)
+    visitor.page.mouse.move(
+        thumb["x"] + (key + 0.5) * thumb["width"] / n,
+        thumb["y"] + (query + 0.5) * thumb["height"] / n,
+    )
     said = visitor.page.locator(".status").inner_text()
     layer, head = divmod(9, recording.model.n_head)
     weight = recording.attention[0].pattern[layer, head, query, key]
-    assert said.startswith(f"L{layer} H{head}") and f"{tokens[query]} looks at {tokens[key]}" in said
-    assert abs(float(said.split()[-1]) - weight) <= 0.004 * recording.attention[0].pattern[layer, head].max() + 0.0006
+    assert (
+        said.startswith(f"L{layer} H{head}") and f"{tokens[query]} looks at {tokens[key]}" in said
+    )
+    assert (
+        abs(float(said.split()[-1]) - weight)
+        <= 0.004 * recording.attention[0].pattern[layer, head].max() + 0.0006
+    )
 
 
 def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
@@ -76,9 +86,13 @@ def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
     n = len(recording.streams[0].tokens)
     box = visitor.page.locator("canvas.cells").bounding_box()
     for query, key in ((0, n - 1), (3, 1), (n - 1, 4)):
-        visitor.page.mouse.move(box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n)
+        visitor.page.mouse.move(
+            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
+        )
         said = visitor.page.locator(".says strong").inner_text()
-        assert float(said) == pytest.approx(float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5)
+        assert float(said) == pytest.approx(
+            float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5
+        )
 
 
 def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> None:
@@ -90,10 +104,14 @@ def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> 
     visitor.page.locator(".head .foot").scroll_into_view_if_needed()
     box = visitor.page.locator("canvas.cells").bounding_box()
     for query, key in ((50, int(pattern[50].argmax())), (50, 60), (120, 3), (150, n - 1)):
-        visitor.page.mouse.move(box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n)
+        visitor.page.mouse.move(
+            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
+        )
         said = visitor.page.locator(".says strong").inner_text()
         value, _, width = said.removeprefix("≈ ").removeprefix("< ").partition(" ± ")
-        assert float(value) == pytest.approx(float(pattern[query, key]), abs=float(width or 0.0001) + 6e-5), (query, key, said)
+        assert float(value) == pytest.approx(
+            float(pattern[query, key]), abs=float(width or 0.0001) + 6e-5
+        ), (query, key, said)
 
 
 def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
@@ -122,7 +140,9 @@ def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: 
     visitor.page.locator(".scroll").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
         visitor.page.keyboard.press(key)
-    assert float(visitor.page.locator(".says strong").inner_text()) == pytest.approx(float(pattern[2, 1]), abs=6e-5)
+    assert float(visitor.page.locator(".says strong").inner_text()) == pytest.approx(
+        float(pattern[2, 1]), abs=6e-5
+    )
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url("**token=2**")
     visitor.drawn()
@@ -137,7 +157,9 @@ def test_a_filter_does_not_outlive_its_pattern(visitor: Visitor) -> None:
     assert visitor.page.locator(".cell.dim").count() == 0
 
 
-def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(visitor: Visitor, browser, server: str) -> None:
+def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
+    visitor: Visitor, browser, server: str
+) -> None:
     visitor.open().paste(TEXT)
     visitor.page.locator(".cell").nth(11).click()
     visitor.page.wait_for_selector("h3:has-text('Layer 1, head 3')")
@@ -151,7 +173,11 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(visitor: Vis
     assert other.tokens() == visitor.tokens() and other.picture() == visitor.picture()
     other.page.mouse.move(5, 5)
     assert other.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "3"
-    assert other.page.locator(".cell[aria-pressed=true]").get_attribute("aria-label").startswith("Layer 1, head 3")
+    assert (
+        other.page.locator(".cell[aria-pressed=true]")
+        .get_attribute("aria-label")
+        .startswith("Layer 1, head 3")
+    )
     assert other.page.locator(".says").inner_text() == says
     other.context.close()
 
@@ -162,7 +188,12 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
     page.locator(".chip").first.focus()
     for _ in range(30):
         page.keyboard.press("Tab")
-        if page.evaluate("() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.className }") == "cell":
+        if (
+            page.evaluate(
+                "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.className }"
+            )
+            == "cell"
+        ):
             break
     else:
         pytest.fail("Tab does not reach the grid")
@@ -170,7 +201,9 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
         page.keyboard.press(key)
     page.wait_for_selector("h3:has-text('Layer 1, head 2')")
     visitor.drawn()
-    focused = page.evaluate("() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }")
+    focused = page.evaluate(
+        "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
+    )
     assert focused.startswith("Layer 1, head 2"), "the grid keeps its place"
     page.locator(".token").first.focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
@@ -191,12 +224,30 @@ def test_finder_filters_and_sorts(visitor: Visitor) -> None:
     page.locator(".chip").first.click()
     page.locator(".heads th button", has_text="Entropy").click()
     shown = [float(text) for text in page.locator(".heads tbody td:nth-child(5)").all_inner_texts()]
-    assert shown == sorted(shown) and len(shown) == library.load("encoder").card.n_layer * library.load("encoder").card.n_head
+    assert (
+        shown == sorted(shown)
+        and len(shown) == library.load("encoder").card.n_layer * library.load("encoder").card.n_head
+    )
     page.locator(".heads tbody tr").nth(2).locator("button").click()
     page.wait_for_url("**layer=**")
 
 
-@pytest.mark.parametrize("name", ["emoji", "right to left", "script", "bold", "latex", "markdown", "bidi override", "control", "zero width", "empty", "no spaces"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "emoji",
+        "right to left",
+        "script",
+        "bold",
+        "latex",
+        "markdown",
+        "bidi override",
+        "control",
+        "zero width",
+        "empty",
+        "no spaces",
+    ],
+)
 def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
     text = HOSTILE[name]
     visitor.open().paste(text)
@@ -214,7 +265,9 @@ def test_a_text_of_ten_thousand_characters_is_kept_and_told(visitor: Visitor) ->
 
 
 @pytest.mark.parametrize(("n", "least"), [(10, 8), (60, 45), (200, 150)])
-def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(n: int, least: int, visitor: Visitor) -> None:
+def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(
+    n: int, least: int, visitor: Visitor
+) -> None:
     words = " ".join(["the cat saw a dog near the old house and"] * (n // 10))
     visitor.open().paste(words)
     labels = visitor.page.locator(".matrix .queries span:visible")
@@ -222,7 +275,9 @@ def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(n: int, least: i
     size = labels.nth(1).evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
     height = labels.nth(1).evaluate("e => e.getBoundingClientRect().height")
     assert size >= 10 and height >= 10.5
-    assert visitor.page.locator(".matrix .keys span").count() == len(visitor.tokens()), "equal words keep their own columns"
+    assert visitor.page.locator(".matrix .keys span").count() == len(visitor.tokens()), (
+        "equal words keep their own columns"
+    )
 
 
 def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: Path) -> None:
@@ -240,20 +295,33 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: 
     svg = download("Matrix as SVG").decode()
     import xml.etree.ElementTree as tree
 
-    words = [element.text for element in tree.fromstring(svg).iter() if element.tag.endswith("text")]
-    assert "<b>" not in svg.replace("&lt;b>", "") and any("model encoder" in word for word in words) and any("'dog'" in word for word in words)
+    words = [
+        element.text for element in tree.fromstring(svg).iter() if element.tag.endswith("text")
+    ]
+    assert (
+        "<b>" not in svg.replace("&lt;b>", "")
+        and any("model encoder" in word for word in words)
+        and any("'dog'" in word for word in words)
+    )
     png = download("Matrix as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    lines = [line for line in download("Download CSV").decode().splitlines() if not line.startswith("#")]
+    lines = [
+        line for line in download("Download CSV").decode().splitlines() if not line.startswith("#")
+    ]
     first = np.array(lines[1].split(",")[1:], dtype=np.float32)
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
     assert from_npz(download("Download the whole recording (NPZ)")) == recording
 
 
-def test_views_scale_and_theme_repaint_the_same_selection(visitor: Visitor, browser, server: str) -> None:
+def test_views_scale_and_theme_repaint_the_same_selection(
+    visitor: Visitor, browser, server: str
+) -> None:
     visitor.open("?layer=1&head=1&token=4")
+
     def pixels(page) -> list[int]:
-        return page.locator("canvas.cells").evaluate("e => [...e.getContext('2d').getImageData(0, 0, e.width, 1).data]")
+        return page.locator("canvas.cells").evaluate(
+            "e => [...e.getContext('2d').getImageData(0, 0, e.width, 1).data]"
+        )
 
     before = pixels(visitor.page)
     visitor.page.get_by_text("Per row", exact=True).click()
@@ -263,18 +331,29 @@ def test_views_scale_and_theme_repaint_the_same_selection(visitor: Visitor, brow
     visitor.page.get_by_text("Per head", exact=True).click()
     visitor.page.wait_for_url(lambda url: "scale" not in url)
     visitor.drawn()
-    for view, what in (("Lines", ".lines canvas"), ("Table", "[data-testid=stDataFrame]"), ("Plotly", ".js-plotly-plot"), ("Matrix", "canvas.cells")):
-        visitor.page.get_by_role("radio", name=view).or_(visitor.page.get_by_role("button", name=view, exact=True)).first.click()
+    for view, what in (
+        ("Lines", ".lines canvas"),
+        ("Table", "[data-testid=stDataFrame]"),
+        ("Plotly", ".js-plotly-plot"),
+        ("Matrix", "canvas.cells"),
+    ):
+        visitor.page.get_by_role("radio", name=view).or_(
+            visitor.page.get_by_role("button", name=view, exact=True)
+        ).first.click()
         visitor.page.wait_for_selector(what)
         assert visitor.page.locator(".token[aria-pressed=true]").get_attribute("data-at") == "4"
     dark = Visitor(browser, server, color_scheme="dark").open("?layer=1&head=1&token=4")
-    assert sum(pixels(dark.page)) < sum(pixels(visitor.page)), "no attention is dark on a dark page and light on a light one"
+    assert sum(pixels(dark.page)) < sum(pixels(visitor.page)), (
+        "no attention is dark on a dark page and light on a light one"
+    )
     assert not dark.errors
     dark.context.close()
 
 
 def test_a_phone_shows_the_grid_without_sideways_scrolling(browser, server: str) -> None:
-    phone = Visitor(browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True).open("?token=2")
+    phone = Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).open("?token=2")
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     boxes = [phone.page.locator(".cell").nth(at).bounding_box() for at in (0, 7, 31)]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
@@ -284,7 +363,10 @@ def test_a_phone_shows_the_grid_without_sideways_scrolling(browser, server: str)
 
 def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor) -> None:
     sizes: list[int] = []
-    visitor.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    visitor.page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+    )
     visitor.open().paste(" ".join(["the cat saw a dog near the old house and"] * 6))
     n = len(visitor.tokens())
     sizes.clear()

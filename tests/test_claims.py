@@ -41,7 +41,12 @@ def material(handle: Handle, text: str, base: str = "") -> Evidence:
 
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = ids if target is None and not other else target
-        return library.record(handle, other or text, from_line(",".join(filter(None, (base, edits)))), own if two else None)
+        return library.record(
+            handle,
+            other or text,
+            from_line(",".join(filter(None, (base, edits)))),
+            own if two else None,
+        )
 
     def stepwise(rows: int) -> list[np.ndarray]:
         writing = library.writing(handle, text if two else "")
@@ -52,11 +57,17 @@ def material(handle: Handle, text: str, base: str = "") -> Evidence:
         return scores
 
     return Evidence(
-        recording, again, lambda stream: library.norms(handle, stream), lambda: library.outputs(handle),
-        lambda *where: library.jacobian(handle, recording, *where), lambda *where: library.highway(handle, recording, *where),
-        lambda stream: library.lens(handle, recording, stream), lambda *where: library.logits(handle, recording, *where),
-        lambda: library.embeddings(handle), stepwise,
-    )  # fmt: skip
+        recording,
+        again,
+        lambda stream: library.norms(handle, stream),
+        lambda: library.outputs(handle),
+        lambda *where: library.jacobian(handle, recording, *where),
+        lambda *where: library.highway(handle, recording, *where),
+        lambda stream: library.lens(handle, recording, stream),
+        lambda *where: library.logits(handle, recording, *where),
+        lambda: library.embeddings(handle),
+        stepwise,
+    )
 
 
 @cache
@@ -75,7 +86,15 @@ def attending(e: Evidence, change: Callable[[Attention], dict]) -> Evidence:
 
 def flowing(e: Evidence, change: Callable[[Stream, str, np.ndarray], np.ndarray]) -> Evidence:
     """The same with every site's vectors (token, d_model) sent through `change`."""
-    streams = tuple(replace(s, resid=np.stack([change(s, site, s.at(site).copy()) for site in s.sites]).astype(np.float32)) for s in e.recording.streams)
+    streams = tuple(
+        replace(
+            s,
+            resid=np.stack([change(s, site, s.at(site).copy()) for site in s.sites]).astype(
+                np.float32
+            ),
+        )
+        for s in e.recording.streams
+    )
     return replace(e, recording=replace(e.recording, streams=streams))
 
 
@@ -86,7 +105,14 @@ def adding(e: Evidence, how: Callable[[np.ndarray], np.ndarray]) -> Evidence:
 
 def adding_nothing(e: Evidence) -> Evidence:
     """The same with positions that are 0 where the model adds none."""
-    streams = tuple(replace(s, sites=("embed", "pos.wrote", "embed+pos", *s.sites[1:]), resid=np.concatenate([s.resid[:1], 0 * s.resid[:1], s.resid])) for s in e.recording.streams)
+    streams = tuple(
+        replace(
+            s,
+            sites=("embed", "pos.wrote", "embed+pos", *s.sites[1:]),
+            resid=np.concatenate([s.resid[:1], 0 * s.resid[:1], s.resid]),
+        )
+        for s in e.recording.streams
+    )
     return replace(e, recording=replace(e.recording, streams=streams))
 
 
@@ -102,7 +128,11 @@ def feeling(e: Evidence, norm: Callable[[int, int], float]) -> Evidence:
     def highway(stream: str, token: int) -> SimpleNamespace:
         sites = ("embed+pos", "0.attn", "0.ffn")
         one = [[norm(site, abs(at - token)) for at in range(n)] for site in range(len(sites))]
-        return SimpleNamespace(ways=("residual on", "residual off"), sites=sites, norm=np.array([one, one], dtype=float))
+        return SimpleNamespace(
+            ways=("residual on", "residual off"),
+            sites=sites,
+            norm=np.array([one, one], dtype=float),
+        )
 
     return replace(e, highway=highway)
 
@@ -112,7 +142,10 @@ def same_heads(a: Attention) -> dict:
 
 
 def even(a: Attention) -> dict:
-    return {"pattern": np.full_like(a.pattern, 1 / a.pattern.shape[-1]), "allowed": np.ones_like(a.allowed)}
+    return {
+        "pattern": np.full_like(a.pattern, 1 / a.pattern.shape[-1]),
+        "allowed": np.ones_like(a.allowed),
+    }
 
 
 def overdrawn(a: Attention) -> dict:
@@ -127,13 +160,24 @@ def mirrored(a: Attention) -> dict:
 
 def independent(a: Attention) -> dict:
     rng = np.random.default_rng(0)
-    q, k = (rng.standard_normal((*a.q.shape[:2], 200, a.q.shape[-1])).astype(np.float32) for _ in range(2))
-    return {"scores": (q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))[:, :, : a.q.shape[2], : a.k.shape[2]], "q": q[:, :, : a.q.shape[2]], "k": k[:, :, : a.k.shape[2]]}
+    q, k = (
+        rng.standard_normal((*a.q.shape[:2], 200, a.q.shape[-1])).astype(np.float32)
+        for _ in range(2)
+    )
+    return {
+        "scores": (q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]))[
+            :, :, : a.q.shape[2], : a.k.shape[2]
+        ],
+        "q": q[:, :, : a.q.shape[2]],
+        "k": k[:, :, : a.k.shape[2]],
+    }
 
 
 def aligned(a: Attention) -> dict:
     """Queries and keys that all lie along one direction."""
-    return {name: np.repeat(getattr(a, name)[..., :1], a.q.shape[-1], axis=-1) for name in ("q", "k")}
+    return {
+        name: np.repeat(getattr(a, name)[..., :1], a.q.shape[-1], axis=-1) for name in ("q", "k")
+    }
 
 
 def unscaled(a: Attention) -> dict:
@@ -145,7 +189,10 @@ def unscaled(a: Attention) -> dict:
 
 def closed(e: Evidence) -> Evidence:
     """The same from a model that hands out its weights alone."""
-    attention = tuple(Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed) for a in e.recording.attention)
+    attention = tuple(
+        Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed)
+        for a in e.recording.attention
+    )
     return replace(e, recording=replace(e.recording, attention=attention))
 
 
@@ -165,7 +212,9 @@ def turning(degrees: float) -> Callable:
     """Vectors that every sub-layer turns by one angle."""
 
     def change(stream: Stream, site: str, x: np.ndarray) -> np.ndarray:
-        angle = np.radians(degrees) * sum(each.endswith(".wrote") for each in stream.sites[: stream.sites.index(site) + 1])
+        angle = np.radians(degrees) * sum(
+            each.endswith(".wrote") for each in stream.sites[: stream.sites.index(site) + 1]
+        )
         x[:] = 0
         x[:, :2] = np.cos(angle), np.sin(angle)
         return x
@@ -178,7 +227,13 @@ def to_normed(how: Callable[[np.ndarray], np.ndarray]) -> Callable:
 
 
 def with_norms(e: Evidence, gain: float) -> Evidence:
-    return replace(e, norms=lambda stream: {site: (np.full_like(g, gain), np.zeros_like(b), eps) for site, (g, b, eps) in e.norms(stream).items()})
+    return replace(
+        e,
+        norms=lambda stream: {
+            site: (np.full_like(g, gain), np.zeros_like(b), eps)
+            for site, (g, b, eps) in e.norms(stream).items()
+        },
+    )
 
 
 def unit_states(e: Evidence) -> Evidence:
@@ -193,7 +248,9 @@ def unit_words(e: Evidence) -> Evidence:
 def words_of(e: Evidence, words: np.ndarray) -> Evidence:
     """The same with a readout that is these words, as they stand."""
     stream = e.recording.streams[-1]
-    return replace(e, embeddings=lambda: words, logits=lambda _, token: words @ stream.resid[-1, token])
+    return replace(
+        e, embeddings=lambda: words, logits=lambda _, token: words @ stream.resid[-1, token]
+    )
 
 
 def stretched_words(e: Evidence) -> np.ndarray:
@@ -203,7 +260,12 @@ def stretched_words(e: Evidence) -> np.ndarray:
 def ranked(e: Evidence, rank: int) -> Evidence:
     stream = e.recording.streams[-1]
     sites, n = ("embed+pos", "0.ffn.normed", "1.ffn.normed"), len(stream.tokens)
-    return replace(e, lens=lambda _: SimpleNamespace(sites=sites, rank=np.full((3, n), rank), kl=np.zeros((3, n))))
+    return replace(
+        e,
+        lens=lambda _: SimpleNamespace(
+            sites=sites, rank=np.full((3, n), rank), kl=np.zeros((3, n))
+        ),
+    )
 
 
 def saying(e: Evidence, ahead: int) -> Evidence:
@@ -218,7 +280,10 @@ def saying(e: Evidence, ahead: int) -> Evidence:
 
 
 def still(recording: Recording, by: float) -> Recording:
-    return replace(recording, streams=tuple(replace(s, resid=s.resid + np.float32(by)) for s in recording.streams))
+    return replace(
+        recording,
+        streams=tuple(replace(s, resid=s.resid + np.float32(by)) for s in recording.streams),
+    )
 
 
 def other_keys(recording: Recording) -> Recording:
@@ -233,21 +298,42 @@ E, D, T = (lambda name=name: real(name) for name in ("encoder", "decoder", "tran
 # For each claim: evidence on which it must hold, and evidence on which it must not.
 CASES: dict[str, tuple[Callable[[], Evidence], Callable[[], Evidence]]] = {
     "convex": (E, lambda: attending(E(), overdrawn)),
-    "variance-grows": (E, lambda: drawing(lambda n, d: np.repeat(evidence.gaussian(n, 1), d, axis=1))),
+    "variance-grows": (
+        E,
+        lambda: drawing(lambda n, d: np.repeat(evidence.gaussian(n, 1), d, axis=1)),
+    ),
     "variance-here": (lambda: attending(E(), independent), lambda: attending(E(), aligned)),
     "mask-is-zero": (D, lambda: attending(D(), even)),
     "future-blind": (D, lambda: real("decoder", "WithoutMask")),
     "start": (E, lambda: replace(E(), embeddings=lambda: 2 * E().embeddings())),
     "balance": (E, lambda: flowing(E(), lambda _, site, x: x / 16 if site == "embed" else x)),
-    "product-is-distance": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
-    "left-is-right": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
+    "product-is-distance": (
+        E,
+        lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape)),
+    ),
+    "left-is-right": (
+        E,
+        lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape)),
+    ),
     "low-is-fast": (E, lambda: adding(E(), lambda x: x[:, ::-1])),
-    "shift-is-rotation": (E, lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))),
+    "shift-is-rotation": (
+        E,
+        lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape)),
+    ),
     "heads-differ": (E, lambda: attending(E(), same_heads)),
     "near-and-far": (E, lambda: attending(E(), even)),
-    "identity-plus": (D, lambda: replace(D(), jacobian=lambda *where: replace(D().jacobian(*where), error=0.5))),
-    "gradient-with": (lambda: feeling(D(), lambda site, _: 1.0), lambda: feeling(D(), lambda site, _: 100.0 ** (site - 2))),
-    "gradient-without": (lambda: feeling(D(), lambda site, _: 100.0 ** (2 - site)), lambda: feeling(D(), lambda site, _: 1.0)),
+    "identity-plus": (
+        D,
+        lambda: replace(D(), jacobian=lambda *where: replace(D().jacobian(*where), error=0.5)),
+    ),
+    "gradient-with": (
+        lambda: feeling(D(), lambda site, _: 1.0),
+        lambda: feeling(D(), lambda site, _: 100.0 ** (site - 2)),
+    ),
+    "gradient-without": (
+        lambda: feeling(D(), lambda site, _: 100.0 ** (2 - site)),
+        lambda: feeling(D(), lambda site, _: 1.0),
+    ),
     "norm-tames": (E, lambda: replace(E(), again=lambda *_: E().recording)),
     "summed-axis": (E, lambda: attending(E(), even)),
     "naive-itself": (E, lambda: flowing(E(), one_direction)),
@@ -259,31 +345,80 @@ CASES: dict[str, tuple[Callable[[], Evidence], Callable[[], Evidence]]] = {
     "offset-by-one": (D, lambda: saying(D(), 0)),
     "two-stacks": (T, D),
     "soft-lookup": (E, lambda: attending(E(), lambda a: {"scores": np.zeros_like(a.scores)})),
-    "concatenate": (E, lambda: replace(E(), outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()})),
+    "concatenate": (
+        E,
+        lambda: replace(
+            E(), outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()}
+        ),
+    ),
     "unit-length": (lambda: unit_states(E()), E),
     "sphere": (E, lambda: flowing(E(), to_normed(lambda x: 1.5 * x))),
     "only-rotations": (lambda: flowing(E(), standing_still), E),
     "little-work": (lambda: flowing(E(), standing_still), lambda: flowing(E(), tossed)),
-    "vocabulary-sphere": (lambda: unit_words(E()), lambda: replace(E(), embeddings=lambda: E().embeddings() * np.linspace(0.5, 2, E().recording.model.n_vocab)[:, None])),
+    "vocabulary-sphere": (
+        lambda: unit_words(E()),
+        lambda: replace(
+            E(),
+            embeddings=lambda: (
+                E().embeddings() * np.linspace(0.5, 2, E().recording.model.n_vocab)[:, None]
+            ),
+        ),
+    ),
     "near-its-words": (D, lambda: replace(D(), embeddings=lambda: -D().embeddings())),
     "distance-tells": (lambda: unit_words(D()), lambda: words_of(D(), stretched_words(D()))),
-    "readable-blocks": (lambda: ranked(D(), 0), lambda: ranked(D(), D().recording.model.n_vocab // 2)),
-    "recurrence-fades": (E, lambda: drawing(lambda n, d: 8 * np.eye(n) if n == d else np.zeros((n, d)))),
-    "far-words-count": (lambda: feeling(D(), lambda _, distance: 1.0), lambda: feeling(D(), lambda _, distance: 0.5**distance)),
-    "order-blind": (E, lambda: replace(E(), again=lambda edits, *more: E().again(edits.replace("WithoutPositions,", ""), *more))),
+    "readable-blocks": (
+        lambda: ranked(D(), 0),
+        lambda: ranked(D(), D().recording.model.n_vocab // 2),
+    ),
+    "recurrence-fades": (
+        E,
+        lambda: drawing(lambda n, d: 8 * np.eye(n) if n == d else np.zeros((n, d))),
+    ),
+    "far-words-count": (
+        lambda: feeling(D(), lambda _, distance: 1.0),
+        lambda: feeling(D(), lambda _, distance: 0.5**distance),
+    ),
+    "order-blind": (
+        E,
+        lambda: replace(
+            E(), again=lambda edits, *more: E().again(edits.replace("WithoutPositions,", ""), *more)
+        ),
+    ),
     "blind-decoder": (lambda: real("decoder", "WithoutMask"), D),
-    "even-is-sine": (E, lambda: adding(E(), lambda x: x.reshape(len(x), -1, 2)[..., ::-1].reshape(x.shape))),
-    "rows-sum": (E, lambda: attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)})),
-    "looks-at-itself": (lambda: attending(E(), lambda a: {"pattern": np.broadcast_to(np.eye(a.pattern.shape[-1], dtype=np.float32), a.pattern.shape).copy()}), E),
+    "even-is-sine": (
+        E,
+        lambda: adding(E(), lambda x: x.reshape(len(x), -1, 2)[..., ::-1].reshape(x.shape)),
+    ),
+    "rows-sum": (
+        E,
+        lambda: attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)}),
+    ),
+    "looks-at-itself": (
+        lambda: attending(
+            E(),
+            lambda a: {
+                "pattern": np.broadcast_to(
+                    np.eye(a.pattern.shape[-1], dtype=np.float32), a.pattern.shape
+                ).copy()
+            },
+        ),
+        E,
+    ),
     "context-moves": (E, lambda: replace(E(), again=lambda *_: E().recording)),
-    "steps-agree": (D, lambda: replace(D(), stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)])),
-    "reshape": (lambda: attending(E(), unscaled), lambda: attending(E(), lambda a: {"q": a.q[:, ::-1]})),
+    "steps-agree": (
+        D,
+        lambda: replace(D(), stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)]),
+    ),
+    "reshape": (
+        lambda: attending(E(), unscaled),
+        lambda: attending(E(), lambda a: {"q": a.q[:, ::-1]}),
+    ),
     "head-scale": (E, lambda: real("encoder", "WithoutScale")),
     "scale-keeps-soft": (E, lambda: attending(E(), lambda a: {"q": a.q / 1000})),
     "zero-and-one": (E, lambda: flowing(E(), to_normed(lambda x: x + 1))),
     "both-sides": (E, lambda: real("encoder", "WithMask")),
     "cross-from-encoder": (T, lambda: hearing(T(), other_keys)),
-}  # fmt: skip
+}
 
 
 def test_every_claim_has_a_case_where_it_holds_and_one_where_it_fails() -> None:
@@ -313,14 +448,29 @@ def test_the_numbers_of_a_few_claims_by_hand() -> None:
     e = real("decoder")
     stream, attention = e.recording.streams[0], e.recording.attention[0]
     n = len(stream.tokens)
-    own = [attention.pattern[layer, head, row].argmax() == row for layer in range(attention.pattern.shape[0]) for head in range(attention.pattern.shape[1]) for row in range(1, n)]
+    own = [
+        attention.pattern[layer, head, row].argmax() == row
+        for layer in range(attention.pattern.shape[0])
+        for head in range(attention.pattern.shape[1])
+        for row in range(1, n)
+    ]
     assert value("looks-at-itself", e) == pytest.approx(np.mean(own))
-    lengths = [np.linalg.norm(vector) for site in stream.sites if site.endswith(".normed") for vector in stream.at(site)]
+    lengths = [
+        np.linalg.norm(vector)
+        for site in stream.sites
+        if site.endswith(".normed")
+        for vector in stream.at(site)
+    ]
     assert value("unit-length", e) == pytest.approx(np.mean(lengths), rel=1e-5)
-    ahead = [e.logits("decoder", at)[stream.ids[at + 1]] - e.logits("decoder", at)[stream.ids[at]] for at in range(n - 1)]
+    ahead = [
+        e.logits("decoder", at)[stream.ids[at + 1]] - e.logits("decoder", at)[stream.ids[at]]
+        for at in range(n - 1)
+    ]
     assert value("offset-by-one", e) == pytest.approx(np.mean(ahead), rel=1e-5)
     encoder = real("encoder").recording.attention[0].pattern
-    later = [row[at + 1 :].sum() for layer in encoder for head in layer for at, row in enumerate(head)]
+    later = [
+        row[at + 1 :].sum() for layer in encoder for head in layer for at, row in enumerate(head)
+    ]
     assert value("both-sides", real("encoder")) == pytest.approx(np.mean(later), rel=1e-5)
 
 
@@ -337,25 +487,36 @@ def test_a_recurrent_gradient_agrees_with_small_steps() -> None:
         return float(h.sum() / 8)
 
     gradient = np.array([(last(1e-5 * row) - last(-1e-5 * row)) / 2e-5 for row in np.eye(64)])
-    assert value("recurrence-fades", e) == pytest.approx(np.linalg.norm(gradient) ** (1 / (len(x) - 1)), rel=1e-4)
+    assert value("recurrence-fades", e) == pytest.approx(
+        np.linalg.norm(gradient) ** (1 / (len(x) - 1)), rel=1e-4
+    )
 
 
 def test_products_are_measured_before_any_scale() -> None:
     e = real("induction-no-scale")
     ratios = []
-    for q, k in zip(*(each.astype(float).reshape(-1, *each.shape[2:]) for each in (e.recording.attention[0].q, e.recording.attention[0].k))):
+    for q, k in zip(
+        *(
+            each.astype(float).reshape(-1, *each.shape[2:])
+            for each in (e.recording.attention[0].q, e.recording.attention[0].k)
+        )
+    ):
         products = [a @ b for a in q for b in k]
         ratios.append(np.var(products) / (q.shape[1] * (q**2).mean() * (k**2).mean()))
     ratio = np.median(ratios)
     assert value("variance-here", e) == pytest.approx(max(ratio, 1 / ratio))
-    assert value("variance-here", attending(E(), unscaled)) == pytest.approx(value("variance-here", E()))
+    assert value("variance-here", attending(E(), unscaled)) == pytest.approx(
+        value("variance-here", E())
+    )
 
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])
 def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
     e, handle = real(model), library.load(model)
     stream, words = e.recording.streams[0], handle.model.embedding.token.weight.detach().numpy()
-    assert evidence.embedding_factor(e) == pytest.approx(np.sqrt(e.recording.model.d_model), rel=1e-3)
+    assert evidence.embedding_factor(e) == pytest.approx(
+        np.sqrt(e.recording.model.d_model), rel=1e-3
+    )
     places = evidence.few(np.flatnonzero(~stream.special), 8)
     found = []
     for place in places:
@@ -363,13 +524,17 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
         likeliest_first = np.argsort(-e.logits(model, place)).argsort()
         found.append(np.corrcoef(nearest_first, likeliest_first)[0, 1])
     assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=1e-4)
-    transformed = evidence.settle(claims.BY_ID["distance-tells"], replace(e, logits=lambda *where: e.logits(*where) ** 3))
+    transformed = evidence.settle(
+        claims.BY_ID["distance-tells"], replace(e, logits=lambda *where: e.logits(*where) ** 3)
+    )
     assert transformed.verdict == UNTESTABLE and "not its embedding matrix" in transformed.why
 
 
 def test_heads_scores_must_be_those_of_their_own_pieces() -> None:
     rng = np.random.default_rng(0)
-    noisy = attending(E(), lambda a: {"scores": a.scores + rng.standard_normal(a.scores.shape).astype(np.float32)})
+    noisy = attending(
+        E(), lambda a: {"scores": a.scores + rng.standard_normal(a.scores.shape).astype(np.float32)}
+    )
     assert value("reshape", noisy) > 1e-2
     assert evidence.settle(claims.BY_ID["reshape"], real("induction-no-scale")).verdict == HOLDS
 
@@ -377,12 +542,26 @@ def test_heads_scores_must_be_those_of_their_own_pieces() -> None:
 def test_a_state_may_be_shorter_than_one_or_longer() -> None:
     short = flowing(E(), to_normed(lambda x: 0.1 * x / np.linalg.norm(x, axis=-1, keepdims=True)))
     assert value("unit-length", short) == pytest.approx(10, rel=1e-4)
-    halves = flowing(E(), to_normed(lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True) * np.where(np.arange(len(x)) % 2, 0.5, 1.5)[:, None]))
-    assert evidence.settle(claims.BY_ID["unit-length"], halves).verdict == FAILS, "1 in the mean alone"
+    halves = flowing(
+        E(),
+        to_normed(
+            lambda x: (
+                x
+                / np.linalg.norm(x, axis=-1, keepdims=True)
+                * np.where(np.arange(len(x)) % 2, 0.5, 1.5)[:, None]
+            )
+        ),
+    )
+    assert evidence.settle(claims.BY_ID["unit-length"], halves).verdict == FAILS, (
+        "1 in the mean alone"
+    )
 
 
 def test_rows_that_do_not_sum_to_one_are_not_normalised() -> None:
-    finding = evidence.settle(claims.BY_ID["summed-axis"], attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)}))
+    finding = evidence.settle(
+        claims.BY_ID["summed-axis"],
+        attending(E(), lambda a: {"pattern": a.pattern * np.float32(1 + 6e-5)}),
+    )
     assert finding.verdict == FAILS and "not 1 either" in finding.why
 
 
@@ -426,7 +605,9 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
     assert most.verdict == UNTESTABLE and "lost in rounding" in most.why
 
 
-@pytest.mark.parametrize(("degrees", "verdict"), [(50, HOLDS), (59, HOLDS), (61, FAILS), (90, FAILS)])
+@pytest.mark.parametrize(
+    ("degrees", "verdict"), [(50, HOLDS), (59, HOLDS), (61, FAILS), (90, FAILS)]
+)
 def test_a_modest_turn_keeps_half_of_the_direction(degrees: float, verdict: str) -> None:
     finding = evidence.settle(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
     assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=1e-3)
@@ -437,9 +618,13 @@ def test_far_words_are_held_to_the_whole_text() -> None:
     claim = claims.BY_ID["far-words-count"]
     long = material(library.load("decoder"), "the cat saw the dog and the dog saw the cat " * 5)
     fading = evidence.settle(claim, feeling(long, lambda _, distance: 0.92**distance))
-    steps = len(long.recording.streams[0].tokens) - 3  # from the token next door to the first one of the text
+    steps = (
+        len(long.recording.streams[0].tokens) - 3
+    )  # from the token next door to the first one of the text
     assert fading.verdict == FAILS and fading.value == pytest.approx(0.92**-steps)
-    assert evidence.settle(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict == HOLDS
+    assert (
+        evidence.settle(claim, feeling(long, lambda _, distance: 1.02**distance)).verdict == HOLDS
+    )
     few = evidence.settle(claim, material(library.load("decoder"), "the cat saw the dog"))
     assert few.verdict == UNTESTABLE and "at least 8 tokens" in few.why
 
@@ -455,17 +640,33 @@ def test_what_hangs_on_a_choice_says_so() -> None:
     why = evidence.settle(fades, E()).why
     assert "gain of 1" in fades.how and "at 2, with the same tanh" in why and "no tanh" not in why
     assert "random" in claims.BY_ID["variance-grows"].statement
-    assert "automatic differentiation" in claims.BY_ID["identity-plus"].how and "rule for sums" in claims.BY_ID["identity-plus"].how
+    assert (
+        "automatic differentiation" in claims.BY_ID["identity-plus"].how
+        and "rule for sums" in claims.BY_ID["identity-plus"].how
+    )
 
 
 # ---- what cannot be tested --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("id", ["convex", "variance-here", "soft-lookup", "scale-keeps-soft", "asymmetric", "head-scale", "reshape"])
+@pytest.mark.parametrize(
+    "id",
+    [
+        "convex",
+        "variance-here",
+        "soft-lookup",
+        "scale-keeps-soft",
+        "asymmetric",
+        "head-scale",
+        "reshape",
+    ],
+)
 def test_weights_alone_decide_nothing_about_what_they_are_made_of(id: str) -> None:
     finding = evidence.settle(claims.BY_ID[id], closed(E()))
     assert (finding.verdict, finding.why) == (UNTESTABLE, evidence.CLOSED)
-    assert evidence.settle(claims.BY_ID["rows-sum"], closed(E())).verdict == HOLDS, "weights are there"
+    assert evidence.settle(claims.BY_ID["rows-sum"], closed(E())).verdict == HOLDS, (
+        "weights are there"
+    )
 
 
 def test_cross_attention_that_does_not_open_has_no_keys_to_compare() -> None:
@@ -473,9 +674,17 @@ def test_cross_attention_that_does_not_open_has_no_keys_to_compare() -> None:
 
 
 def test_additions_that_are_not_shown_are_not_said_to_hold() -> None:
-    streams = tuple(replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]]) for s in E().recording.streams)
-    finding = evidence.settle(claims.BY_ID["adds"], replace(E(), recording=replace(E().recording, streams=streams)))
-    assert (finding.verdict, finding.why) == (UNTESTABLE, "This model does not show what its sub-layers write.")
+    streams = tuple(
+        replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
+        for s in E().recording.streams
+    )
+    finding = evidence.settle(
+        claims.BY_ID["adds"], replace(E(), recording=replace(E().recording, streams=streams))
+    )
+    assert (finding.verdict, finding.why) == (
+        UNTESTABLE,
+        "This model does not show what its sub-layers write.",
+    )
 
 
 def test_a_model_without_residual_has_no_identity() -> None:
@@ -494,27 +703,47 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
         return e.again(edits, *more)
 
     # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in T5.
-    assert evidence.settle(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict == HOLDS
+    assert (
+        evidence.settle(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict == HOLDS
+    )
 
 
 def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
     text = "animal tired"
     e = material(library.load("decoder"), text)
-    assert [row for row, _ in claims.BY_ID["context-moves"].measure(e).rows] == ["tired (token 2)"], "the first word of a decoder sees nothing before it"
-    assert evidence.settle(claims.BY_ID["context-moves"], material(library.load("decoder"), "animal")).verdict == UNTESTABLE
+    assert [row for row, _ in claims.BY_ID["context-moves"].measure(e).rows] == [
+        "tired (token 2)"
+    ], "the first word of a decoder sees nothing before it"
+    assert (
+        evidence.settle(
+            claims.BY_ID["context-moves"], material(library.load("decoder"), "animal")
+        ).verdict
+        == UNTESTABLE
+    )
     both = material(library.load("encoder"), text)
-    assert len(claims.BY_ID["context-moves"].measure(both).rows) == 2, "an encoder sees what follows"
+    assert len(claims.BY_ID["context-moves"].measure(both).rows) == 2, (
+        "an encoder sees what follows"
+    )
     stream = both.recording.streams[0]
     pieces = replace(stream, tokens=("[CLS]", "animal", "‧tired", "[SEP]"))
-    found = evidence.settle(claims.BY_ID["context-moves"], replace(both, recording=replace(both.recording, streams=(pieces,))))
+    found = evidence.settle(
+        claims.BY_ID["context-moves"],
+        replace(both, recording=replace(both.recording, streams=(pieces,))),
+    )
     assert found.verdict == UNTESTABLE, "neither half of a word is a word"
 
 
 def test_a_table_is_not_called_learned_that_may_be_another_formula() -> None:
     other = adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))
-    said = {id: evidence.settle(claims.BY_ID[id], other).why for id in ("product-is-distance", "left-is-right", "shift-is-rotation")}
+    said = {
+        id: evidence.settle(claims.BY_ID[id], other).why
+        for id in ("product-is-distance", "left-is-right", "shift-is-rotation")
+    }
     assert not [id for id, why in said.items() if "learned" in why]
-    assert "a table other than the paper’s formula" in said["shift-is-rotation"] and "So this table tells left from right." in said["left-is-right"]
+    assert (
+        "a table other than the paper’s formula" in said["shift-is-rotation"]
+        and "So this table tells left from right." in said["left-is-right"]
+    )
 
 
 def test_a_number_that_does_not_exist_is_a_dash() -> None:
@@ -533,7 +762,10 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
         return Measured(min([]), "never")
 
     finding = evidence.settle(replace(claims.CLAIMS[0], measure=broken), E())
-    assert (finding.verdict, finding.why) == (UNTESTABLE, "This model or text does not offer what the test needs.")
+    assert (finding.verdict, finding.why) == (
+        UNTESTABLE,
+        "This model or text does not offer what the test needs.",
+    )
     for measure in (lambda e: int("embed"), lambda e: {}["site"], lambda e: 1 / 0):
         assert evidence.settle(replace(claims.CLAIMS[0], measure=measure), E()).why == finding.why
 
@@ -541,7 +773,9 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
         raise ValueError("this model has no readout")
 
     said = evidence.settle(claims.BY_ID["offset-by-one"], replace(D(), logits=refuse)).why
-    assert said == "This model or text does not offer what the test needs: this model has no readout."
+    assert (
+        said == "This model or text does not offer what the test needs: this model has no readout."
+    )
 
 
 # ---- verdicts -------------------------------------------------------------------------------------------------------
@@ -549,10 +783,17 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
 
 def test_the_verdict_is_the_number_against_the_tolerance() -> None:
     def of(found: float, bound: str) -> str:
-        claim = replace(claims.CLAIMS[0], bound=bound, tolerance=2.0, measure=lambda e: Measured(found, "so"))
+        claim = replace(
+            claims.CLAIMS[0], bound=bound, tolerance=2.0, measure=lambda e: Measured(found, "so")
+        )
         return evidence.settle(claim, real("encoder")).verdict
 
-    assert [of(each, evidence.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [HOLDS, HOLDS, FAILS, FAILS]
+    assert [of(each, evidence.AT_MOST) for each in (1.9, 2.0, 2.1, np.inf)] == [
+        HOLDS,
+        HOLDS,
+        FAILS,
+        FAILS,
+    ]
     assert [of(each, evidence.AT_LEAST) for each in (1.9, 2.0, np.inf)] == [FAILS, HOLDS, HOLDS]
     assert of(float("nan"), evidence.AT_MOST) == UNTESTABLE
 
@@ -562,7 +803,9 @@ KINDS = ("small_handle", "small_decoder", "small_translator")
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_text_gets_a_verdict_or_a_reason(kind: str, text: str, request: pytest.FixtureRequest) -> None:
+def test_any_text_gets_a_verdict_or_a_reason(
+    kind: str, text: str, request: pytest.FixtureRequest
+) -> None:
     e = material(request.getfixturevalue(kind), text)
     for claim in claims.CLAIMS:
         finding = evidence.settle(claim, e)
@@ -571,7 +814,9 @@ def test_any_text_gets_a_verdict_or_a_reason(kind: str, text: str, request: pyte
         assert (finding.value is None) == (finding.verdict == UNTESTABLE)
 
 
-@pytest.mark.parametrize("model", ["translator", "induction", "reverse", "grammar", "grammar-masked"])
+@pytest.mark.parametrize(
+    "model", ["translator", "induction", "reverse", "grammar", "grammar-masked"]
+)
 def test_every_kind_of_shipped_model(model: str) -> None:
     e = material(library.load(model), "Ram pushed Hari and Hari pushed Ram and Hari saw Ram")
     findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
@@ -579,16 +824,28 @@ def test_every_kind_of_shipped_model(model: str) -> None:
     untestable = {id for id, finding in findings.items() if finding.verdict == UNTESTABLE}
     kind = e.recording.model.kind
     assert untestable == {
-        "encoder": {"mask-is-zero", "future-blind", "offset-by-one", "blind-decoder", "steps-agree", "cross-from-encoder"},
+        "encoder": {
+            "mask-is-zero",
+            "future-blind",
+            "offset-by-one",
+            "blind-decoder",
+            "steps-agree",
+            "cross-from-encoder",
+        },
         "decoder": {"both-sides", "cross-from-encoder"},
         "encoder-decoder": {"blind-decoder"},
-    }[kind] | ({"context-moves", "messages"} & untestable)  # there may be no whole word in this text, and weights too small to be felt
+    }[kind] | (
+        {"context-moves", "messages"} & untestable
+    )  # there may be no whole word in this text, and weights too small to be felt
 
 
 @pytest.mark.parametrize(
     ("made", "fails"),
     [
-        ({"norm": "pre", "positions": "learned", "scaled_embedding": False}, {"product-is-distance", "left-is-right", "shift-is-rotation", "even-is-sine", "start"}),
+        (
+            {"norm": "pre", "positions": "learned", "scaled_embedding": False},
+            {"product-is-distance", "left-is-right", "shift-is-rotation", "even-is-sine", "start"},
+        ),
         ({"norm": None, "positions": None}, set()),
         ({"residual": False}, {"adds"}),
         ({"scaled_scores": False}, {"head-scale"}),
@@ -597,12 +854,30 @@ def test_every_kind_of_shipped_model(model: str) -> None:
 )
 def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
     torch.manual_seed(0)
-    handle = handle_of(Decoder(replace(SMALL, **made)).eval(), Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING), "made otherwise", "random", "fp32")
+    handle = handle_of(
+        Decoder(replace(SMALL, **made)).eval(),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        "made otherwise",
+        "random",
+        "fp32",
+    )
     e = material(handle, "the cat sat on the mat and the dog ran")
     findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     # What is true of any Transformer's arithmetic holds whatever it was made like.
-    laws = {"convex", "mask-is-zero", "future-blind", "adds", "concatenate", "rows-sum", "steps-agree", "reshape", "head-scale", "alone", "order-blind"}
+    laws = {
+        "convex",
+        "mask-is-zero",
+        "future-blind",
+        "adds",
+        "concatenate",
+        "rows-sum",
+        "steps-agree",
+        "reshape",
+        "head-scale",
+        "alone",
+        "order-blind",
+    }
     assert {id for id in laws if findings[id].verdict != HOLDS} == fails & laws
     assert {id for id in fails if findings[id].verdict != FAILS} == set()
 
@@ -610,7 +885,9 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
 def test_too_short_a_text_says_what_it_needs(small_handle: Handle) -> None:
     finding = evidence.settle(claims.BY_ID["order-blind"], material(small_handle, "the"))
     assert finding.verdict == UNTESTABLE and "at least two tokens of text" in finding.why
-    assert {evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS} == {UNTESTABLE}
+    assert {
+        evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS
+    } == {UNTESTABLE}
 
 
 def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
@@ -618,8 +895,17 @@ def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
         raise ValueError("weights of attention's output")
 
     e = material(small_handle, TEXT)
-    assert "weights of attention's output" in evidence.settle(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
-    bare = replace(e.recording, streams=tuple(replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]]) for s in e.recording.streams))
+    assert (
+        "weights of attention's output"
+        in evidence.settle(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
+    )
+    bare = replace(
+        e.recording,
+        streams=tuple(
+            replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
+            for s in e.recording.streams
+        ),
+    )
     for claim in claims.CLAIMS:
         assert evidence.settle(claim, replace(e, recording=bare)).why
 
@@ -647,7 +933,11 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list) -> None:
         self.tags.append(tag)
-        self.points += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action", "poster")]
+        self.points += [
+            value
+            for name, value in attributes
+            if name in ("src", "href", "srcset", "data", "action", "poster")
+        ]
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -661,10 +951,19 @@ def test_the_page_to_print_stands_alone(small_decoder: Handle, text: str) -> Non
     page = Page(html)
     assert not page.points and not {"script", "link", "img", "iframe", "object"} & set(page.tags)
     assert "http" not in html and "url(" not in html and "@import" not in html
-    assert text in page.text and e.recording.model.fingerprint in page.text and e.recording.model.name in page.text
+    assert (
+        text in page.text
+        and e.recording.model.fingerprint in page.text
+        and e.recording.model.name in page.text
+    )
     assert claims.said(claims.counts(findings)) in page.text
     for claim, finding in zip(claims.CLAIMS, findings):
-        assert f'id="{claim.id}"' in html and claim.statement in page.text and finding.why in page.text and finding.shown in page.text
+        assert (
+            f'id="{claim.id}"' in html
+            and claim.statement in page.text
+            and finding.why in page.text
+            and finding.shown in page.text
+        )
 
 
 def test_the_csv_reads_back(small_translator: Handle) -> None:
@@ -676,7 +975,10 @@ def test_the_csv_reads_back(small_translator: Handle) -> None:
     rows = list(csv.DictReader(io.StringIO("\n".join(lines[len(about) :]))))
     assert [row["claim"] for row in rows] == [claim.id for claim in claims.CLAIMS]
     for row, finding in zip(rows, findings):
-        assert row["verdict"] == finding.verdict and (float(row["value"]) if row["value"] else None) == finding.value
+        assert (
+            row["verdict"] == finding.verdict
+            and (float(row["value"]) if row["value"] else None) == finding.value
+        )
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
@@ -691,7 +993,11 @@ def opened(**asked: str) -> AppTest:
 
 
 def sent(app: AppTest) -> dict:
-    return next(wire.decode(e.proto.bytes)[0] for e in app.get("bidi_component") if e.proto.component_name == "headlight.claims")
+    return next(
+        wire.decode(e.proto.bytes)[0]
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.claims"
+    )
 
 
 def rows(app: AppTest) -> dict[str, dict]:
@@ -716,7 +1022,9 @@ def finished(app: AppTest) -> AppTest:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_listed(text: str) -> None:
     app = clean(opened(text=text, model="grammar-masked"))
-    assert list(rows(app)) == [claim.id for claim in claims.CLAIMS], "claims not yet tested are listed too"
+    assert list(rows(app)) == [claim.id for claim in claims.CLAIMS], (
+        "claims not yet tested are listed too"
+    )
 
 
 @pytest.mark.slow
@@ -726,21 +1034,33 @@ def test_the_page_fills_and_says_what_the_tests_find(model: str) -> None:
     e = real(model)
     expected = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
     shown = rows(app)
-    assert {id: row["verdict"] for id, row in shown.items()} == {id: finding.verdict for id, finding in expected.items()}
+    assert {id: row["verdict"] for id, row in shown.items()} == {
+        id: finding.verdict for id, finding in expected.items()
+    }
     counts = claims.counts(list(expected.values()))
-    assert [each["n"] for each in sent(app)["counts"]] == [counts[verdict] for verdict in evidence.VERDICTS]
+    assert [each["n"] for each in sent(app)["counts"]] == [
+        counts[verdict] for verdict in evidence.VERDICTS
+    ]
     assert len(app.dataframe[0].value) == len(claims.CLAIMS)
 
 
 @pytest.mark.slow
 def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> None:
     note = list(claims.NOTES)[2]
-    app = finished(opened(model="induction", claim="unit-length", claim_verdict="Do not hold", claim_note=note))
+    app = finished(
+        opened(model="induction", claim="unit-length", claim_verdict="Do not hold", claim_note=note)
+    )
     shown = rows(app)
     assert sent(app)["open"] == "unit-length" and "unit-length" in shown
-    assert {row["verdict"] for row in shown.values()} == {FAILS} and {claims.BY_ID[id].note for id in shown} == {note}
+    assert {row["verdict"] for row in shown.values()} == {FAILS} and {
+        claims.BY_ID[id].note for id in shown
+    } == {note}
     app = clean(opened(model="induction", claim="<b>", claim_verdict="?", claim_note="9" * 900))
-    assert sent(app)["open"] == "" and len(rows(app)) == len(claims.CLAIMS) and not set(app.query_params) - {"model"}
+    assert (
+        sent(app)["open"] == ""
+        and len(rows(app)) == len(claims.CLAIMS)
+        and not set(app.query_params) - {"model"}
+    )
 
 
 def browser_test(test):
@@ -750,7 +1070,9 @@ def browser_test(test):
 
 
 @browser_test
-def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_seen(visitor: driver.Visitor) -> None:
+def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_seen(
+    visitor: driver.Visitor,
+) -> None:
     page, text = visitor.page, "the cat saw the <b>dog</b>, and the dog saw the cat"
     page.goto(f"{visitor.server}/claims?{urlencode({'text': text, 'model': 'induction'})}")
     page.locator(".claims .says", has_text=" claims. ").wait_for(timeout=60_000)
@@ -765,7 +1087,9 @@ def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_s
     assert second.how in page.locator(".claims .details").inner_text()
     page.get_by_role("radio", name="Do not hold").click()
     page.wait_for_url("**claim_verdict=Do+not+hold**")
-    page.wait_for_function("() => [...document.querySelectorAll('*')].some(e => { const rows = e.shadowRoot?.querySelectorAll('.claims .claim'); return rows?.length && [...rows].every(r => r.classList.contains('fails')); })")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('*')].some(e => { const rows = e.shadowRoot?.querySelectorAll('.claims .claim'); return rows?.length && [...rows].every(r => r.classList.contains('fails')); })"
+    )
     with page.expect_download() as download:
         page.get_by_role("button", name="Print: one HTML page").click()
     printed = Page(Path(download.value.path()).read_text("utf-8"))

@@ -24,7 +24,12 @@ from models.recording import Recording
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The cat  didn't see 💛 unbelievably the old café."
-PAIRS = [("encoder", "decoder"), ("encoder", "translator"), ("translator", "decoder"), ("induction", "encoder")]
+PAIRS = [
+    ("encoder", "decoder"),
+    ("encoder", "translator"),
+    ("translator", "decoder"),
+    ("induction", "encoder"),
+]
 
 
 def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
@@ -43,17 +48,29 @@ def sides(a: Recording, b: Recording) -> numbers.Sides:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
-def test_units_partition_tokens_and_cover_the_same_characters(names: tuple[str, str], text: str) -> None:
+def test_units_partition_tokens_and_cover_the_same_characters(
+    names: tuple[str, str], text: str
+) -> None:
     a, b = (recorded(name, text) for name in names)
     one, other = (numbers.axis(each, each.streams[0].name) for each in (a, b))
     found = numbers.align(one, other)
     for side, axis, outside in (("a", one, found.outside_a), ("b", other, found.outside_b)):
         places = [at for unit in found.units for at in getattr(unit, side)] + list(outside)
-        assert sorted(places) == list(range(len(axis.labels))), "each token is in one unit or outside, once"
+        assert sorted(places) == list(range(len(axis.labels))), (
+            "each token is in one unit or outside, once"
+        )
     assert found.rule == numbers.CHARACTERS
     for unit in found.units:
         if not unit.special:
-            ours, theirs = ({at for place in places for at in range(*axis.spans[place]) if not text[at].isspace()} for places, axis in ((unit.a, one), (unit.b, other)))
+            ours, theirs = (
+                {
+                    at
+                    for place in places
+                    for at in range(*axis.spans[place])
+                    if not text[at].isspace()
+                }
+                for places, axis in ((unit.a, one), (unit.b, other))
+            )
             assert ours == theirs
     same = numbers.align(one, one)
     assert not same.outside_a and not same.outside_b
@@ -61,10 +78,23 @@ def test_units_partition_tokens_and_cover_the_same_characters(names: tuple[str, 
 
 def test_a_unit_is_the_smallest_group_that_ends_at_the_same_characters() -> None:
     text = "abcdef gh"
-    a = numbers.Axis(text, ("[CLS]", "ab", "cd", "ef", "gh", "[SEP]"), np.array([[-1, -1], [0, 2], [2, 4], [4, 6], [7, 9], [-1, -1]]))
-    b = numbers.Axis(text, ("[BOS]", "a", "bcd", "ef", " gh"), np.array([[-1, -1], [0, 1], [1, 4], [4, 6], [6, 9]]))
+    a = numbers.Axis(
+        text,
+        ("[CLS]", "ab", "cd", "ef", "gh", "[SEP]"),
+        np.array([[-1, -1], [0, 2], [2, 4], [4, 6], [7, 9], [-1, -1]]),
+    )
+    b = numbers.Axis(
+        text,
+        ("[BOS]", "a", "bcd", "ef", " gh"),
+        np.array([[-1, -1], [0, 1], [1, 4], [4, 6], [6, 9]]),
+    )
     found = numbers.align(a, b)
-    assert [(unit.label, unit.a, unit.b) for unit in found.units] == [("[CLS] / [BOS]", (0,), (0,)), ("abcd", (1, 2), (1, 2)), ("ef", (3,), (3,)), ("gh", (4,), (4,))]
+    assert [(unit.label, unit.a, unit.b) for unit in found.units] == [
+        ("[CLS] / [BOS]", (0,), (0,)),
+        ("abcd", (1, 2), (1, 2)),
+        ("ef", (3,), (3,)),
+        ("gh", (4,), (4,)),
+    ]
     assert found.outside_a == (5,) and found.outside_b == ()
 
 
@@ -73,9 +103,15 @@ def test_other_texts_are_aligned_by_words_they_share_in_order() -> None:
     one, other = numbers.axis(a, "encoder"), numbers.axis(b, "encoder")
     found = numbers.align(one, other)
     assert found.rule == numbers.WORDS
-    assert [unit.label.casefold() for unit in found.units if not unit.special] == ["the", "car", "is"]
+    assert [unit.label.casefold() for unit in found.units if not unit.special] == [
+        "the",
+        "car",
+        "is",
+    ]
     assert numbers.own_words(a.text, b.text) == ("red fast .", "blue old !")
-    assert {one.labels[at] for at in found.outside_a} == {"red", "fast", "."} and "blue" in {other.labels[at] for at in found.outside_b}
+    assert {one.labels[at] for at in found.outside_a} == {"red", "fast", "."} and "blue" in {
+        other.labels[at] for at in found.outside_b
+    }
 
 
 def test_a_token_with_characters_of_its_own_breaks_its_unit() -> None:
@@ -91,7 +127,9 @@ def test_texts_without_a_common_word_are_refused_in_words() -> None:
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
-def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(names: tuple[str, str]) -> None:
+def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
+    names: tuple[str, str],
+) -> None:
     a, b = (recorded(name) for name in names)
     found = sides(a, b)
     for matrix in (found.a, found.b):
@@ -101,7 +139,13 @@ def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(names
         for c, column in enumerate(found.columns.units):
             by_hand = pattern[1 % len(pattern), 2][np.ix_(row.b, column.b)].sum(axis=1).mean()
             assert found.b[1 % len(pattern), 2, r, c] == pytest.approx(by_hand, abs=1e-6)
-    by_hand = pattern[0, 0][list(found.rows.units[0].b)][:, list(found.columns.outside_b)].sum(axis=1).mean() if found.columns.outside_b else 0
+    by_hand = (
+        pattern[0, 0][list(found.rows.units[0].b)][:, list(found.columns.outside_b)]
+        .sum(axis=1)
+        .mean()
+        if found.columns.outside_b
+        else 0
+    )
     assert found.b[0, 0, 0, -1] == pytest.approx(by_hand, abs=1e-6)
 
 
@@ -109,7 +153,10 @@ def test_rows_between_two_texts_stand_for_what_they_produce(small_translator: Ha
     made = record(small_translator, "the cat sat", target="the dog ran")
     rows, columns = numbers.axes(made, made.attention[2])
     stream = made.stream("decoder")
-    assert rows.labels[0] == f"→ {stream.tokens[1]}" and rows.spans[0].tolist() == stream.spans[1].tolist()
+    assert (
+        rows.labels[0] == f"→ {stream.tokens[1]}"
+        and rows.spans[0].tolist() == stream.spans[1].tolist()
+    )
     assert columns.labels == made.stream("encoder").tokens
 
 
@@ -145,12 +192,17 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
     all_values = numbers.distances(found)
     for head, other in (((0, 0), (0, 0)), ((3, 7), (2, 5)), ((1, 2), (3, 0))):
         at = numbers.head_number(head, found.a.shape), numbers.head_number(other, found.b.shape)
-        assert all_values.values[at] == pytest.approx(numbers.pair_distance(found, head, other), abs=1e-3)
+        assert all_values.values[at] == pytest.approx(
+            numbers.pair_distance(found, head, other), abs=1e-3
+        )
     before = numbers.nearest(all_values)
     order = np.random.default_rng(0).permutation(found.b.shape[1])
     moved = numbers.Sides(found.rows, found.columns, found.a, found.b[:, order], found.free)
     for one, now in zip(before, numbers.nearest(numbers.distances(moved))):
-        assert (now.nearest[0], order[now.nearest[1]]) == one.nearest and now.distance == pytest.approx(one.distance)
+        assert (
+            now.nearest[0],
+            order[now.nearest[1]],
+        ) == one.nearest and now.distance == pytest.approx(one.distance)
         assert now.median == pytest.approx(one.median)
 
 
@@ -175,7 +227,9 @@ def test_the_told_change_is_in_the_matrices() -> None:
     at = int(numbers.row_distances(*found.heads(head, head)).argmax())
     moved = found.b[head][at] - found.a[head][at]
     assert told.row == found.rows.labels[at]
-    assert told.lost_to - told.lost_from == pytest.approx(moved[:-1].min()) and told.gained_to - told.gained_from == pytest.approx(moved[:-1].max())
+    assert told.lost_to - told.lost_from == pytest.approx(
+        moved[:-1].min()
+    ) and told.gained_to - told.gained_from == pytest.approx(moved[:-1].max())
 
 
 # ---- spaces -------------------------------------------------------------------------------------------------------
@@ -188,15 +242,25 @@ def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetr
     assert numbers.cka(x, 3 * x @ turn + 5) == pytest.approx(1)
     assert numbers.cka(x, y) == pytest.approx(numbers.cka(y, x))
     one, other = x - x.mean(0), y - y.mean(0)
-    by_hand = np.linalg.norm(other.T @ one) ** 2 / (np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other))
+    by_hand = np.linalg.norm(other.T @ one) ** 2 / (
+        np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other)
+    )
     assert numbers.cka(x, y) == pytest.approx(by_hand)
     assert numbers.cka(np.eye(4)[:, :1], np.eye(4)[:, 1:2] * 0) == 0
 
 
 def test_spaces_of_unlike_models_on_common_tokens() -> None:
     a, b = recorded("encoder"), recorded("decoder")
-    found = numbers.spaces(a.streams[0], b.streams[0], numbers.align(numbers.axis(a, "encoder"), numbers.axis(b, "decoder")))
-    assert found.a.shape[1] == found.b.shape[1] == len(found.labels) and not {"[CLS]", "[SEP]", "[BOS]"} & set(found.labels)
+    found = numbers.spaces(
+        a.streams[0],
+        b.streams[0],
+        numbers.align(numbers.axis(a, "encoder"), numbers.axis(b, "decoder")),
+    )
+    assert found.a.shape[1] == found.b.shape[1] == len(found.labels) and not {
+        "[CLS]",
+        "[SEP]",
+        "[BOS]",
+    } & set(found.labels)
     assert numbers.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
     like = numbers.likeness(found)
     assert like.values[2, 3] == pytest.approx(numbers.cka(found.a[2], found.b[3]))
@@ -206,7 +270,11 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
     one, other = numbers.planes(same, common=True)
     np.testing.assert_array_equal(one.points, other.points)
     with pytest.raises(ValueError, match="too few"):
-        numbers.likeness(numbers.Spaces(found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]))
+        numbers.likeness(
+            numbers.Spaces(
+                found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]
+            )
+        )
 
 
 # ---- what is sent -------------------------------------------------------------------------------------------------
@@ -215,23 +283,51 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
 def test_grids_carry_both_sides_and_the_signed_difference() -> None:
     found = sides(recorded("encoder"), recorded("encoder", edits=(WithoutPositions(),)))
     a, b = found.weights()
-    header, blocks = wire.decode(pictures.grids(a, b, found.rows.labels, found.column_labels, titles=("A", "B"), distances=numbers.paired(found), log=False, token="t"))
-    assert header["fold"] == 1 and [panel["key"] for panel in header["panels"]] == ["a", "b", "change"]
+    header, blocks = wire.decode(
+        pictures.grids(
+            a,
+            b,
+            found.rows.labels,
+            found.column_labels,
+            titles=("A", "B"),
+            distances=numbers.paired(found),
+            log=False,
+            token="t",
+        )
+    )
+    assert header["fold"] == 1 and [panel["key"] for panel in header["panels"]] == [
+        "a",
+        "b",
+        "change",
+    ]
     np.testing.assert_allclose((blocks["b"].reshape(b.shape) / 255) ** 2, b, atol=0.004)
     share = (blocks["change"].reshape(a.shape).astype(float) - 128) / 127
-    np.testing.assert_allclose(np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=0.009)
+    np.testing.assert_allclose(
+        np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=0.009
+    )
 
 
 def test_large_grids_are_folded_to_the_largest_either_way() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.dirichlet(np.ones(130), size=(2, 12, 12, 130)).astype(np.float32)
-    data = pictures.grids(a, b, ["r"] * 130, ["c"] * 130, titles=("A", "B"), distances=np.zeros((12, 12)), log=False, token="t")
+    data = pictures.grids(
+        a,
+        b,
+        ["r"] * 130,
+        ["c"] * 130,
+        titles=("A", "B"),
+        distances=np.zeros((12, 12)),
+        log=False,
+        token="t",
+    )
     header, blocks = wire.decode(data)
     fold, n = header["fold"], header["n_row"]
     assert fold > 1 and n == -(-130 // fold) and len(data) < 1_700_000
     share = (blocks["change"].reshape(12, 12, n, n)[1, 2, 0, 0] - 128.0) / 127
     block = (b - a)[1, 2, :fold, :fold].ravel()
-    assert np.sign(share) * share**2 * header["panels"][2]["top"] == pytest.approx(block[np.abs(block).argmax()], abs=0.01)
+    assert np.sign(share) * share**2 * header["panels"][2]["top"] == pytest.approx(
+        block[np.abs(block).argmax()], abs=0.01
+    )
 
 
 def test_a_file_reads_back() -> None:
@@ -240,7 +336,10 @@ def test_a_file_reads_back() -> None:
     lines = [line for line in made.splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
     assert len(rows) == len(found.rows.units) * len(found.column_labels)
-    assert all(float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=1e-6) for row in rows)
+    assert all(
+        float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=1e-6)
+        for row in rows
+    )
     everything = numbers.distance_columns(numbers.distances(found))
     assert len(everything) == 1 + found.b.shape[0] * found.b.shape[1]
 
@@ -262,7 +361,11 @@ def clean(app: AppTest) -> AppTest:
 
 
 def sent(app: AppTest, component: str, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == f"headlight.{component}"]
+    decoded = [
+        wire.decode(e.proto.bytes)
+        for e in app.get("bidi_component")
+        if e.proto.component_name == f"headlight.{component}"
+    ]
     return next(each for each in decoded if each[0]["kind"] == kind)
 
 
@@ -278,9 +381,13 @@ def test_any_text_is_compared(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("other", [HOSTILE["bold"], HOSTILE["right to left"], HOSTILE["latex"], HOSTILE["emoji"]])
+@pytest.mark.parametrize(
+    "other", [HOSTILE["bold"], HOSTILE["right to left"], HOSTILE["latex"], HOSTILE["emoji"]]
+)
 def test_any_second_text_is_compared_or_refused_in_words(other: str) -> None:
-    app = clean(opened(text="b the cat", other_what="Sentence", other_text=other, other_view="Nearest"))
+    app = clean(
+        opened(text="b the cat", other_what="Sentence", other_text=other, other_view="Nearest")
+    )
     if not app.info:
         sent(app, "matrix", "panels")
     clean(opened(text="x", other_what="Sentence", other_text=other, other_view="Vectors"))
@@ -292,7 +399,12 @@ def test_any_second_text_is_compared_or_refused_in_words(other: str) -> None:
     "asked",
     [
         {"model": "decoder", "other_what": "Model", "other_model": "translator"},
-        {"model": "translator", "other_edits": "WithoutScale", "other_of": "cross", "text": "The cat sleeps."},
+        {
+            "model": "translator",
+            "other_edits": "WithoutScale",
+            "other_of": "cross",
+            "text": "The cat sleeps.",
+        },
         {"model": "induction", "other_what": "Model", "text": "a b c a b"},
     ],
     ids=["two shapes", "cross", "checkpoint"],
@@ -301,32 +413,65 @@ def test_every_view_opens(view: str, asked: dict[str, str]) -> None:
     app = clean(opened(other_view=view, **asked))
     if view == "Vectors":
         assert len(app.get("plotly_chart")) == 3
-        assert all("Headlight" in json.loads(chart.proto.spec)["layout"]["title"]["subtitle"]["text"] for chart in app.get("plotly_chart"))
+        assert all(
+            "Headlight" in json.loads(chart.proto.spec)["layout"]["title"]["subtitle"]["text"]
+            for chart in app.get("plotly_chart")
+        )
     else:
         sent(app, "compare", "pair")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(library.MINILM not in library.names(), reason="the package with MiniLM is not installed")
+@pytest.mark.skipif(
+    library.MINILM not in library.names(), reason="the package with MiniLM is not installed"
+)
 def test_a_pretrained_model_in_its_own_code_and_in_ours_do_the_same() -> None:
-    app = clean(opened(model="minilm", text="Ram pushed Hari", other_what="Model", other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}"))
+    app = clean(
+        opened(
+            model="minilm",
+            text="Ram pushed Hari",
+            other_what="Model",
+            other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}",
+        )
+    )
     assert sent(app, "compare", "grids")[1]["distance"].max() < 0.01
-    clean(opened(model="minilm", other_what="Model", other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}", other_view="Vectors"))
+    clean(
+        opened(
+            model="minilm",
+            other_what="Model",
+            other_model=f"{library.IN_ITS_OWN_CODE}{library.MINILM}",
+            other_view="Vectors",
+        )
+    )
 
 
 @pytest.mark.slow
 def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
     app = clean(opened(text="Ram pushed Hari", other_pair="1.3"))
-    found = sides(recorded("encoder", "Ram pushed Hari"), recorded("encoder", "Ram pushed Hari", (WithoutPositions(),)))
+    found = sides(
+        recorded("encoder", "Ram pushed Hari"),
+        recorded("encoder", "Ram pushed Hari", (WithoutPositions(),)),
+    )
     paired = numbers.paired(found)
     most = numbers.most_changed(paired)[0]
-    assert any(f"{numbers.name(most)} differs most" in told.value and f"{paired[most]:.2f}".replace(".", "\\.") in told.value for told in app.subheader)
+    assert any(
+        f"{numbers.name(most)} differs most" in told.value
+        and f"{paired[most]:.2f}".replace(".", "\\.") in told.value
+        for told in app.subheader
+    )
     pair, _ = sent(app, "compare", "pair")
     assert pair["a"] == pair["b"] == [1, 3] and f"{paired[1, 3]:.2f}" in pair["title"]
     header, blocks = sent(app, "matrix", "panels")
     n = len(header["columns"])
-    np.testing.assert_allclose(blocks["v2"].reshape(-1, n), found.heads((1, 3), (1, 3))[1] - found.heads((1, 3), (1, 3))[0], atol=1e-6)
-    assert "no positions" in " ".join(header["caption"]) and header["panels"][2]["low"] == -header["panels"][2]["high"]
+    np.testing.assert_allclose(
+        blocks["v2"].reshape(-1, n),
+        found.heads((1, 3), (1, 3))[1] - found.heads((1, 3), (1, 3))[0],
+        atol=1e-6,
+    )
+    assert (
+        "no positions" in " ".join(header["caption"])
+        and header["panels"][2]["low"] == -header["panels"][2]["high"]
+    )
 
 
 @pytest.mark.slow
@@ -334,7 +479,12 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
     app = clean(opened(text="Ram pushed Hari", other_pair="1.3"))
 
     def grids() -> bytes:
-        return next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.compare" and wire.decode(e.proto.bytes)[0]["kind"] == "grids")
+        return next(
+            e.proto.bytes
+            for e in app.get("bidi_component")
+            if e.proto.component_name == "headlight.compare"
+            and wire.decode(e.proto.bytes)[0]["kind"] == "grids"
+        )
 
     before, matrices = grids(), sent(app, "matrix", "panels")[1]["v2"]
     app.session_state["other_pair"] = "2.5"
@@ -347,12 +497,27 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
 
 @pytest.mark.slow
 def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() -> None:
-    clean(opened(other_what="<b>", other_pair="99.99.1", other_view="?", other_model="no", other_of="x", other_to="y", other_word="-1", other_swap="2"))
+    clean(
+        opened(
+            other_what="<b>",
+            other_pair="99.99.1",
+            other_view="?",
+            other_model="no",
+            other_of="x",
+            other_to="y",
+            other_word="-1",
+            other_swap="2",
+        )
+    )
     app = opened(other_edits="NoSuchEdit:1")
     assert not app.exception and any("NoSuchEdit" in each.value for each in app.error)
     app = clean(opened(other_edits="NoSuchEdit:1, ZeroHead:77:0:self, WithoutScale"))
     (told,) = app.warning
-    assert "NoSuchEdit" in told.value and "77" in told.value and any("differs most" in each.value for each in app.subheader)
+    assert (
+        "NoSuchEdit" in told.value
+        and "77" in told.value
+        and any("differs most" in each.value for each in app.subheader)
+    )
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.error
 
@@ -361,14 +526,19 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_told() ->
 def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> None:
     app = opened(model="translator", text="The cat sleeps.")
     app.selectbox(key="head of B").set_value((0, 1, "cross")).run()
-    assert clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross" and app.session_state["other_to"] == "cross"
+    assert (
+        clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross"
+        and app.session_state["other_to"] == "cross"
+    )
     app.segmented_control(key="done to it").set_value("even").run()
     assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
     assert any("L0 H1 differs most" in each.value for each in app.subheader)
     app.pills(key="comparison").set_value("No FFN").run()
     assert clean(app).selectbox(key="head of B").value is None
     app.selectbox(key="head of B").set_value((1, 0, "decoder self")).run()
-    assert any("still looks where it looked" in each.value for each in clean(app).caption), "of the last layer: nothing above it"
+    assert any("still looks where it looked" in each.value for each in clean(app).caption), (
+        "of the last layer: nothing above it"
+    )
     app.selectbox(key="head of B").set_value(None).run()
     assert clean(app).pills(key="comparison").value == "No positions"
 
@@ -379,7 +549,10 @@ def test_every_example_opens(model: str) -> None:
     app = clean(opened(model=model))
     for name in app.pills(key="comparison").options:
         clean(app.pills(key="comparison").set_value(name).run())
-        assert any("differ" in told.value or "farthest" in told.value for told in app.subheader[1:]) or app.info, name
+        assert (
+            any("differ" in told.value or "farthest" in told.value for told in app.subheader[1:])
+            or app.info
+        ), name
 
 
 # ---- a journey ----------------------------------------------------------------------------------------------------
@@ -392,9 +565,13 @@ def browser_test(test):
 
 
 @browser_test
-def test_a_reader_opens_heads_by_mouse_and_keys_and_finds_the_nearest(visitor: driver.Visitor) -> None:
+def test_a_reader_opens_heads_by_mouse_and_keys_and_finds_the_nearest(
+    visitor: driver.Visitor,
+) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/compare?{urlencode({'text': 'Ram pushed Hari', 'other_pair': '0.0'})}")
+    page.goto(
+        f"{visitor.server}/compare?{urlencode({'text': 'Ram pushed Hari', 'other_pair': '0.0'})}"
+    )
     page.wait_for_selector("canvas[data-painted]")
     page.get_by_role("heading", name="L0 H0 of both sides").wait_for()
     cells = page.locator(".board").nth(1).locator(".cell")
@@ -407,5 +584,7 @@ def test_a_reader_opens_heads_by_mouse_and_keys_and_finds_the_nearest(visitor: d
     page.keyboard.press("Enter")
     page.wait_for_url("**other_pair=2.2**")
     page.get_by_role("radio", name="Nearest heads").click()
-    page.get_by_role("heading", name="A’s L2 H2 beside B’s").or_(page.get_by_role("heading", name="L2 H2 of both sides")).wait_for()
+    page.get_by_role("heading", name="A’s L2 H2 beside B’s").or_(
+        page.get_by_role("heading", name="L2 H2 of both sides")
+    ).wait_for()
     assert parse_qs(urlparse(page.url).query)["other_pair"] == ["2.2"]

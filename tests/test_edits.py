@@ -14,9 +14,24 @@ from torch import nn
 
 from models import edits, library, own
 from models.edits import (
-    MeanHead, MoveNorm, OtherPositions, PatchHead, PatchSite, ScaledBy, ShiftPositions, ShufflePositions, UniformHead, WithMask,
-    WithoutFeedForward, WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead,
-)  # fmt: skip
+    MeanHead,
+    MoveNorm,
+    OtherPositions,
+    PatchHead,
+    PatchSite,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+)
 from models.recording import NotFinite, Recording
 from models.transformer import Config, Decoder, Encoder, Stored, sinusoids
 from test_transformer import seeded, torch_attention
@@ -25,8 +40,15 @@ TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
 
 
 @pytest.fixture(params=["encoder", "decoder", "encoder-decoder"])
-def handle(request: pytest.FixtureRequest, small_handle: own.Handle, small_decoder: own.Handle, small_translator: own.Handle) -> own.Handle:
-    return {"encoder": small_handle, "decoder": small_decoder, "encoder-decoder": small_translator}[request.param]
+def handle(
+    request: pytest.FixtureRequest,
+    small_handle: own.Handle,
+    small_decoder: own.Handle,
+    small_translator: own.Handle,
+) -> own.Handle:
+    return {"encoder": small_handle, "decoder": small_decoder, "encoder-decoder": small_translator}[
+        request.param
+    ]
 
 
 def own_label(handle: own.Handle) -> str:
@@ -39,31 +61,50 @@ def last(recording: Recording) -> np.ndarray:
 
 def recorded(handle: own.Handle, *asked: edits.Edit, text: str = TEXT) -> Recording:
     """A pass under edits; a translator reads the same target each time."""
-    return library.record(handle, text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None)
+    return library.record(
+        handle, text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
+    )
 
 
 def test_the_scale_is_one_divisor_of_many(handle: own.Handle) -> None:
     d_head = handle.card.d_head
-    np.testing.assert_array_equal(last(recorded(handle, ScaledBy(sqrt(d_head)))), last(recorded(handle)))
-    np.testing.assert_array_equal(last(recorded(handle, ScaledBy(1.0))), last(recorded(handle, WithoutScale())))
-    for plain, scaled in zip(recorded(handle).attention, recorded(handle, ScaledBy(3.0, 0)).attention):
-        np.testing.assert_allclose(scaled.scores[0] * 3, np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0]), atol=1e-5)
+    np.testing.assert_array_equal(
+        last(recorded(handle, ScaledBy(sqrt(d_head)))), last(recorded(handle))
+    )
+    np.testing.assert_array_equal(
+        last(recorded(handle, ScaledBy(1.0))), last(recorded(handle, WithoutScale()))
+    )
+    for plain, scaled in zip(
+        recorded(handle).attention, recorded(handle, ScaledBy(3.0, 0)).attention
+    ):
+        np.testing.assert_allclose(
+            scaled.scores[0] * 3, np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0]), atol=1e-5
+        )
         assert plain.scores.shape == scaled.scores.shape
 
 
 def test_a_large_divisor_makes_rows_even(handle: own.Handle) -> None:
     for attention in recorded(handle, ScaledBy(1e6)).attention:
         even = attention.allowed / attention.allowed.sum(-1, keepdims=True)
-        np.testing.assert_allclose(attention.pattern, np.broadcast_to(even, attention.pattern.shape), atol=1e-4)
+        np.testing.assert_allclose(
+            attention.pattern, np.broadcast_to(even, attention.pattern.shape), atol=1e-4
+        )
 
 
 def test_a_head_made_even_a_head_made_its_mean(handle: own.Handle) -> None:
     label = own_label(handle)
-    plain, even, mean = (recorded(handle, *asked) for asked in ((), (UniformHead(1, 2, label),), (MeanHead(1, 2, label),)))
+    plain, even, mean = (
+        recorded(handle, *asked)
+        for asked in ((), (UniformHead(1, 2, label),), (MeanHead(1, 2, label),))
+    )
     one = next(each for each in even.attention if each.name == label)
-    np.testing.assert_allclose(one.pattern[1, 2], one.allowed / one.allowed.sum(-1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(
+        one.pattern[1, 2], one.allowed / one.allowed.sum(-1, keepdims=True), atol=1e-6
+    )
     before = next(each for each in plain.attention if each.name == label)
-    np.testing.assert_array_equal(np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0))
+    np.testing.assert_array_equal(
+        np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0)
+    )
     # What the head writes is now the same at every token: W_O of the mean of z.
     w_o, _ = library.outputs(handle)[label]
     z = before.pattern[1, 2] @ before.v[1, 2]
@@ -76,10 +117,20 @@ def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: ow
     assert not one.attention[0].pattern[..., ~np.tril(np.ones_like(one.attention[0].allowed))].any()
     n = len(small_handle.tokenizer.ids([TEXT])[0])
     later = recorded(small_handle, WithMask(), text=TEXT + " and the dog")
-    np.testing.assert_allclose(later.streams[0].resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=1e-5)
+    np.testing.assert_allclose(
+        later.streams[0].resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=1e-5
+    )
     free = recorded(small_decoder, WithoutMask()).attention[0]
-    assert free.allowed.all() and (free.pattern[..., np.triu(np.ones_like(free.allowed), 1)] > 0).all()
-    assert np.abs(recorded(small_decoder, WithoutMask()).streams[0].resid[-1, 0] - recorded(small_decoder).streams[0].resid[-1, 0]).max() > 1e-3
+    assert (
+        free.allowed.all() and (free.pattern[..., np.triu(np.ones_like(free.allowed), 1)] > 0).all()
+    )
+    assert (
+        np.abs(
+            recorded(small_decoder, WithoutMask()).streams[0].resid[-1, 0]
+            - recorded(small_decoder).streams[0].resid[-1, 0]
+        ).max()
+        > 1e-3
+    )
 
 
 def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle) -> None:
@@ -87,12 +138,16 @@ def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle
     table = sinusoids(64, d).numpy()
     plain = recorded(small_handle).streams[0].at("pos.wrote")
     n = len(plain)
-    np.testing.assert_array_equal(recorded(small_handle, ShiftPositions(5)).streams[0].at("pos.wrote"), table[5 : n + 5])
+    np.testing.assert_array_equal(
+        recorded(small_handle, ShiftPositions(5)).streams[0].at("pos.wrote"), table[5 : n + 5]
+    )
     shuffled = recorded(small_handle, ShufflePositions(3)).streams[0].at("pos.wrote")
     assert not np.array_equal(shuffled, plain)
     np.testing.assert_array_equal(shuffled[np.lexsort(shuffled.T)], plain[np.lexsort(plain.T)])
     random = recorded(small_handle, OtherPositions("random")).streams[0].at("pos.wrote")
-    assert np.linalg.norm(random, axis=1).mean() == pytest.approx(np.linalg.norm(table, axis=1).mean(), rel=0.2)
+    assert np.linalg.norm(random, axis=1).mean() == pytest.approx(
+        np.linalg.norm(table, axis=1).mean(), rel=0.2
+    )
     for kind in ("rotary", "distance"):
         assert "pos.wrote" not in recorded(small_handle, OtherPositions(kind)).streams[0].sites
 
@@ -109,12 +164,16 @@ def test_relative_positions_know_the_distance_alone(small_handle: own.Handle, ki
 
 
 @pytest.mark.parametrize("kind", ["rotary", "distance", "sinusoids", "random"])
-def test_other_positions_with_stored_keys_equal_the_whole_pass(small_decoder: own.Handle, kind: str) -> None:
+def test_other_positions_with_stored_keys_equal_the_whole_pass(
+    small_decoder: own.Handle, kind: str
+) -> None:
     model, asked = small_decoder.model, (OtherPositions(kind),)
     ids = torch.tensor([[3, 9, 4, 4, 17, 30]])
     stored = Stored()
     with torch.inference_mode():
-        steps = torch.cat([model(ids[:, at : at + 1], edits=asked, stored=stored) for at in range(6)], dim=1)
+        steps = torch.cat(
+            [model(ids[:, at : at + 1], edits=asked, stored=stored) for at in range(6)], dim=1
+        )
         torch.testing.assert_close(steps, model(ids, edits=asked), atol=1e-5, rtol=0)
 
 
@@ -130,16 +189,32 @@ def test_one_residual_off_and_no_feed_forward(handle: own.Handle) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_pre_norm_equals_torch(activation: str) -> None:
     """Built as pre-LN, and post-LN moved by an edit: both are torch's norm_first stack."""
-    config = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32, norm="pre", activation=activation)
+    config = Config(
+        n_vocab=50,
+        d_model=24,
+        n_layer=2,
+        n_head=4,
+        d_ff=40,
+        n_positions=32,
+        norm="pre",
+        activation=activation,
+    )
     pre = seeded(Encoder(config))
     post = Encoder(replace(config, norm="post")).eval()
     post.load_state_dict(pre.state_dict(), strict=False)
     layers = []
     for ours in pre.layers:
-        oracle = nn.TransformerEncoderLayer(24, 4, 40, dropout=0.0, activation=activation, batch_first=True, norm_first=True)
+        oracle = nn.TransformerEncoderLayer(
+            24, 4, 40, dropout=0.0, activation=activation, batch_first=True, norm_first=True
+        )
         oracle.self_attn = torch_attention(ours.attention)
         with torch.no_grad():
-            for theirs, mine in ((oracle.linear1, ours.feed_forward.w_1), (oracle.linear2, ours.feed_forward.w_2), (oracle.norm1, ours.attention_out.norm), (oracle.norm2, ours.feed_forward_out.norm)):
+            for theirs, mine in (
+                (oracle.linear1, ours.feed_forward.w_1),
+                (oracle.linear2, ours.feed_forward.w_2),
+                (oracle.norm1, ours.attention_out.norm),
+                (oracle.norm2, ours.feed_forward_out.norm),
+            ):
                 theirs.weight.copy_(mine.weight)
                 theirs.bias.copy_(mine.bias)
         layers.append(oracle.eval())
@@ -149,19 +224,42 @@ def test_pre_norm_equals_torch(activation: str) -> None:
         for layer in layers:
             x = layer(x)
         torch.testing.assert_close(pre(ids), pre.last_norm.norm(x), atol=1e-5, rtol=0)
-        torch.testing.assert_close(post(ids, edits=(MoveNorm("pre"),)), torch.nn.functional.layer_norm(x, (24,)), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            post(ids, edits=(MoveNorm("pre"),)),
+            torch.nn.functional.layer_norm(x, (24,)),
+            atol=1e-5,
+            rtol=0,
+        )
         # And back: post-LN by an edit is the model built so.
-        torch.testing.assert_close(pre(ids, edits=(MoveNorm("post"),)), post(ids), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            pre(ids, edits=(MoveNorm("post"),)), post(ids), atol=1e-5, rtol=0
+        )
 
 
 def test_learned_positions_segments_and_embedding_norm_are_sites() -> None:
-    config = Config(50, 24, 1, 4, 40, 32, positions="learned", scaled_embedding=False, embedding_norm=True, segment=True, readout="transform")
+    config = Config(
+        50,
+        24,
+        1,
+        4,
+        40,
+        32,
+        positions="learned",
+        scaled_embedding=False,
+        embedding_norm=True,
+        segment=True,
+        readout="transform",
+    )
     model, seen = seeded(Encoder(config)), {}
     with torch.no_grad():
         model(torch.tensor([[3, 3, 9]]), tape=lambda name, x: seen.setdefault(name, x))
-        torch.testing.assert_close(seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] + model.embedding.segment)
+        torch.testing.assert_close(
+            seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] + model.embedding.segment
+        )
         torch.testing.assert_close(seen["pos.wrote"], model.embedding.position[:3])
-        torch.testing.assert_close(seen["embed.normed"], model.embedding.norm(seen["embed"] + seen["pos.wrote"]))
+        torch.testing.assert_close(
+            seen["embed.normed"], model.embedding.norm(seen["embed"] + seen["pos.wrote"])
+        )
         assert model.logits(seen["0.ffn.normed"]).shape == (1, 3, 50)
     with pytest.raises(ValueError, match="no readout"):
         Encoder(replace(config, readout=None)).logits(torch.zeros(24))
@@ -170,7 +268,12 @@ def test_learned_positions_segments_and_embedding_norm_are_sites() -> None:
 def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
     whole = seeded(Decoder(Config(50, 24, 2, 4, 40, 32)))
     ids = torch.tensor([[3, 14, 15, 9, 2]])
-    for fields, edit in (({"positions": None}, WithoutPositions()), ({"scaled_scores": False}, WithoutScale()), ({"residual": False}, WithoutResidual()), ({"norm": None}, WithoutNorm())):
+    for fields, edit in (
+        ({"positions": None}, WithoutPositions()),
+        ({"scaled_scores": False}, WithoutScale()),
+        ({"residual": False}, WithoutResidual()),
+        ({"norm": None}, WithoutNorm()),
+    ):
         lacking = Decoder(replace(whole.config, **fields)).eval()
         lacking.load_state_dict(whole.state_dict(), strict=False)
         with torch.no_grad():
@@ -180,12 +283,16 @@ def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
 # ---- patches --------------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_site_of_another_text_makes_its_run(small_handle: own.Handle, small_decoder: own.Handle) -> None:
+def test_a_whole_site_of_another_text_makes_its_run(
+    small_handle: own.Handle, small_decoder: own.Handle
+) -> None:
     for handle in (small_handle, small_decoder):
         donor = recorded(handle, text=OTHER)
         assert len(donor.streams[0].tokens) == len(recorded(handle).streams[0].tokens)
         for site in ("embed+pos", "1.attn.normed", "2.ffn.normed"):
-            np.testing.assert_allclose(last(recorded(handle, PatchSite(OTHER, site))), last(donor), atol=1e-5)
+            np.testing.assert_allclose(
+                last(recorded(handle, PatchSite(OTHER, site))), last(donor), atol=1e-5
+            )
 
 
 def test_a_patch_of_one_token_and_of_one_head(handle: own.Handle) -> None:
@@ -198,24 +305,38 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own.Handle) -> None:
     own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
     if handle.card.kind != "encoder-decoder":  # whose donor is read with its own target
         np.testing.assert_allclose(last(own_text), last(plain), atol=1e-5)
-    moved = recorded(handle, PatchHead(OTHER, 1, 3, label)).streams[-1].at("1.attn.wrote") - plain.streams[-1].at("1.attn.wrote")
+    moved = recorded(handle, PatchHead(OTHER, 1, 3, label)).streams[-1].at(
+        "1.attn.wrote"
+    ) - plain.streams[-1].at("1.attn.wrote")
     assert np.abs(moved).max() > 1e-3
     inside = np.linalg.lstsq(w_o[1, 3].T, moved.T, rcond=None)[0]
-    np.testing.assert_allclose(w_o[1, 3].T @ inside, moved.T, atol=1e-4)  # it writes where head 3 can write
+    np.testing.assert_allclose(
+        w_o[1, 3].T @ inside, moved.T, atol=1e-4
+    )  # it writes where head 3 can write
 
 
 def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
     label, target = own_label(handle), None
     if handle.card.kind == "encoder-decoder":
         target = tuple(int(each) for each in library.record(handle, TEXT).streams[1].ids[1:])
-    plain, stream = library.record(handle, TEXT, (), target), {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "encoder"}[handle.card.kind]
+    plain, stream = (
+        library.record(handle, TEXT, (), target),
+        {"encoder": "encoder", "decoder": "decoder", "encoder-decoder": "encoder"}[
+            handle.card.kind
+        ],
+    )
     heads = library.sweep_heads(handle, TEXT, OTHER, label, 1, 11, 7)
     found = {effect.place: effect.value for effect in heads.effects}
     assert len(found) == heads.places == 12
     logits = library.logits(handle, plain, plain.streams[-1].name, 1)
     assert heads.clean == pytest.approx(logits[11] - logits[7], abs=1e-4)
     for place in ((0, 1), (2, 3)):
-        after = library.logits(handle, patched := library.record(handle, TEXT, (PatchHead(OTHER, *place, label),), target), patched.streams[-1].name, 1)
+        after = library.logits(
+            handle,
+            patched := library.record(handle, TEXT, (PatchHead(OTHER, *place, label),), target),
+            patched.streams[-1].name,
+            1,
+        )
         assert found[place] == pytest.approx(after[11] - after[7], abs=1e-4)
     sites = library.sweep_sites(handle, TEXT, OTHER, stream, 1, 11, 7)
     found = {effect.place: effect.value for effect in sites.effects}
@@ -231,10 +352,27 @@ def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
 
 
 EVERY = (
-    ZeroHead(0, 1), MeanHead(1, 2), UniformHead(2, 0), WithoutScale(), ScaledBy(2.5, 1), WithoutPositions(), ShufflePositions(4), ShiftPositions(3),
-    OtherPositions("rotary"), OtherPositions("distance"), WithoutResidual(1), WithoutResidual(None, "attn"), WithoutNorm(0), WithoutNorm(), MoveNorm("pre"),
-    MoveNorm("pre", 1), WithoutFeedForward(2), edits.ShuffleTokens(5), PatchHead(OTHER, 1, 1), PatchSite(OTHER, "0.attn.sum", 1),
-)  # fmt: skip
+    ZeroHead(0, 1),
+    MeanHead(1, 2),
+    UniformHead(2, 0),
+    WithoutScale(),
+    ScaledBy(2.5, 1),
+    WithoutPositions(),
+    ShufflePositions(4),
+    ShiftPositions(3),
+    OtherPositions("rotary"),
+    OtherPositions("distance"),
+    WithoutResidual(1),
+    WithoutResidual(None, "attn"),
+    WithoutNorm(0),
+    WithoutNorm(),
+    MoveNorm("pre"),
+    MoveNorm("pre", 1),
+    WithoutFeedForward(2),
+    edits.ShuffleTokens(5),
+    PatchHead(OTHER, 1, 1),
+    PatchSite(OTHER, "0.attn.sum", 1),
+)
 
 
 def test_a_translator_writes_with_shifted_positions(small_translator: own.Handle) -> None:
@@ -243,16 +381,29 @@ def test_a_translator_writes_with_shifted_positions(small_translator: own.Handle
 
 
 def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
-    for name, moved in (("induction-no-positions", ShufflePositions(1)), ("induction-no-positions", ShiftPositions(1)), ("induction-no-norm", MoveNorm("pre"))):
+    for name, moved in (
+        ("induction-no-positions", ShufflePositions(1)),
+        ("induction-no-positions", ShiftPositions(1)),
+        ("induction-no-norm", MoveNorm("pre")),
+    ):
         with pytest.raises(ValueError, match=name):
             library.record(library.load(name), TEXT, (moved,))
-    for name, gone in (("induction-no-scale", WithoutScale()), ("induction-no-residual", WithoutResidual()), ("induction-no-positions", WithoutPositions()), ("induction-no-norm", WithoutNorm())):
+    for name, gone in (
+        ("induction-no-scale", WithoutScale()),
+        ("induction-no-residual", WithoutResidual()),
+        ("induction-no-positions", WithoutPositions()),
+        ("induction-no-norm", WithoutNorm()),
+    ):
         handle = library.load(name)
-        np.testing.assert_array_equal(last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT)))
+        np.testing.assert_array_equal(
+            last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT))
+        )
 
 
 @pytest.mark.parametrize("many", [2, 5, 12])
-def test_any_edits_go_together(small_handle: own.Handle, small_decoder: own.Handle, many: int) -> None:
+def test_any_edits_go_together(
+    small_handle: own.Handle, small_decoder: own.Handle, many: int
+) -> None:
     drawn = list(combinations(EVERY, many))[:: max(1, len(list(combinations(EVERY, many))) // 25)]
     for asked in drawn:
         for handle, more in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
@@ -263,11 +414,15 @@ def test_any_edits_go_together(small_handle: own.Handle, small_decoder: own.Hand
                     library.attribute(handle, recording, recording.streams[0].name, 2, 7)
             else:
                 found = library.attribute(handle, recording, recording.streams[0].name, 2, 7)
-                assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=1e-3 + 1e-5 * abs(found.logit))
+                assert sum(part.value for part in found.parts) == pytest.approx(
+                    found.logit, abs=1e-3 + 1e-5 * abs(found.logit)
+                )
 
 
 def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
-    big = own.handle_of(Decoder(small_decoder.model.config).eval(), small_decoder.tokenizer, "big", "none")
+    big = own.handle_of(
+        Decoder(small_decoder.model.config).eval(), small_decoder.tokenizer, "big", "none"
+    )
     with torch.no_grad():
         big.model.layers[1].feed_forward.w_2.bias[3] = float("inf")
     with pytest.raises(NotFinite, match="1.ffn.wrote") as caught:
@@ -278,23 +433,47 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
 @pytest.mark.parametrize(
     "asked, why",
     [
-        (ScaledBy(0.0), "above 0"), (ScaledBy(float("nan")), "above 0"), (ShiftPositions(-1), "onwards"), (ShiftPositions(60), "position"), (ShufflePositions(-1), "seed"),
-        (OtherPositions("magic"), "magic"), (MoveNorm("up"), "up"), (WithoutResidual(None, "lunch"), "lunch"), (WithoutResidual(None, "cross"), "no cross-attention"),
-        (MeanHead(0, 4), "head 4"), (UniformHead(3, 0), "layer 3"), (PatchHead(OTHER, 0, 0, "cross"), "cross"), (PatchSite(OTHER, "9.lunch"), "no such site"),
-        (WithMask(), "decoder"), (edits.HideToken(1), "masked words"), (PatchSite(OTHER, "embed", -1), "tokens 0 to"), (PatchSite(OTHER, "embed", 40), "tokens 0 to"),
+        (ScaledBy(0.0), "above 0"),
+        (ScaledBy(float("nan")), "above 0"),
+        (ShiftPositions(-1), "onwards"),
+        (ShiftPositions(60), "position"),
+        (ShufflePositions(-1), "seed"),
+        (OtherPositions("magic"), "magic"),
+        (MoveNorm("up"), "up"),
+        (WithoutResidual(None, "lunch"), "lunch"),
+        (WithoutResidual(None, "cross"), "no cross-attention"),
+        (MeanHead(0, 4), "head 4"),
+        (UniformHead(3, 0), "layer 3"),
+        (PatchHead(OTHER, 0, 0, "cross"), "cross"),
+        (PatchSite(OTHER, "9.lunch"), "no such site"),
+        (WithMask(), "decoder"),
+        (edits.HideToken(1), "masked words"),
+        (PatchSite(OTHER, "embed", -1), "tokens 0 to"),
+        (PatchSite(OTHER, "embed", 40), "tokens 0 to"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_done_is_said(small_decoder: own.Handle, asked: edits.Edit, why: str) -> None:
+)
+def test_what_cannot_be_done_is_said(
+    small_decoder: own.Handle, asked: edits.Edit, why: str
+) -> None:
     with pytest.raises(ValueError, match=why):
         recorded(small_decoder, asked)
 
 
 def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:
     """One model, many threads at once, each with its own switches: every recording is the one that its edits make alone."""
-    asked = [(), (ZeroHead(1, 2),), (WithoutScale(),), (WithoutPositions(), UniformHead(0, 1)), (MoveNorm("pre"),), (PatchHead(OTHER, 1, 3),)]
+    asked = [
+        (),
+        (ZeroHead(1, 2),),
+        (WithoutScale(),),
+        (WithoutPositions(), UniformHead(0, 1)),
+        (MoveNorm("pre"),),
+        (PatchHead(OTHER, 1, 3),),
+    ]
     alone = [recorded(small_handle, *each) for each in asked]
     with ThreadPoolExecutor(6) as threads:
-        together = list(threads.map(lambda at: (at % 6, recorded(small_handle, *asked[at % 6])), range(240)))
+        together = list(
+            threads.map(lambda at: (at % 6, recorded(small_handle, *asked[at % 6])), range(240))
+        )
     assert all(recording == alone[at] for at, recording in together)
 
 
@@ -302,7 +481,14 @@ def test_two_people_with_different_edits_get_their_own_pictures(small_handle: ow
 
 
 def test_edits_come_back_from_a_line_and_from_json() -> None:
-    asked = (*EVERY, WithMask(), WithoutMask(), PatchHead("a:b, c\n“x” % ~", 0, 1), PatchSite("", "embed", None, "encoder"), MoveNorm("post", 0))
+    asked = (
+        *EVERY,
+        WithMask(),
+        WithoutMask(),
+        PatchHead("a:b, c\n“x” % ~", 0, 1),
+        PatchSite("", "embed", None, "encoder"),
+        MoveNorm("post", 0),
+    )
     line = edits.to_line(asked)
     assert edits.from_line(line) == asked and edits.to_line(edits.from_line(line)) == line
     assert " " not in line and "\n" not in line
@@ -311,7 +497,19 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
     assert len({str(each) for each in asked}) == len(asked), "each is said in its own words"
 
 
-@pytest.mark.parametrize("line", ["Lunch", "ZeroHead", "ZeroHead:a:b", "ZeroHead:1:2:self:4", "ScaledBy:", ",", "WithoutScale:x", "<b>"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Lunch",
+        "ZeroHead",
+        "ZeroHead:a:b",
+        "ZeroHead:1:2:self:4",
+        "ScaledBy:",
+        ",",
+        "WithoutScale:x",
+        "<b>",
+    ],
+)
 def test_a_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         edits.from_line(line)

@@ -18,7 +18,10 @@ from explorer.components import wire
 from models import library
 
 ROOT = Path(__file__).resolve().parent.parent
-FRUIT, DEVICES = "She ate the apple with some fruit juice.", "Explain me about the new apple devices."
+FRUIT, DEVICES = (
+    "She ate the apple with some fruit juice.",
+    "Explain me about the new apple devices.",
+)
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
 
@@ -30,16 +33,25 @@ def of(handle, text: str, stream: str | None = None):
 def scene_of(handle, *texts: str, anchors=None, **choices):
     streams = [of(handle, text) for text in texts]
     names = numbers.sites(streams[0])
-    return numbers.scene(streams, anchors, names, **{"specials": True, "unit_length": False, "words_plane": False, **choices})
+    return numbers.scene(
+        streams,
+        anchors,
+        names,
+        **{"specials": True, "unit_length": False, "words_plane": False, **choices},
+    )
 
 
 def anchors_of(handle, words=ANCHORS):
     recordings = [library.record(handle, numbers.framed(word)) for group in words for word in group]
-    return numbers.anchors_of(words, recordings, recordings[0].streams[0].name, numbers.sites(recordings[0].streams[0]))
+    return numbers.anchors_of(
+        words, recordings, recordings[0].streams[0].name, numbers.sites(recordings[0].streams[0])
+    )
 
 
 def rows_of(scene) -> np.ndarray:
-    return np.concatenate([group.vectors.reshape(-1, group.vectors.shape[-1]) for group in scene.texts])
+    return np.concatenate(
+        [group.vectors.reshape(-1, group.vectors.shape[-1]) for group in scene.texts]
+    )
 
 
 # ---- the plane ------------------------------------------------------------------------------------------------------
@@ -50,15 +62,25 @@ def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length
     scene = scene_of(small_handle, "the cat sat", "the dog ran to the mat", unit_length=unit_length)
     rows = rows_of(scene)
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    np.testing.assert_allclose(scene.basis.explained, (singular**2 / (singular**2).sum())[:3], rtol=1e-8)
+    np.testing.assert_allclose(
+        scene.basis.explained, (singular**2 / (singular**2).sum())[:3], rtol=1e-8
+    )
     np.testing.assert_allclose(np.abs((scene.basis.axes * directions[:3]).sum(1)), 1, rtol=1e-8)
     if unit_length:
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
 
 
 @pytest.mark.parametrize("words_plane", [False, True])
-def test_what_the_plane_shows_and_what_it_leaves_out_make_the_whole(small_handle, words_plane: bool) -> None:
-    scene = scene_of(small_handle, "the cat sat", "the dog ran", anchors=anchors_of(small_handle), words_plane=words_plane)
+def test_what_the_plane_shows_and_what_it_leaves_out_make_the_whole(
+    small_handle, words_plane: bool
+) -> None:
+    scene = scene_of(
+        small_handle,
+        "the cat sat",
+        "the dog ran",
+        anchors=anchors_of(small_handle),
+        words_plane=words_plane,
+    )
     basis, rows = scene.basis, rows_of(scene)
     np.testing.assert_allclose(basis.axes @ basis.axes.T, np.eye(3), atol=1e-9)
     offset = rows - rows.mean(0)
@@ -75,18 +97,31 @@ def test_the_plane_through_words_has_the_two_groups_along_its_first_axis(small_h
     anchors = anchors_of(small_handle)
     scene = scene_of(small_handle, "the cat sat", anchors=anchors, words_plane=True)
     one, other = anchors.centroids()[:, -1]
-    np.testing.assert_allclose(scene.basis.axes[0], (other - one) / np.linalg.norm(other - one), atol=1e-12)
+    np.testing.assert_allclose(
+        scene.basis.axes[0], (other - one) / np.linalg.norm(other - one), atol=1e-12
+    )
     a, b = scene.basis.project(np.stack([one, other]))
-    assert b[0] - a[0] == pytest.approx(np.linalg.norm(other - one)) and a[1] == pytest.approx(b[1], abs=1e-9)
+    assert b[0] - a[0] == pytest.approx(np.linalg.norm(other - one)) and a[1] == pytest.approx(
+        b[1], abs=1e-9
+    )
 
 
 def test_anchors_that_do_not_stand_apart_give_no_plane_and_the_scene_says_so(small_handle) -> None:
-    scene = scene_of(small_handle, "the cat sat", anchors=anchors_of(small_handle, (("cat",), ("cat",))), words_plane=True)
+    scene = scene_of(
+        small_handle,
+        "the cat sat",
+        anchors=anchors_of(small_handle, (("cat",), ("cat",))),
+        words_plane=True,
+    )
     assert scene.fallback and scene.basis.names[0] == "PC 1"
 
 
-def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions(small_handle) -> None:
-    scene = scene_of(small_handle, "the cat sat on the mat", "the dog ran", anchors=anchors_of(small_handle))
+def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions(
+    small_handle,
+) -> None:
+    scene = scene_of(
+        small_handle, "the cat sat on the mat", "the dog ran", anchors=anchors_of(small_handle)
+    )
     streams = [of(small_handle, "the cat sat on the mat"), of(small_handle, "the dog ran")]
     arrays, at = scene.arrays(), 0
     for text, stream in enumerate(streams):
@@ -95,9 +130,13 @@ def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions
             path = np.stack([stream.at(site)[place] for site in scene.sites]).astype(float)
             np.testing.assert_array_equal(scene.path(text, place), path)
             np.testing.assert_allclose(arrays["norm"][at], np.sqrt((path**2).sum(1)))
-            np.testing.assert_allclose(arrays["moved"][at, 1:], np.sqrt(((path[1:] - path[:-1]) ** 2).sum(1)))
+            np.testing.assert_allclose(
+                arrays["moved"][at, 1:], np.sqrt(((path[1:] - path[:-1]) ** 2).sum(1))
+            )
             seen = np.linalg.norm(np.diff(arrays["coordinates"][at], axis=0), axis=1)
-            assert (seen <= arrays["moved"][at, 1:] + 1e-6).all(), "a picture cannot show more movement than there was"
+            assert (seen <= arrays["moved"][at, 1:] + 1e-6).all(), (
+                "a picture cannot show more movement than there was"
+            )
             at += 1
     assert at + 4 == len(arrays["error"])
 
@@ -108,7 +147,11 @@ def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> N
     for stream in library.record(handle, "the cat sat").streams:
         states, with_sums = numbers.sites(stream), numbers.sites(stream, sums=True)
         sublayers = sum(site.endswith(".wrote") and site != "pos.wrote" for site in stream.sites)
-        assert states[:2] == ("embed", "embed+pos") and len(states) == 2 + sublayers and len(with_sums) == 2 + 2 * sublayers
+        assert (
+            states[:2] == ("embed", "embed+pos")
+            and len(states) == 2 + sublayers
+            and len(with_sums) == 2 + 2 * sublayers
+        )
         assert not any(site.endswith(".wrote") for site in with_sums)
         titles = [numbers.site_title(site, with_sums) for site in with_sums]
         assert len(set(titles)) == len(titles)
@@ -121,29 +164,53 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
     anchors = anchors_of(small_handle)
     first, second = of(small_handle, "the cat sat"), of(small_handle, "on the cat")
     names = numbers.sites(first)
-    paths = [numbers.vectors(first, names, np.array([2]))[:, 0], numbers.vectors(second, names, np.array([3]))[:, 0]]
+    paths = [
+        numbers.vectors(first, names, np.array([2]))[:, 0],
+        numbers.vectors(second, names, np.array([3]))[:, 0],
+    ]
     around = [numbers.vectors(one, names, numbers.places(one, False)) for one in (first, second)]
-    plain, centred = (numbers.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred"))
+    plain, centred = (
+        numbers.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
+    )
     frames = [of(small_handle, numbers.framed(word)) for group in ANCHORS for word in group]
     for s, site in enumerate(names):
         by_word = []
         for stream, word in zip(frames, ("cat", "dog", "mat", "sat")):
-            inside = [at for at, (a, b) in enumerate(stream.spans) if a >= 0 and set(range(a, b)) & set(range(18, 18 + len(word)))]
+            inside = [
+                at
+                for at, (a, b) in enumerate(stream.spans)
+                if a >= 0 and set(range(a, b)) & set(range(18, 18 + len(word)))
+            ]
             by_word.append(stream.at(site)[inside].astype(float).mean(0))
-        everything = np.concatenate([one.at(site)[~one.special] for one in (first, second, *frames)]).astype(float).mean(0)
+        everything = (
+            np.concatenate([one.at(site)[~one.special] for one in (first, second, *frames)])
+            .astype(float)
+            .mean(0)
+        )
         for group, words in enumerate((by_word[:2], by_word[2:])):
             c = np.mean(words, axis=0)
-            for text, v in enumerate((first.at(site)[2].astype(float), second.at(site)[3].astype(float))):
-                assert plain[text, group, s] == pytest.approx(v @ c / np.linalg.norm(v) / np.linalg.norm(c))
+            for text, v in enumerate(
+                (first.at(site)[2].astype(float), second.at(site)[3].astype(float))
+            ):
+                assert plain[text, group, s] == pytest.approx(
+                    v @ c / np.linalg.norm(v) / np.linalg.norm(c)
+                )
                 a, b = v - everything, c - everything
-                assert centred[text, group, s] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    np.testing.assert_allclose(numbers.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1])
+                assert centred[text, group, s] == pytest.approx(
+                    a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+                )
+    np.testing.assert_allclose(
+        numbers.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
+    )
 
 
 def test_a_word_leans_the_same_in_both_texts_at_its_embedding(small_handle) -> None:
     anchors = anchors_of(small_handle)
     names = numbers.sites(of(small_handle, "the cat"))
-    paths = [numbers.vectors(of(small_handle, text), names, np.array([at]))[:, 0] for text, at in (("the cat sat", 2), ("on the cat", 3))]
+    paths = [
+        numbers.vectors(of(small_handle, text), names, np.array([at]))[:, 0]
+        for text, at in (("the cat sat", 2), ("on the cat", 3))
+    ]
     around = [path[:, None] for path in paths]
     found = numbers.pulls(paths, anchors, around, "Difference")[:, 0]
     assert found[0, 0] == pytest.approx(found[1, 0]) and not np.allclose(found[0, -1], found[1, -1])
@@ -157,25 +224,56 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     rng = np.random.default_rng(0)
     one, other, start = np.eye(12)[0] * 3, np.eye(12)[1] * 3, np.ones(12)
     words = np.concatenate([cluster(one, 3, rng), cluster(other, 3, rng)])
-    anchors = numbers.Anchors((("a", "b", "c"), ("d", "e", "f")), np.stack([words, words], 1), np.repeat([0, 1], 3), np.stack([words, words], 1), ())
+    anchors = numbers.Anchors(
+        (("a", "b", "c"), ("d", "e", "f")),
+        np.stack([words, words], 1),
+        np.repeat([0, 1], 3),
+        np.stack([words, words], 1),
+        (),
+    )
 
     def shift(end_1: np.ndarray, end_2: np.ndarray) -> numbers.Shift:
         paths = [np.stack([start, end_1]), np.stack([start, end_2])]
         return numbers.shift(paths, anchors, [path[:, None] for path in paths])
 
     apart = shift(one + 0.1, other + 0.1)
-    assert apart.verdict == "apart" and apart.gap > 1 and (apart.as_far, apart.n_splits) == (1, 10) and apart.centred_gap > 0
-    assert shift(other + 0.1, one + 0.1).gap == pytest.approx(-apart.gap, rel=0.05), "texts exchanged, the sign too"
-    assert shift(start, start).verdict == "still" and shift(start, start).own[-1] == pytest.approx(1)
-    crossed = anchors.__class__((("a", "d", "b"), ("e", "c", "f")), anchors.vectors[[0, 3, 1, 4, 2, 5]], anchors.group, anchors.all_rows, ())
+    assert (
+        apart.verdict == "apart"
+        and apart.gap > 1
+        and (apart.as_far, apart.n_splits) == (1, 10)
+        and apart.centred_gap > 0
+    )
+    assert shift(other + 0.1, one + 0.1).gap == pytest.approx(-apart.gap, rel=0.05), (
+        "texts exchanged, the sign too"
+    )
+    assert shift(start, start).verdict == "still" and shift(start, start).own[-1] == pytest.approx(
+        1
+    )
+    crossed = anchors.__class__(
+        (("a", "d", "b"), ("e", "c", "f")),
+        anchors.vectors[[0, 3, 1, 4, 2, 5]],
+        anchors.group,
+        anchors.all_rows,
+        (),
+    )
     paths = [np.stack([start, one]), np.stack([start, other])]
-    assert numbers.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance", "these groups are not what parts the texts"
+    assert numbers.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance", (
+        "these groups are not what parts the texts"
+    )
 
 
-@pytest.mark.parametrize("written, read", [
-    ("fruit, tree , juice / mac,os, app", (("fruit", "tree", "juice"), ("mac", "os", "app"))), ("", ()), (" / , ", ()), ("a, a / b", (("a",), ("b",))),
-    ("a", (("a",),)), ("a / b / c", (("a",), ("b",))), (", ".join("abcdefgh"), (tuple("abcdef"),)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "written, read",
+    [
+        ("fruit, tree , juice / mac,os, app", (("fruit", "tree", "juice"), ("mac", "os", "app"))),
+        ("", ()),
+        (" / , ", ()),
+        ("a, a / b", (("a",), ("b",))),
+        ("a", (("a",),)),
+        ("a / b / c", (("a",), ("b",))),
+        (", ".join("abcdefgh"), (tuple("abcdef"),)),
+    ],
+)
 def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
     assert numbers.groups(written) == read
 
@@ -198,7 +296,9 @@ def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> Non
             every = table @ vector / np.linalg.norm(table, axis=1) / np.linalg.norm(vector)
             np.testing.assert_allclose(said, np.sort(every)[::-1][:5], atol=1e-5)
             np.testing.assert_allclose(every[found], said, atol=1e-5)
-        assert ids[0, 0] == stream.ids[1] and cosines[0, 0] == pytest.approx(1, abs=1e-5), "an embedding is nearest to itself"
+        assert ids[0, 0] == stream.ids[1] and cosines[0, 0] == pytest.approx(1, abs=1e-5), (
+            "an embedding is nearest to itself"
+        )
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
@@ -226,42 +326,99 @@ def test_the_page_draws_what_the_model_did() -> None:
     handle = library.load("encoder")
     streams = [of(handle, FRUIT), of(handle, DEVICES)]
     names = numbers.sites(streams[0])
-    rows = np.concatenate([numbers.vectors(one, names, np.flatnonzero(~one.special)).reshape(-1, handle.card.d_model) for one in streams])
+    rows = np.concatenate(
+        [
+            numbers.vectors(one, names, np.flatnonzero(~one.special)).reshape(
+                -1, handle.card.d_model
+            )
+            for one in streams
+        ]
+    )
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    np.testing.assert_allclose(header["explained"], (singular**2 / (singular**2).sum())[:2], rtol=1e-6)
-    assert header["texts"][0]["labels"] == [t for t, s in zip(streams[0].tokens, streams[0].special) if not s]
+    np.testing.assert_allclose(
+        header["explained"], (singular**2 / (singular**2).sum())[:2], rtol=1e-6
+    )
+    assert header["texts"][0]["labels"] == [
+        t for t, s in zip(streams[0].tokens, streams[0].special) if not s
+    ]
     apple = header["texts"][0]["labels"].index("apple")
-    vector = streams[0].resid[streams[0].sites.index(names[-1]), header["texts"][0]["places"][apple]] - rows.mean(0)
+    vector = streams[0].resid[
+        streams[0].sites.index(names[-1]), header["texts"][0]["places"][apple]
+    ] - rows.mean(0)
     shown = blocks["coordinates"].reshape(-1, len(names), 2)[apple, -1]
     np.testing.assert_allclose(np.abs(shown), np.abs(directions[:2] @ vector), rtol=1e-4, atol=1e-4)
     error = blocks["error"].reshape(-1, len(names))[apple, -1]
-    assert error == pytest.approx(1 - (shown.astype(float) ** 2).sum() / (vector**2).sum(), abs=1e-5)
+    assert error == pytest.approx(
+        1 - (shown.astype(float) ** 2).sum() / (vector**2).sum(), abs=1e-5
+    )
     around, _ = sent(app, "around")
-    assert around["chosen"] == [apple, len(header["texts"][0]["labels"]) + header["texts"][1]["labels"].index("apple")]
+    assert around["chosen"] == [
+        apple,
+        len(header["texts"][0]["labels"]) + header["texts"][1]["labels"].index("apple"),
+    ]
     assert [one["token"] for one in sent(app, "near")[0]["near"]] == ["apple", "apple"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [HOSTILE[name] for name in ("empty", "one word", "10,000 characters", "emoji", "right to left", "bidi override", "script", "latex", "markdown", "plotly")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        HOSTILE[name]
+        for name in (
+            "empty",
+            "one word",
+            "10,000 characters",
+            "emoji",
+            "right to left",
+            "bidi override",
+            "script",
+            "latex",
+            "markdown",
+            "plotly",
+        )
+    ],
+)
 def test_any_two_texts_and_any_anchors_are_drawn(text: str) -> None:
     app = opened(text=text, second=text, anchors=f"{text[:20]} / <b>, $x$", plane="Words")
     header, blocks = sent(app, "walk")
-    assert header["texts"][0]["labels"] and np.isfinite(blocks["coordinates"]).all() and ((0 <= blocks["error"]) & (blocks["error"] <= 1)).all()
+    assert (
+        header["texts"][0]["labels"]
+        and np.isfinite(blocks["coordinates"]).all()
+        and ((0 <= blocks["error"]) & (blocks["error"] <= 1)).all()
+    )
     if len(text) > 1000:
         assert len(header["texts"][0]["labels"]) == 510
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [
-    {"model": "decoder", "text": FRUIT, "second": DEVICES, "sums": "Sums"}, {"model": "translator", "text": FRUIT, "second": DEVICES},
-    {"model": "translator", "text": FRUIT, "stream": "decoder", "specials": "Shown"}, {"model": "grammar-masked", "text": FRUIT, "second": DEVICES, "length": "Removed"},
-    {"stage": "99", "token": "x", "mate": "-1", "plane": "?", "stream": "<b>", "curve": "", "anchors": "/"},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"model": "decoder", "text": FRUIT, "second": DEVICES, "sums": "Sums"},
+        {"model": "translator", "text": FRUIT, "second": DEVICES},
+        {"model": "translator", "text": FRUIT, "stream": "decoder", "specials": "Shown"},
+        {"model": "grammar-masked", "text": FRUIT, "second": DEVICES, "length": "Removed"},
+        {
+            "stage": "99",
+            "token": "x",
+            "mate": "-1",
+            "plane": "?",
+            "stream": "<b>",
+            "curve": "",
+            "anchors": "/",
+        },
+    ],
+    ids=str,
+)
 def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> None:
     app = opened(**asked)
     header, _ = sent(app, "walk")
     handle = library.load(asked.get("model", "encoder"))
-    stream = of(handle, asked.get("text", app.text_area(key="text").value), asked["stream"] if asked.get("stream") == "decoder" else None)
+    stream = of(
+        handle,
+        asked.get("text", app.text_area(key="text").value),
+        asked["stream"] if asked.get("stream") == "decoder" else None,
+    )
     assert len(header["titles"]) == len(numbers.sites(stream, asked.get("sums") == "Sums"))
 
 
@@ -271,7 +428,9 @@ def test_three_dimensions_show_the_same_numbers() -> None:
 
     app = opened(text=FRUIT, second=DEVICES, space="3-D", stage="3")
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
-    assert figure["data"][0]["type"] == "scatter3d" and any("apple" in str(trace["name"]) for trace in figure["data"])
+    assert figure["data"][0]["type"] == "scatter3d" and any(
+        "apple" in str(trace["name"]) for trace in figure["data"]
+    )
     assert any("outside these three directions" in one.value for one in app.markdown)
 
 
@@ -284,20 +443,48 @@ def test_the_slider_of_sites_follows_the_site_on_screen() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model, begins, step", [
-    ("encoder", "starts as √256 × embedding, the position is added", "x ← LayerNorm(x + sublayer(x))"),
-    ("minilm", "starts as embedding + segment, the position is added, a LayerNorm follows", "x ← LayerNorm(x + sublayer(x))"),
-    ("induction-no-norm", "starts as √64 × embedding, the position is added", "x ← x + sublayer(x), with no LayerNorm"),
-    ("induction-no-residual", "starts as √64 × embedding, the position is added", "x ← LayerNorm(sublayer(x)), with no residual connection"),
-    ("reverse-no-positions", "starts as √64 × embedding; this model adds no positions", "x ← LayerNorm(x + sublayer(x))"),
-    ("grammar", "starts as embedding, the position is added", "x ← x + sublayer(LayerNorm(x))"),
-])  # fmt: skip
-def test_the_formula_is_that_of_the_model(model: str, begins: str, step: str, gpt2_on_pages) -> None:
+@pytest.mark.parametrize(
+    "model, begins, step",
+    [
+        (
+            "encoder",
+            "starts as √256 × embedding, the position is added",
+            "x ← LayerNorm(x + sublayer(x))",
+        ),
+        (
+            "minilm",
+            "starts as embedding + segment, the position is added, a LayerNorm follows",
+            "x ← LayerNorm(x + sublayer(x))",
+        ),
+        (
+            "induction-no-norm",
+            "starts as √64 × embedding, the position is added",
+            "x ← x + sublayer(x), with no LayerNorm",
+        ),
+        (
+            "induction-no-residual",
+            "starts as √64 × embedding, the position is added",
+            "x ← LayerNorm(sublayer(x)), with no residual connection",
+        ),
+        (
+            "reverse-no-positions",
+            "starts as √64 × embedding; this model adds no positions",
+            "x ← LayerNorm(x + sublayer(x))",
+        ),
+        ("grammar", "starts as embedding, the position is added", "x ← x + sublayer(LayerNorm(x))"),
+    ],
+)
+def test_the_formula_is_that_of_the_model(
+    model: str, begins: str, step: str, gpt2_on_pages
+) -> None:
     app = opened(model=model, text="b a c b", second="a c", sums="Sums")
     handle = gpt2_on_pages if model == "grammar" else library.load(model)
     stream = of(handle, "b a c b")
     header, blocks = sent(app, "walk")
-    assert len(header["titles"]) == len(numbers.sites(stream, True)) and np.isfinite(blocks["coordinates"]).all()
+    assert (
+        len(header["titles"]) == len(numbers.sites(stream, True))
+        and np.isfinite(blocks["coordinates"]).all()
+    )
     assert not any(".read" in site or ".wrote" in site for site in numbers.sites(stream, True))
     note = next(each.value for each in app.markdown if "**The path.**" in each.value)
     assert begins in note and step in note
@@ -310,8 +497,17 @@ def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
     app.segmented_control(key="plane").set_value("Words").run()
     app.segmented_control(key="curve").set_value("Difference").run()
     app.text_input(key="anchors").set_value("pear / phone").run()
-    asked = {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
-    assert asked == {"text": FRUIT, "second": DEVICES, "plane": "Words", "curve": "Difference", "anchors": "pear / phone"}
+    asked = {
+        name: values[0] if isinstance(values, list) else values
+        for name, values in app.query_params.items()
+    }
+    assert asked == {
+        "text": FRUIT,
+        "second": DEVICES,
+        "plane": "Words",
+        "curve": "Difference",
+        "anchors": "pear / phone",
+    }
     again = opened(**asked)
     for kind in ("walk", "around", "near"):
         assert sent(again, kind)[0] == sent(app, kind)[0]
@@ -324,7 +520,10 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
 
     visitor = driver.Visitor(browser, server)
     page, sizes = visitor.page, []
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+    )
 
     def settled() -> None:
         page.wait_for_selector(".near table")
@@ -348,7 +547,9 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
     page.wait_for_url(f"**stage={stage + 1}**")
     settled()
     assert page.locator(".stepper .where").inner_text() == numbers.site_title(names[stage], names)
-    assert {row.inner_text() for row in page.locator(".near tr.now th").all()} == {numbers.site_title(names[stage], names)}
+    assert {row.inner_text() for row in page.locator(".near tr.now th").all()} == {
+        numbers.site_title(names[stage], names)
+    }
     assert sum(sizes) < 40_000, "a step sends no paths"
     page.locator(".chip", has_text="juice").first.focus()
     page.keyboard.press("Enter")
@@ -363,24 +564,42 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
     other.page.wait_for_selector(".curve svg")
     other.page.wait_for_selector(".near tr.now")
     for where in (".chip[aria-pressed=true]", ".near tr.now", ".stepper .where", ".reading p"):
-        expect(other.page.locator(where)).to_have_text(page.locator(where).all_inner_texts(), use_inner_text=True)
+        expect(other.page.locator(where)).to_have_text(
+            page.locator(where).all_inner_texts(), use_inner_text=True
+        )
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Picture as SVG").click()
     waiting.value.save_as(tmp_path / "paths.svg")
     import xml.etree.ElementTree as tree
 
-    said = " ".join(element.text or "" for element in tree.parse(tmp_path / "paths.svg").iter() if element.tag.endswith("text"))
-    assert "model encoder" in said and "Explained variance" in said and "juice" in said and DEVICES in said
+    said = " ".join(
+        element.text or ""
+        for element in tree.parse(tmp_path / "paths.svg").iter()
+        if element.tag.endswith("text")
+    )
+    assert (
+        "model encoder" in said
+        and "Explained variance" in said
+        and "juice" in said
+        and DEVICES in said
+    )
     tables = {}
     for what in ("Paths", "Curves", "Nearest words"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=f"{what} as CSV").click()
         waiting.value.save_as(tmp_path / "table.csv")
-        lines = [line for line in (tmp_path / "table.csv").read_text("utf-8").splitlines() if not line.startswith("#")]
+        lines = [
+            line
+            for line in (tmp_path / "table.csv").read_text("utf-8").splitlines()
+            if not line.startswith("#")
+        ]
         tables[what] = list(csv.DictReader(io.StringIO("\n".join(lines))))
     table = tables["Paths"]
     assert len(tables["Curves"]) == len(names) and len(tables["Nearest words"]) == 2 * len(names)
-    assert len(table) == len(names) * (len(page.locator(".line .chip").all()) + 6) and float(table[0]["norm"]) > 0
+    assert (
+        len(table) == len(names) * (len(page.locator(".line .chip").all()) + 6)
+        and float(table[0]["norm"]) > 0
+    )
     # Streamlit itself asks for two files beside the page's address before it finds them above it.
     for one in (visitor, other):
         assert not [error for error in one.errors if "404" not in error]
@@ -390,9 +609,20 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
 @pytest.mark.slow
 @pytest.mark.browser
 def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) -> None:
-    phone = driver.Visitor(browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    phone = driver.Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     text = HOSTILE["bold"] + " " + HOSTILE["bidi override"]
-    phone.page.goto(f"{server}/embeddings?" + urlencode({"text": text, "second": HOSTILE["script"], "anchors": "<b>x</b> / <img src=x onerror=alert(1)>"}))
+    phone.page.goto(
+        f"{server}/embeddings?"
+        + urlencode(
+            {
+                "text": text,
+                "second": HOSTILE["script"],
+                "anchors": "<b>x</b> / <img src=x onerror=alert(1)>",
+            }
+        )
+    )
     phone.page.wait_for_selector(".near table")
     phone.page.wait_for_selector(".picture canvas")
     assert phone.page.title() == "Headlight"

@@ -33,9 +33,13 @@ def test_the_hand_made_pairs_are_words_of_their_sentences() -> None:
     assert n >= 40
 
 
-def test_alignment_looks_in_the_row_that_says_the_word(small_translator: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alignment_looks_in_the_row_that_says_the_word(
+    small_translator: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model whose cross-attention is planted: the row before each French word looks at its English one."""
-    monkeypatch.setattr(alignments, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),))
+    monkeypatch.setattr(
+        alignments, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),)
+    )
 
     def planted(shift: int):
         def record(handle: Handle, text: str, target: str) -> Recording:
@@ -45,7 +49,14 @@ def test_alignment_looks_in_the_row_that_says_the_word(small_translator: Handle,
             for row in range(pattern.shape[2]):
                 pattern[:, :, row, min(max(row + shift, 0), pattern.shape[3] - 1)] = 1
             changed = type(cross)(**{**vars(cross), "pattern": pattern})
-            return Recording(plain.model, plain.text, (), plain.streams, (*plain.attention[:2], changed), target=plain.target)
+            return Recording(
+                plain.model,
+                plain.text,
+                (),
+                plain.streams,
+                (*plain.attention[:2], changed),
+                target=plain.target,
+            )
 
         return record
 
@@ -82,14 +93,22 @@ def test_repetition_scores_find_planted_heads() -> None:
 def test_cross_alignment_of_the_small_models_is_taken_row_by_row(small_translator: Handle) -> None:
     rng, words = Random(0), range(5, 200)
     lists = [rng.sample(words, 5) for _ in range(4)]
-    score, layer, head = algorithms.Reverse().alignment(small_translator.model, small_translator.tokenizer, lists)
+    score, layer, head = algorithms.Reverse().alignment(
+        small_translator.model, small_translator.tokenizer, lists
+    )
     patterns = []
     for each in lists:
         seen = {}
         tokenizer = small_translator.tokenizer
         memory = small_translator.model.encode(torch.tensor([[*each, tokenizer.eos]]))
-        small_translator.model.decode(torch.tensor([[tokenizer.bos, *each[::-1]]]), memory, tape=lambda name, x: seen.__setitem__(name, x))
-        patterns.append([seen[f"{layer}.cross.pattern"][0, head, row, 4 - row].item() for row in range(5)])
+        small_translator.model.decode(
+            torch.tensor([[tokenizer.bos, *each[::-1]]]),
+            memory,
+            tape=lambda name, x: seen.__setitem__(name, x),
+        )
+        patterns.append(
+            [seen[f"{layer}.cross.pattern"][0, head, row, 4 - row].item() for row in range(5)]
+        )
     assert score == pytest.approx(np.mean(patterns), abs=1e-6)
 
 
@@ -97,7 +116,16 @@ def test_every_card_has_what_people_should_know() -> None:
     for name in shipped.names():
         card = shipped.card(name)
         assert card["name"] == name and card["kind"] in own.KINDS
-        for key in ("summary", "headline", "data", "recipe", "limits", "scores", "measured", "n_parameters"):
+        for key in (
+            "summary",
+            "headline",
+            "data",
+            "recipe",
+            "limits",
+            "scores",
+            "measured",
+            "n_parameters",
+        ):
             assert card[key], (name, key)
         assert json.dumps(card, allow_nan=False)
 

@@ -16,18 +16,25 @@ QUERIES, KEYS = ("the", "<b>"), ("the", "cat", "the")
 
 
 def test_the_figure_shows_what_it_is_given() -> None:
-    figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, ("Layer 0, head 1: <i>", "model <b>"), 0, 1, "weight")
+    figure = heatmap(
+        WEIGHTS, WEIGHTS, QUERIES, KEYS, ("Layer 0, head 1: <i>", "model <b>"), 0, 1, "weight"
+    )
     trace = figure.data[0]
     np.testing.assert_array_equal(trace.z, WEIGHTS)
     assert (trace.zmin, trace.zmax) == (0, 1) and trace.colorbar.title.text == "weight"
     assert figure.layout.xaxis.title.text == "key" and figure.layout.yaxis.title.text == "query"
     assert figure.layout.yaxis.autorange == "reversed", "row 0 on top"
-    assert figure.layout.title.text == "Layer 0, head 1: &lt;i&gt;" and figure.layout.title.subtitle.text == "model &lt;b&gt;"
+    assert (
+        figure.layout.title.text == "Layer 0, head 1: &lt;i&gt;"
+        and figure.layout.title.subtitle.text == "model &lt;b&gt;"
+    )
 
 
 def test_equal_words_stay_separate_and_labels_are_escaped() -> None:
     figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, ("",), 0, 1, "")
-    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2] and list(figure.layout.xaxis.ticktext) == ["the", "cat", "the"]
+    assert list(figure.layout.xaxis.tickvals) == [0, 1, 2] and list(
+        figure.layout.xaxis.ticktext
+    ) == ["the", "cat", "the"]
     assert list(figure.layout.yaxis.ticktext) == ["the", "&lt;b&gt;"]
     np.testing.assert_array_equal(figure.data[0].customdata, WEIGHTS)
 
@@ -50,13 +57,17 @@ def test_shares_by_head_row_and_all() -> None:
 
 
 def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
-    text = numbers.to_csv(WEIGHTS, numbers.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3), ("Layer 0\nhead 1",))
+    text = numbers.to_csv(
+        WEIGHTS, numbers.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3), ("Layer 0\nhead 1",)
+    )
     about, rest = text.split("\n", 1)
     assert about == "# Layer 0 head 1"
     rows = list(csv.reader(io.StringIO(rest)))
     assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the"]
     assert rows[1][0] == '0 a,"b' and rows[2][0] == "1 line\nbreak"
-    np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], dtype=np.float32), WEIGHTS)
+    np.testing.assert_array_equal(
+        np.array([row[1:] for row in rows[1:]], dtype=np.float32), WEIGHTS
+    )
 
 
 def test_table_columns_keep_equal_words_apart() -> None:
@@ -68,7 +79,9 @@ def test_table_columns_keep_equal_words_apart() -> None:
 def test_the_steps_of_a_softmax_recompute_the_weight() -> None:
     scores, allowed = np.array([0.5, -1.0, 2.0, 9.0]), np.array([True, True, True, False])
     steps = numbers.softmax_of(scores, allowed, 2)
-    assert steps.exponential == pytest.approx(np.exp(2.0)) and steps.total == pytest.approx(np.exp(scores[:3]).sum())
+    assert steps.exponential == pytest.approx(np.exp(2.0)) and steps.total == pytest.approx(
+        np.exp(scores[:3]).sum()
+    )
     assert steps.weight == pytest.approx(steps.exponential / steps.total)
     assert numbers.softmax_of(scores, allowed, 3).weight == 0
 

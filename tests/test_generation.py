@@ -26,7 +26,11 @@ WAYS = {
 
 def started(handle: Handle) -> tuple[Writing, torch.Tensor | None]:
     writing = library.writing(handle, "the cat sat")
-    memory = None if handle.card.kind == "decoder" else own.memory_of(handle, own.frame(handle, "the cat sat")[0])
+    memory = (
+        None
+        if handle.card.kind == "decoder"
+        else own.memory_of(handle, own.frame(handle, "the cat sat")[0])
+    )
     return writing, memory
 
 
@@ -71,7 +75,11 @@ def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: Handle) -
     for _ in range(3):
         n = len(writing.ids)
         own_bytes = 2 * card.n_layer * card.n_head * n * card.d_head * 4
-        cross_bytes = 0 if memory is None else 2 * card.n_layer * card.n_head * memory.shape[1] * card.d_head * 4
+        cross_bytes = (
+            0
+            if memory is None
+            else 2 * card.n_layer * card.n_head * memory.shape[1] * card.d_head * 4
+        )
         assert writing.stored.n == n and writing.stored.nbytes == own_bytes + cross_bytes
         writing.add(7)
 
@@ -93,17 +101,25 @@ def test_temperature_top_k_and_top_p_do_what_they_say() -> None:
     np.testing.assert_allclose(probabilities(logits, Sampling(0)), [0, 1, 0, 0])
     np.testing.assert_allclose(probabilities(logits, Sampling(0.5)), np.array([1, 16, 4, 9]) / 30)
     np.testing.assert_allclose(probabilities(logits, Sampling(top_k=2)), [0, 4 / 7, 0, 3 / 7])
-    np.testing.assert_allclose(probabilities(logits, Sampling(top_p=0.5)), [0, 4 / 7, 0, 3 / 7])  # 0.4 is not yet 0.5
+    np.testing.assert_allclose(
+        probabilities(logits, Sampling(top_p=0.5)), [0, 4 / 7, 0, 3 / 7]
+    )  # 0.4 is not yet 0.5
     np.testing.assert_allclose(probabilities(logits, Sampling(top_p=0.39)), [0, 1, 0, 0])
-    np.testing.assert_allclose(probabilities(logits, Sampling(1, 3, 0.7)), [0, 4 / 7, 0, 3 / 7])  # of the three kept, 0.4 + 0.3 is 7/9
+    np.testing.assert_allclose(
+        probabilities(logits, Sampling(1, 3, 0.7)), [0, 4 / 7, 0, 3 / 7]
+    )  # of the three kept, 0.4 + 0.3 is 7/9
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_whatever_is_cut_the_rest_sums_to_one(way: str) -> None:
     logits = np.random.default_rng(0).normal(0, 4, 8192).astype(np.float32)
     p = probabilities(logits, WAYS[way])
-    assert p.sum() == pytest.approx(1, abs=1e-12) and (p >= 0).all() and p.argmax() == logits.argmax()
-    np.testing.assert_allclose(softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=1e-12)
+    assert (
+        p.sum() == pytest.approx(1, abs=1e-12) and (p >= 0).all() and p.argmax() == logits.argmax()
+    )
+    np.testing.assert_allclose(
+        softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("wrong", [(-1, 0, 1), (1, -1, 1), (1, 0, 0), (1, 0, 1.1)])
@@ -118,7 +134,9 @@ def test_draws_follow_the_distribution() -> None:
     np.testing.assert_allclose(drawn, [0.7, 0.2, 0.1], atol=0.03)
 
 
-def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(small_translator: Handle) -> None:
+def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
+    small_translator: Handle,
+) -> None:
     """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each of which can be tried."""
     model, end, n = small_translator.model, 2, 3
     ids = list(range(6))
@@ -143,7 +161,11 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(small_tran
 
 def total_logprob(model: object, memory: torch.Tensor, text: tuple[int, ...]) -> float:
     with torch.inference_mode():
-        logprobs = model.logits(model.decode(torch.tensor([[1, *text[:-1]]]), memory)[0]).double().log_softmax(-1)
+        logprobs = (
+            model.logits(model.decode(torch.tensor([[1, *text[:-1]]]), memory)[0])
+            .double()
+            .log_softmax(-1)
+        )
     return float(logprobs[range(len(text)), list(text)].sum())
 
 
@@ -154,17 +176,27 @@ def total(model: object, memory: torch.Tensor, text: tuple[int, ...], end: int) 
 
 
 @pytest.mark.parametrize("n_beams", [1, 4])
-def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(small_translator: Handle, n_beams: int) -> None:
+def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
+    small_translator: Handle, n_beams: int
+) -> None:
     text = "the cat sat on"
     memory = own.memory_of(small_translator, own.frame(small_translator, text)[0])
     before = None
     for held in library.beams(small_translator, text, n_beams):
-        assert len(held) <= n_beams and [beam.score for beam in held] == sorted((beam.score for beam in held), reverse=True)
+        assert len(held) <= n_beams and [beam.score for beam in held] == sorted(
+            (beam.score for beam in held), reverse=True
+        )
         for beam in held:
             tokens = torch.tensor([[small_translator.tokenizer.bos, *beam.ids[:-1]]])
             with torch.inference_mode():
-                logprobs = small_translator.model.logits(small_translator.model.decode(tokens, memory)[0]).double().log_softmax(-1)
-            np.testing.assert_allclose(beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=1e-5)
+                logprobs = (
+                    small_translator.model.logits(small_translator.model.decode(tokens, memory)[0])
+                    .double()
+                    .log_softmax(-1)
+                )
+            np.testing.assert_allclose(
+                beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=1e-5
+            )
             assert beam.done is (beam.ids[-1] == small_translator.tokenizer.eos)
             if before is not None:
                 parent = before[beam.parent]
@@ -188,7 +220,10 @@ def test_a_model_that_does_not_write_says_so(small_handle: Handle, small_decoder
 
 
 def test_two_writings_share_a_model_and_nothing_else(small_decoder: Handle) -> None:
-    one, other = library.writing(small_decoder, "the cat"), library.writing(small_decoder, "the dog ran")
+    one, other = (
+        library.writing(small_decoder, "the cat"),
+        library.writing(small_decoder, "the dog ran"),
+    )
     alone = one.logits.copy()
     other.add(5)
     assert np.array_equal(one.logits, alone) and one.stored is not other.stored

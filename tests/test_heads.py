@@ -18,9 +18,33 @@ def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Record
     n, heads = len(tokens), pattern.shape[1]
     special = np.array([token.startswith("[") for token in tokens])
     nothing = np.zeros((1, heads, n, 2), np.float32)
-    stream = Stream("encoder", tokens, np.arange(n), special, np.full((n, 2), -1), ("embed",), np.zeros((1, n, 4), np.float32))
-    attention = Attention("self", "encoder", "encoder", np.zeros_like(pattern), pattern, np.ones((n, n), bool), nothing, nothing, nothing)
-    return Recording(Card("planted", "encoder", 1, heads, 4, 2, 9, 99, 0, "none", "none"), " ".join(tokens), (), (stream,), (attention,))
+    stream = Stream(
+        "encoder",
+        tokens,
+        np.arange(n),
+        special,
+        np.full((n, 2), -1),
+        ("embed",),
+        np.zeros((1, n, 4), np.float32),
+    )
+    attention = Attention(
+        "self",
+        "encoder",
+        "encoder",
+        np.zeros_like(pattern),
+        pattern,
+        np.ones((n, n), bool),
+        nothing,
+        nothing,
+        nothing,
+    )
+    return Recording(
+        Card("planted", "encoder", 1, heads, 4, 2, 9, 99, 0, "none", "none"),
+        " ".join(tokens),
+        (),
+        (stream,),
+        (attention,),
+    )
 
 
 def toward(mask: np.ndarray, share: float = 0.9) -> np.ndarray:
@@ -35,7 +59,9 @@ def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> naming.Head:
     return naming.describe(recording, recording.attention[0])[0]
 
 
-ALONE = [name for name in relations.RELATIONS if name != "special"]  # which first and separator share
+ALONE = [
+    name for name in relations.RELATIONS if name != "special"
+]  # which first and separator share
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -94,15 +120,26 @@ def test_induction_and_same_word_need_a_repetition() -> None:
     assert not names & {"induction", "same word"}
 
 
-@pytest.mark.parametrize("tokens", [("[CLS]", "[SEP]"), ("[CLS]", "Hi", "[SEP]"), ("[CLS]", "Hi", "you", "[SEP]")])
+@pytest.mark.parametrize(
+    "tokens", [("[CLS]", "[SEP]"), ("[CLS]", "Hi", "[SEP]"), ("[CLS]", "Hi", "you", "[SEP]")]
+)
 def test_a_text_of_a_few_tokens_gets_no_confident_names(tokens: tuple[str, ...]) -> None:
-    for pattern in (np.eye(len(tokens)), np.roll(np.eye(len(tokens)), 1, axis=0), np.full((len(tokens),) * 2, 1 / len(tokens))):
+    for pattern in (
+        np.eye(len(tokens)),
+        np.roll(np.eye(len(tokens)), 1, axis=0),
+        np.full((len(tokens),) * 2, 1 / len(tokens)),
+    ):
         assert named(pattern, tokens).name == naming.TOO_SHORT
 
 
 def test_words_are_the_same_without_case_and_special_tokens_are_no_words() -> None:
     same = relations.of(("[SEP]", "The", "the", "[SEP]"), [True, False, False, True])["same word"]
-    assert same.tolist() == [[False] * 4, [False, False, True, False], [False, True, False, False], [False] * 4]
+    assert same.tolist() == [
+        [False] * 4,
+        [False, False, True, False],
+        [False, True, False, False],
+        [False] * 4,
+    ]
 
 
 def test_punctuation_and_spaces_are_no_repeated_words() -> None:
@@ -124,7 +161,11 @@ def test_induction_points_at_what_followed_last_time() -> None:
 def test_entropy_and_distance_of_known_rows() -> None:
     n = len(WORDS)
     sharp, even = named(np.eye(n)), named(np.full((n, n), 1 / n))
-    assert sharp.entropy == pytest.approx(0, abs=1e-6) and even.entropy == pytest.approx(1, abs=1e-6)
+    assert sharp.entropy == pytest.approx(0, abs=1e-6) and even.entropy == pytest.approx(
+        1, abs=1e-6
+    )
     assert sharp.distance == 0
-    assert even.distance == pytest.approx(np.abs(np.subtract.outer(range(n), range(n))).mean(), abs=1e-5)
+    assert even.distance == pytest.approx(
+        np.abs(np.subtract.outer(range(n), range(n))).mean(), abs=1e-5
+    )
     assert even.sink == pytest.approx(1 / n, abs=1e-6)

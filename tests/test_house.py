@@ -11,26 +11,44 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted(path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")) + [ROOT / "app.py"]
+SOURCES = sorted(
+    path for folder in ("models", "explorer", "pages") for path in (ROOT / folder).rglob("*.py")
+) + [ROOT / "app.py"]
 LIGHT = {"__future__", "typing"}
 
 # Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may import.
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
-    (r"models/(recording|edits|relations|shipped|grammar|examples|prediction|split)\.py", {"numpy"}, r"models\.(edits|grammar)"),
+    (
+        r"models/(recording|edits|relations|shipped|grammar|examples|prediction|split)\.py",
+        {"numpy"},
+        r"models\.(edits|grammar)",
+    ),
     (r"models/evaluate\.py", {"numpy", "torch", "tqdm", "sacrebleu"}, r"models\..*"),
-    (r"models/(hub|hooks|hub_tokenizer|huggingface|survey)\.py", {"numpy", "torch", "transformers", "huggingface_hub", "tokenizers", "safetensors", "tqdm"}, r"models\..*"),
+    (
+        r"models/(hub|hooks|hub_tokenizer|huggingface|survey)\.py",
+        {"numpy", "torch", "transformers", "huggingface_hub", "tokenizers", "safetensors", "tqdm"},
+        r"models\..*",
+    ),
     (r"models/.*", {"numpy", "torch", "tokenizers", "safetensors", "tqdm"}, r"models\..*"),
-    (r"explorer/analysis/.*", {"numpy"}, r"models\.(recording|relations|prediction)|explorer\.analysis\..*"),
+    (
+        r"explorer/analysis/.*",
+        {"numpy"},
+        r"models\.(recording|relations|prediction)|explorer\.analysis\..*",
+    ),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
-    (r"explorer/session\.py", {"streamlit", "numpy"}, r"models\.(library|recording|edits|examples|prediction)"),
+    (
+        r"explorer/session\.py",
+        {"streamlit", "numpy"},
+        r"models\.(library|recording|edits|examples|prediction)",
+    ),
     (r"explorer/bar\.py", {"streamlit"}, r"explorer\.session|models\.library"),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.(session|bar)"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction)"),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|session)"),
-]  # fmt: skip
+]
 
 
 def module_of(path: Path) -> str:
@@ -49,7 +67,10 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            found |= {f"{base}.{alias.name}" if (ROOT / base.replace(".", "/")).is_dir() else base for alias in node.names}
+            found |= {
+                f"{base}.{alias.name}" if (ROOT / base.replace(".", "/")).is_dir() else base
+                for alias in node.names
+            }
     return found - LIGHT
 
 
@@ -60,7 +81,9 @@ def standard(name: str) -> bool:
 @pytest.mark.parametrize("path", SOURCES, ids=module_of)
 def test_a_file_imports_only_what_its_floor_may(path: Path) -> None:
     name = path.relative_to(ROOT).as_posix()
-    outside, inside = next((packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name))
+    outside, inside = next(
+        (packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name)
+    )
     for imported in imports(path):
         if is_project(imported):
             assert re.fullmatch(inside, imported), f"{name} may not import {imported}"
@@ -69,7 +92,9 @@ def test_a_file_imports_only_what_its_floor_may(path: Path) -> None:
 
 
 def test_no_circles() -> None:
-    graph = {module_of(path): {name for name in imports(path) if is_project(name)} for path in SOURCES}
+    graph = {
+        module_of(path): {name for name in imports(path) if is_project(name)} for path in SOURCES
+    }
     done: set[str] = set()
 
     def visit(module: str, above: tuple[str, ...]) -> None:
@@ -86,7 +111,9 @@ def test_no_circles() -> None:
 @pytest.mark.parametrize("module", ["explorer.session", "models.library"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     code = f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     assert run.stdout.strip() == ""
 
 
@@ -94,7 +121,19 @@ def test_init_files_are_empty_and_no_room_is_a_drawer() -> None:
     for path in SOURCES:
         if path.name == "__init__.py":
             assert not path.read_text("utf-8").strip(), path
-        assert path.stem not in {"utils", "util", "common", "helpers", "misc", "trace", "cache", "state", "data", "process", "manager"}, path
+        assert path.stem not in {
+            "utils",
+            "util",
+            "common",
+            "helpers",
+            "misc",
+            "trace",
+            "cache",
+            "state",
+            "data",
+            "process",
+            "manager",
+        }, path
 
 
 def test_every_public_function_says_what_it_does() -> None:
@@ -103,18 +142,31 @@ def test_every_public_function_says_what_it_does() -> None:
             continue
         for node in ast.parse(path.read_text("utf-8")).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-                if node.name in {"main", "warm_up", "lifespan"} and path.name in {"app.py", "train.py", "export.py", "evaluate.py"}:
+                if node.name in {"main", "warm_up", "lifespan"} and path.name in {
+                    "app.py",
+                    "train.py",
+                    "export.py",
+                    "evaluate.py",
+                }:
                     continue
                 assert ast.get_docstring(node), f"{path.name}: {node.name}"
 
 
 def tracked() -> list[str]:
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
 
 
 def test_the_map_in_the_readme_has_a_line_for_every_file_and_no_other() -> None:
-    block = re.search(r"## The map.*?```\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL).group(1)
+    block = re.search(
+        r"## The map.*?```\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    ).group(1)
     mapped, folder = set(), ""
     for line in block.splitlines():
         name, _, words = line.strip().partition("  ")
@@ -133,6 +185,8 @@ def test_the_map_in_the_readme_has_a_line_for_every_file_and_no_other() -> None:
 
 def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
     for name in tracked():
-        if name.endswith((".js", ".css", ".py", ".toml")) and not name.startswith(("tests/", "benchmarks/")):
+        if name.endswith((".js", ".css", ".py", ".toml")) and not name.startswith(
+            ("tests/", "benchmarks/")
+        ):
             for address in re.findall(r"https?://[^\s\"')]+", (ROOT / name).read_text("utf-8")):
                 assert address.startswith("http://www.w3.org/"), f"{name}: {address}"

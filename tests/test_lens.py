@@ -45,12 +45,27 @@ def every_edit(handle: Handle) -> dict[str, tuple[edits.Edit, ...]]:
         "no residual": (edits.WithoutResidual(),),
         "no residual in one layer": (edits.WithoutResidual(1),),
         "no positions": (edits.WithoutPositions(),),
-        "all at once": (edits.ZeroHead(0, 1, attention), edits.WithoutNorm(2), edits.WithoutResidual(1), edits.WithoutPositions()),
+        "all at once": (
+            edits.ZeroHead(0, 1, attention),
+            edits.WithoutNorm(2),
+            edits.WithoutResidual(1),
+            edits.WithoutPositions(),
+        ),
     }
     return made | ({"hidden": (edits.HideToken(2),)} if handle.tokenizer.mask is not None else {})
 
 
-EDITS = ["plain", "no head", "no last head", "no norm", "no norm in one layer", "no residual", "no residual in one layer", "no positions", "all at once"]
+EDITS = [
+    "plain",
+    "no head",
+    "no last head",
+    "no norm",
+    "no norm in one layer",
+    "no residual",
+    "no residual in one layer",
+    "no positions",
+    "all at once",
+]
 
 
 @torch.inference_mode()
@@ -59,7 +74,9 @@ def full_pass(handle: Handle, recording: Recording) -> torch.Tensor:
     model, stream = handle.model, reading.read_stream(recording)
     ids = torch.tensor(stream.ids)[None]
     if isinstance(model, EncoderDecoder):
-        memory = model.encode(torch.tensor(recording.stream("encoder").ids)[None], edits=recording.edits)
+        memory = model.encode(
+            torch.tensor(recording.stream("encoder").ids)[None], edits=recording.edits
+        )
         return model.logits(model.decode(ids, memory, edits=recording.edits)[0])
     return model.logits(model(ids, edits=recording.edits)[0])
 
@@ -85,7 +102,10 @@ def test_the_last_row_is_the_models_answer(handle: Handle, name: str) -> None:
 def test_every_row_is_recomputed_from_the_state_alone(handle: Handle) -> None:
     recording = own.record(handle, TEXT)
     stream, found = reading.read_stream(recording), lens_of(handle, recording)
-    e, b = (parameter.detach().double().numpy() for parameter in (handle.model.embedding.token.weight, handle.model.readout_bias))
+    e, b = (
+        parameter.detach().double().numpy()
+        for parameter in (handle.model.embedding.token.weight, handle.model.readout_bias)
+    )
 
     def distribution(site: str) -> np.ndarray:
         logits = stream.at(site).astype(np.float64) @ e.T + b
@@ -101,43 +121,71 @@ def test_every_row_is_recomputed_from_the_state_alone(handle: Handle) -> None:
             assert cell.final_id == answer
             assert cell.rank == int((here[token] > here[token, answer]).sum())
             assert cell.probability == pytest.approx(here[token, answer], rel=1e-3)
-            assert cell.kl == pytest.approx(float((final[token] * np.log(final[token] / here[token])).sum()), abs=1e-4)
-            np.testing.assert_allclose(cell.probabilities, np.sort(here[token])[::-1][:10], rtol=1e-3)
+            assert cell.kl == pytest.approx(
+                float((final[token] * np.log(final[token] / here[token])).sum()), abs=1e-4
+            )
+            np.testing.assert_allclose(
+                cell.probabilities, np.sort(here[token])[::-1][:10], rtol=1e-3
+            )
             np.testing.assert_allclose(here[token, cell.ids], cell.probabilities, rtol=1e-3)
             assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=1e-12)
 
 
 def test_there_is_a_row_for_every_state_in_the_order_the_token_passes_them(handle: Handle) -> None:
     found = lens_of(handle, own.record(handle, TEXT))
-    per_layer = ["attention", "cross", "FFN"] if isinstance(handle.model, EncoderDecoder) else ["attention", "FFN"]
-    expected = ["embedding", "+ position", *(f"L{layer} {place}" for layer in range(3) for place in per_layer)]
+    per_layer = (
+        ["attention", "cross", "FFN"]
+        if isinstance(handle.model, EncoderDecoder)
+        else ["attention", "FFN"]
+    )
+    expected = [
+        "embedding",
+        "+ position",
+        *(f"L{layer} {place}" for layer in range(3) for place in per_layer),
+    ]
     assert [reading.site_name(site) for site in found.sites] == expected
-    bare = lens_of(handle, own.record(handle, TEXT, (edits.WithoutNorm(1), edits.WithoutPositions())))
-    assert [reading.site_name(site) for site in bare.sites] == [name for name in expected if name != "+ position"]
+    bare = lens_of(
+        handle, own.record(handle, TEXT, (edits.WithoutNorm(1), edits.WithoutPositions()))
+    )
+    assert [reading.site_name(site) for site in bare.sites] == [
+        name for name in expected if name != "+ position"
+    ]
     assert reading.site_words("1.attn.sum") == "After the attention of layer 1"
-    assert [reading.site_name(site) for site in ("embed.normed", "final.normed")] == ["input norm", "last norm"]
+    assert [reading.site_name(site) for site in ("embed.normed", "final.normed")] == [
+        "input norm",
+        "last norm",
+    ]
     with pytest.raises(ValueError, match="is no state of a stream"):
         reading.site_name("0.attn.wrote")
 
 
-def test_what_would_be_right_is_the_next_token_or_the_hidden_one(small_handle: Handle, small_decoder: Handle, small_translator: Handle) -> None:
+def test_what_would_be_right_is_the_next_token_or_the_hidden_one(
+    small_handle: Handle, small_decoder: Handle, small_translator: Handle
+) -> None:
     for handle in (small_decoder, small_translator):
         recording = own.record(handle, TEXT)
         ids = reading.read_stream(recording).ids
         assert reading.asks_next(recording)
         assert reading.truth(recording, recording).tolist() == [*ids[1:], -1]
         assert reading.asked_token(recording) == len(ids) - 1
-    plain, hidden = own.record(small_handle, TEXT), own.record(small_handle, TEXT, (edits.HideToken(2),))
-    assert not reading.asks_next(plain) and reading.truth(plain, plain).tolist() == [-1] * len(plain.streams[0].ids)
+    plain, hidden = (
+        own.record(small_handle, TEXT),
+        own.record(small_handle, TEXT, (edits.HideToken(2),)),
+    )
+    assert not reading.asks_next(plain) and reading.truth(plain, plain).tolist() == [-1] * len(
+        plain.streams[0].ids
+    )
     right = reading.truth(hidden, plain)
     assert right[2] == plain.streams[0].ids[2] and (np.delete(right, 2) == -1).all()
-    assert reading.asked_token(plain) == 1 and reading.asked_token(own.record(small_handle, "")) == 0
+    assert (
+        reading.asked_token(plain) == 1 and reading.asked_token(own.record(small_handle, "")) == 0
+    )
     with pytest.raises(ValueError, match="with nothing hidden"):
         reading.truth(plain, own.record(small_handle, "the cat"))
 
 
 def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
-    recording = own.record(small_decoder, "the cat <b>, \"sat\"")
+    recording = own.record(small_decoder, 'the cat <b>, "sat"')
     found, stream = lens_of(small_decoder, recording), recording.streams[0]
     ids = reading.vocabulary(found, found.final_id, 10)
     labels = dict(zip(ids.tolist(), library.labels(small_decoder, ids)))
@@ -146,15 +194,23 @@ def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
     rows = list(csv.DictReader(lines[2:]))
     assert len(rows) == len(found.sites) * len(stream.tokens)
     for row, (site, token) in zip(rows, np.ndindex(found.rank.shape)):
-        assert (row["site"], int(row["token"]), row["token text"]) == (found.sites[site], token, stream.tokens[token])
+        assert (row["site"], int(row["token"]), row["token text"]) == (
+            found.sites[site],
+            token,
+            stream.tokens[token],
+        )
         assert int(row["rank of final answer"]) == found.rank[site, token] + 1
         assert float(row["KL to final (nats)"]) == found.kl[site, token]
         assert float(row["probability of final answer"]) == np.exp(found.logprob[site, token])
         for rank in range(10):
             assert row[f"word {rank + 1}"] == labels[found.top_ids[site, token, rank]]
-            assert float(row[f"probability {rank + 1}"]) == np.exp(found.top_logprobs[site, token, rank])
+            assert float(row[f"probability {rank + 1}"]) == np.exp(
+                found.top_logprobs[site, token, rank]
+            )
     table = reading.table(found, stream.tokens, labels)
-    assert [f"{float(p)!r}" for p in table["its probability"]] == [row["probability 1"] for row in rows]
+    assert [f"{float(p)!r}" for p in table["its probability"]] == [
+        row["probability 1"] for row in rows
+    ]
 
 
 # ---- a logit's parts ----------------------------------------------------------------------------------------------------------
@@ -169,10 +225,14 @@ def test_the_parts_add_up_to_the_logit_of_the_bare_pass(handle: Handle, name: st
     for token in (0, 2, len(stream.tokens) - 1):
         for word, against in ((5, None), (int(logits[token].argmax()), None), (7, 31)):
             taken = library.attribute(handle, recording, stream.name, token, word, against)
-            expected = float(logits[token, word] - (0 if against is None else logits[token, against]))
+            expected = float(
+                logits[token, word] - (0 if against is None else logits[token, against])
+            )
             assert taken.logit == pytest.approx(expected, abs=1e-4)
             assert reading.total(taken) == pytest.approx(expected, abs=1e-4)
-            assert sum(group.value for group in reading.groups(taken)) == pytest.approx(reading.total(taken), abs=1e-9)
+            assert sum(group.value for group in reading.groups(taken)) == pytest.approx(
+                reading.total(taken), abs=1e-9
+            )
 
 
 def test_a_head_that_is_off_has_no_part(handle: Handle) -> None:
@@ -201,7 +261,9 @@ def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(kind: str, request: pytest.FixtureRequest) -> None:
+def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
     """A planted case: in a last layer that only adds, what a head put in is just what goes when it goes."""
     whole = request.getfixturevalue(kind)
     model = type(whole.model)(whole.model.config)
@@ -222,7 +284,9 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(k
         lost = full_pass(handle, before)[2, 9] - full_pass(handle, after)[2, 9]
         assert parts[attention, 2, head] == pytest.approx(float(lost), abs=1e-4)
         place = "cross" if attention == "cross" else "attn"
-        written = stream.at(f"2.{place}.sum")[2] - reading.read_stream(after).at(f"2.{place}.sum")[2]
+        written = (
+            stream.at(f"2.{place}.sum")[2] - reading.read_stream(after).at(f"2.{place}.sum")[2]
+        )
         e = handle.model.embedding.token.weight.detach().numpy()
         assert parts[attention, 2, head] == pytest.approx(float(written @ e[9]), abs=1e-4)
 
@@ -233,27 +297,48 @@ def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: 
     stream, token, word = recording.streams[0], 3, 11
     vector = stream.at("embed")[token].astype(np.float64)
     for layer, module in enumerate(small_handle.model.layers):
-        for place, norm in (("attn", module.attention_out.norm), ("ffn", module.feed_forward_out.norm)):
-            sigma = np.sqrt(stream.at(f"{layer}.{place}.sum")[token].astype(np.float64).var() + norm.eps)
+        for place, norm in (
+            ("attn", module.attention_out.norm),
+            ("ffn", module.feed_forward_out.norm),
+        ):
+            sigma = np.sqrt(
+                stream.at(f"{layer}.{place}.sum")[token].astype(np.float64).var() + norm.eps
+            )
             vector = (vector - vector.mean()) / sigma * norm.weight.detach().double().numpy()
     taken = readout.attribute(small_handle, recording, "encoder", token, word)
     e = small_handle.model.embedding.token.weight.detach().double().numpy()
-    assert next(part.value for part in taken.parts if part.kind == "embedding") == pytest.approx(vector @ e[word], abs=1e-5)
+    assert next(part.value for part in taken.parts if part.kind == "embedding") == pytest.approx(
+        vector @ e[word], abs=1e-5
+    )
 
 
 def test_groups_keep_the_order_of_the_network_and_every_part_once(small_translator: Handle) -> None:
     recording = own.record(small_translator, TEXT)
     taken = library.attribute(small_translator, recording, "decoder", 1, 5)
     names = [group.name for group in reading.groups(taken)]
-    assert names == ["embedding", "position", *(f"L{layer} {what}" for layer in range(3) for what in ("heads", "cross-heads", "FFN")), "biases"]
+    assert names == [
+        "embedding",
+        "position",
+        *(f"L{layer} {what}" for layer in range(3) for what in ("heads", "cross-heads", "FFN")),
+        "biases",
+    ]
     together = [part for group in reading.groups(taken) for part in group.parts]
     assert sorted(together, key=repr) == sorted(taken.parts, key=repr)
     strength = [abs(part.value) for part in reading.largest(taken)]
-    assert strength == sorted(strength, reverse=True) and len(set(map(reading.part_name, taken.parts))) == len(taken.parts)
-    assert {reading.part_key(part) for part in taken.parts if part.kind == "head"} >= {"cross.2.3", "decoder-self.0.0"}
+    assert strength == sorted(strength, reverse=True) and len(
+        set(map(reading.part_name, taken.parts))
+    ) == len(taken.parts)
+    assert {reading.part_key(part) for part in taken.parts if part.kind == "head"} >= {
+        "cross.2.3",
+        "decoder-self.0.0",
+    }
     rows = list(csv.reader(reading.parts_to_csv(taken, ("about",)).splitlines()[1:]))
     assert rows[1][0] == reading.part_name(reading.largest(taken)[0])
-    assert float(rows[-2][-1]) == reading.total(taken) and float(rows[-1][-1]) == taken.logit and len(rows) == len(taken.parts) + 3
+    assert (
+        float(rows[-2][-1]) == reading.total(taken)
+        and float(rows[-1][-1]) == taken.logit
+        and len(rows) == len(taken.parts) + 3
+    )
 
 
 # ---- the page -----------------------------------------------------------------------------------------------------------------
@@ -275,11 +360,19 @@ def clean(app: AppTest) -> AppTest:
 
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the component of that name was sent."""
-    return next(wire.decode(each.proto.bytes) for each in app.get("bidi_component") if each.proto.component_name == f"headlight.{name}")
+    return next(
+        wire.decode(each.proto.bytes)
+        for each in app.get("bidi_component")
+        if each.proto.component_name == f"headlight.{name}"
+    )
 
 
 def bars_of(app: AppTest, about: str) -> dict:
-    told = [wire.decode(each.proto.bytes)[0] for each in app.get("bidi_component") if each.proto.component_name == "headlight.bars"]
+    told = [
+        wire.decode(each.proto.bytes)[0]
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.bars"
+    ]
     return next(header for header in told if header["about"].startswith(about))
 
 
@@ -290,10 +383,14 @@ def check_table(app: AppTest, recording: Recording) -> None:
     tokens = reading.read_stream(recording).tokens
     assert tuple(header["tokens"]) == tokens and len(header["sites"]) == len(found.sites)
     shape = (len(found.sites), len(tokens))
-    labels = np.array(header["labels"], dtype=object)[blocks["words"].reshape(*shape, header["top"])]
+    labels = np.array(header["labels"], dtype=object)[
+        blocks["words"].reshape(*shape, header["top"])
+    ]
     expected = session.labels(recording.model.name, found.top_ids[..., : header["top"]].ravel())
     assert labels.ravel().tolist() == expected
-    np.testing.assert_allclose(blocks["logp"].reshape(*shape, -1), found.top_logprobs[..., : header["top"]], atol=1e-6)
+    np.testing.assert_allclose(
+        blocks["logp"].reshape(*shape, -1), found.top_logprobs[..., : header["top"]], atol=1e-6
+    )
     assert np.array_equal(blocks["rank"].reshape(shape), found.rank)
     np.testing.assert_allclose(blocks["kl"].reshape(shape), found.kl, rtol=1e-6, atol=1e-30)
     np.testing.assert_allclose(blocks["answer"].reshape(shape), found.logprob, rtol=1e-6)
@@ -305,7 +402,10 @@ def test_any_text_is_read_at_every_site_of_a_decoder(text: str) -> None:
     app = opened(model="decoder", text=text)
     recording = session.record("decoder", text)
     check_table(app, recording)
-    assert sent(app, "lens")[0]["right"][-1] == -1 and sent(app, "lens_way")[0]["at"] == len(recording.streams[0].tokens) - 1
+    assert (
+        sent(app, "lens")[0]["right"][-1] == -1
+        and sent(app, "lens_way")[0]["at"] == len(recording.streams[0].tokens) - 1
+    )
 
 
 @pytest.mark.slow
@@ -332,46 +432,87 @@ def test_a_lens_weighs_what_its_arrays_weigh() -> None:
     recording = session.record("decoder", "Plants eat animals, and animals eat plants")
     found = session.lens(recording, "decoder")
     weights = [weight for key, (value, weight) in session._shelf.held.items() if value is found]
-    assert weights == [sum(each.nbytes for each in (found.top_ids, found.top_logprobs, found.final_id, found.rank, found.logprob, found.kl))]
+    assert weights == [
+        sum(
+            each.nbytes
+            for each in (
+                found.top_ids,
+                found.top_logprobs,
+                found.final_id,
+                found.rank,
+                found.logprob,
+                found.kl,
+            )
+        )
+    ]
 
 
 @pytest.mark.slow
 def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
     app = opened(model="minilm", text="Apples fall.")
-    assert any("minilm has no readout" in each.value and "**encoder** is shown" in each.value for each in app.caption)
+    assert any(
+        "minilm has no readout" in each.value and "**encoder** is shown" in each.value
+        for each in app.caption
+    )
     assert app.session_state["model"] == "minilm" and bars_of(app, "What fits")["rows"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model, state, parts", [
-    ("induction-no-norm", "This model has no LayerNorm", "there is no LayerNorm on the way"),
-    ("induction-no-residual", "a LayerNorm follows every sub-layer", "only what the last sub-layer wrote"),
-    ("induction-no-positions", "a LayerNorm follows every sub-layer", "the sum of what was written"),
-    ("grammar", "This model is pre-LN", "sent through 1 LayerNorm."),
-])  # fmt: skip
-def test_every_arrangement_is_read_and_said_as_it_is(model: str, state: str, parts: str, gpt2_on_pages: Handle) -> None:
+@pytest.mark.parametrize(
+    "model, state, parts",
+    [
+        ("induction-no-norm", "This model has no LayerNorm", "there is no LayerNorm on the way"),
+        (
+            "induction-no-residual",
+            "a LayerNorm follows every sub-layer",
+            "only what the last sub-layer wrote",
+        ),
+        (
+            "induction-no-positions",
+            "a LayerNorm follows every sub-layer",
+            "the sum of what was written",
+        ),
+        ("grammar", "This model is pre-LN", "sent through 1 LayerNorm."),
+    ],
+)
+def test_every_arrangement_is_read_and_said_as_it_is(
+    model: str, state: str, parts: str, gpt2_on_pages: Handle
+) -> None:
     app = opened(model=model, text="b a c d b")
     recording = session.record(model, "b a c d b")
     check_table(app, recording)
     said = " ".join(each.value for each in app.markdown)
     assert state in said and parts in said
     found = session.lens(recording, "decoder")
-    taken = session.attribution(recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1]))
+    taken = session.attribution(
+        recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1])
+    )
     assert reading.total(taken) == pytest.approx(taken.logit, abs=1e-3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family, name", [("llama", "grammar"), ("bert", "grammar-masked"), ("bart", "reverse")])
-def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(family: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "family, name", [("llama", "grammar"), ("bert", "grammar-masked"), ("bart", "reverse")]
+)
+def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
+    family: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import tiny
 
     from models import huggingface
 
-    monkeypatch.setitem(session._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name))
+    monkeypatch.setitem(
+        session._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name)
+    )
     asked = {
-        "predictions": [{}], "translation": [{}], "embeddings": [{}, {"sums": "Sums"}], "residual": [{"flow": flow} for flow in ("Writes", "LayerNorm", "Heads", "Gradient")],
-        "positions": [{"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")],
-    }  # fmt: skip
+        "predictions": [{}],
+        "translation": [{}],
+        "embeddings": [{}, {"sums": "Sums"}],
+        "residual": [{"flow": flow} for flow in ("Writes", "LayerNorm", "Heads", "Gradient")],
+        "positions": [
+            {"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
+        ],
+    }
     said = ""
     for page, choices in asked.items():
         for choice in choices:
@@ -397,18 +538,33 @@ def test_a_held_cell_opens_with_words_that_add_up_to_one() -> None:
     assert (way["site"], way["at"]) == (found.sites.index("1.attn.normed"), 2)
     assert [one["rank"] for one in way["way"]] == found.rank[:, 2].tolist()
     assert any(f"**{cell.kl:.3f} nats**" in told.value for told in app.markdown)
-    assert app.query_params["site"] in ("1.attn.normed", ["1.attn.normed"])  # what was asked stays in the address
+    assert app.query_params["site"] in (
+        "1.attn.normed",
+        ["1.attn.normed"],
+    )  # what was asked stays in the address
 
 
 @pytest.mark.slow
 def test_choosing_a_cell_sends_nothing_of_the_table_and_leaves_hidden_what_is() -> None:
     app = opened(text="The red fox saw a small bird")
-    before = next(each.proto.bytes for each in app.get("bidi_component") if each.proto.component_name == "headlight.lens")
+    before = next(
+        each.proto.bytes
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.lens"
+    )
     hidden = sent(app, "lens")[0]["tokens"].index("[MASK]")
     assert sent(app, "lens_way")[0]["at"] == hidden
-    app.session_state["site"], app.session_state["token"], app.session_state["hidden"] = "0.ffn.normed", "2", str(hidden)
+    app.session_state["site"], app.session_state["token"], app.session_state["hidden"] = (
+        "0.ffn.normed",
+        "2",
+        str(hidden),
+    )
     clean(app.run())
-    after = next(each.proto.bytes for each in app.get("bidi_component") if each.proto.component_name == "headlight.lens")
+    after = next(
+        each.proto.bytes
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.lens"
+    )
     assert before == after and sent(app, "lens_way")[0]["at"] == 2
 
 
@@ -416,7 +572,11 @@ def test_choosing_a_cell_sends_nothing_of_the_table_and_leaves_hidden_what_is() 
 def test_a_long_text_stays_light() -> None:
     text = ("the cat saw a dog near the old house and " * 60).strip()
     app = opened(model="decoder", text=text)
-    proto = next(each.proto for each in app.get("bidi_component") if each.proto.component_name == "headlight.lens")
+    proto = next(
+        each.proto
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.lens"
+    )
     assert len(sent(app, "lens")[0]["tokens"]) == 512 and len(proto.bytes) < 400_000
 
 
@@ -426,7 +586,9 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
     recording = session.record("decoder", text)
     word, against = (session.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
     app = opened(model="decoder", text=text, word=str(word), against=str(against), part="self.3.1")
-    taken = library.attribute(handle, recording, "decoder", len(recording.streams[0].tokens) - 1, word, against)
+    taken = library.attribute(
+        handle, recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
+    )
     listed = bars_of(app, "Parts of the logit")
     values = {reading.part_name(part): part.value for part in taken.parts}
     rest = next(row for row in listed["rows"] if row["tone"] == "rest")
@@ -435,29 +597,56 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
     assert sum(row["value"] for row in listed["rows"]) == pytest.approx(taken.logit, abs=1e-4)
     assert listed["chosen"] == "self.3.1" and "self.3.1" in [row["key"] for row in named]
     summed = sent(app, "lens_sum")[0]
-    assert sum(group["value"] for group in summed["groups"]) == pytest.approx(summed["total"]) == pytest.approx(taken.logit, abs=1e-4)
+    assert (
+        sum(group["value"] for group in summed["groups"])
+        == pytest.approx(summed["total"])
+        == pytest.approx(taken.logit, abs=1e-4)
+    )
     told = " ".join(each.value for each in app.markdown)
-    assert f"{taken.logit:+.5f}".replace("-", "−") in told and "less that of **floor**" in told and "**Layer 3, head 1** is called" in told
+    assert (
+        f"{taken.logit:+.5f}".replace("-", "−") in told
+        and "less that of **floor**" in told
+        and "**Layer 3, head 1** is called" in told
+    )
     (link,) = app.get("page_link")
-    assert "layer=3" in link.proto.query_string and "head=1" in link.proto.query_string and "model=decoder" in link.proto.query_string
+    assert (
+        "layer=3" in link.proto.query_string
+        and "head=1" in link.proto.query_string
+        and "model=decoder" in link.proto.query_string
+    )
 
 
 @pytest.mark.slow
-def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_with_itself() -> None:
+def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_with_itself() -> (
+    None
+):
     app = opened(model="decoder", text="The cat sat on the")
     found = session.lens(session.record("decoder", "The cat sat on the"), "decoder")
     best = session.labels("decoder", [found.final_id[-1]])[0]
-    assert app.selectbox(key="word field").options[0].endswith(best) and app.selectbox(key="against field").options[0] == "nothing"
+    assert (
+        app.selectbox(key="word field").options[0].endswith(best)
+        and app.selectbox(key="against field").options[0] == "nothing"
+    )
     assert len(app.selectbox(key="word field").options) == 11
     same = opened(model="decoder", text="The cat sat on the", against=str(found.final_id[-1]))
     assert any("compared with itself" in told.value for told in same.info)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"token": "999", "site": "9.ffn.normed"}, {"site": "<b>", "lens": "?", "word": "-1", "against": "9" * 4}, {"part": "self.9.9", "word": "99999"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"token": "999", "site": "9.ffn.normed"},
+        {"site": "<b>", "lens": "?", "word": "-1", "against": "9" * 4},
+        {"part": "self.9.9", "word": "99999"},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = opened(model="decoder", text="The cat", **asked)
-    assert sent(app, "lens")[0]["measure"] == "Top word" and sent(app, "lens_way")[0]["site"] == len(sent(app, "lens")[0]["sites"]) - 1
+    assert (
+        sent(app, "lens")[0]["measure"] == "Top word"
+        and sent(app, "lens_way")[0]["site"] == len(sent(app, "lens")[0]["sites"]) - 1
+    )
 
 
 @pytest.mark.slow
@@ -467,7 +656,9 @@ def test_the_same_words_split_otherwise_are_another_cause() -> None:
     stream = recording.streams[0]
     import dataclasses
 
-    other = dataclasses.replace(recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),))
+    other = dataclasses.replace(
+        recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),)
+    )
     assert session.name_of(recording) != session.name_of(other)
 
 
@@ -502,7 +693,9 @@ def at_rest(visitor: Visitor) -> None:
 
 
 def cell_at(visitor: Visitor, site: int, token: int):
-    return visitor.page.locator(f".lens .row[aria-rowindex='{site + 2}'] .say[aria-colindex='{token + 2}']")
+    return visitor.page.locator(
+        f".lens .row[aria-rowindex='{site + 2}'] .say[aria-colindex='{token + 2}']"
+    )
 
 
 def held(visitor: Visitor) -> str:
@@ -510,19 +703,27 @@ def held(visitor: Visitor) -> str:
 
 
 @journey
-def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_again(visitor: Visitor, browser, server: str) -> None:
+def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_again(
+    visitor: Visitor, browser, server: str
+) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
     recording = session.record("decoder", text)
     found, tokens = session.lens(recording, "decoder"), recording.streams[0].tokens
     shown = visitor.page.locator(".lens .row.last .say b").all_inner_texts()
-    assert shown == session.labels("decoder", full_pass(session.handle("decoder"), recording).argmax(-1).tolist()), "the last row is what the model says"
+    assert shown == session.labels(
+        "decoder", full_pass(session.handle("decoder"), recording).argmax(-1).tolist()
+    ), "the last row is what the model says"
     cell_at(visitor, 4, 3).hover()
     says = visitor.page.locator(".lens .says").inner_text()
     cell = reading.cell(found, 4, 3)
     best = session.labels("decoder", cell.ids[:1])[0]
     assert says.startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
-    assert f"rank {cell.rank + 1:,}, " in says and f"{cell.probabilities[0]:.4f}" in says and f"{cell.kl:.2f} nats" in says
+    assert (
+        f"rank {cell.rank + 1:,}, " in says
+        and f"{cell.probabilities[0]:.4f}" in says
+        and f"{cell.kl:.2f} nats" in says
+    )
     cell_at(visitor, 4, 3).click()
     visitor.page.wait_for_url("**site=1.attn.normed**")
     visitor.page.wait_for_url("**token=3**")
@@ -531,8 +732,15 @@ def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_ag
     assert held(visitor).startswith(f"After the attention of layer 1, token 3, {tokens[3]}")
     other = visited(Visitor(browser, server), text=text, site="1.attn.normed", token="3")
     assert held(other) == held(visitor)
-    assert other.page.locator(".lens.way tr.on").inner_text() == visitor.page.locator(".lens.way tr.on").inner_text()
-    assert other.page.locator(".lens .says").inner_text().startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
+    assert (
+        other.page.locator(".lens.way tr.on").inner_text()
+        == visitor.page.locator(".lens.way tr.on").inner_text()
+    )
+    assert (
+        other.page.locator(".lens .says")
+        .inner_text()
+        .startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
+    )
     other.context.close()
 
 
@@ -540,7 +748,10 @@ def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_ag
 def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
-    last_site, last = len(sent_sites(text)) - 1, len(session.record("decoder", text).streams[0].tokens) - 1
+    last_site, last = (
+        len(sent_sites(text)) - 1,
+        len(session.record("decoder", text).streams[0].tokens) - 1,
+    )
     visitor.page.locator(".lens .say[tabindex='0']").focus()
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
         visitor.page.keyboard.press(key)
@@ -549,7 +760,9 @@ def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> N
     visitor.page.wait_for_url(f"**token={last - 1}**")
     visitor.page.wait_for_selector(f".lens.way tr.on button[data-at='{last_site - 2}']")
     at_rest(visitor)
-    focused = visitor.page.evaluate("() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }")
+    focused = visitor.page.evaluate(
+        "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
+    )
     assert focused == held(visitor), "the table keeps the focus"
     visitor.page.keyboard.press("Home")
     assert "(token 0)" in visitor.page.locator(".lens .says").inner_text()
@@ -563,19 +776,29 @@ def sent_sites(text: str) -> tuple[str, ...]:
 @journey
 @pytest.mark.parametrize("width", [1440, 390])
 def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, width: int) -> None:
-    visitor = visited(Visitor(browser, server, viewport={"width": width, "height": 900}), text=SIXTY, token="40")
+    visitor = visited(
+        Visitor(browser, server, viewport={"width": width, "height": 900}), text=SIXTY, token="40"
+    )
     page = visitor.page
     assert len(session.record("decoder", SIXTY).streams[0].tokens) >= 55
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
     scroll = page.locator(".lens .scroll")
     assert scroll.evaluate("e => e.scrollWidth > 2 * e.clientWidth")
-    assert page.locator(".lens .say b").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 14
+    assert (
+        page.locator(".lens .say b").first.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
+        >= 14
+    )
 
     def in_sight(selector: str) -> bool:
-        return scroll.evaluate("""(e, selector) => { const box = e.getBoundingClientRect(), side = e.querySelector('.name').getBoundingClientRect();
-            const one = e.querySelector(selector).getBoundingClientRect(); return one.left >= side.right - 1 && one.right <= box.right + 1; }""", selector)
+        return scroll.evaluate(
+            """(e, selector) => { const box = e.getBoundingClientRect(), side = e.querySelector('.name').getBoundingClientRect();
+            const one = e.querySelector(selector).getBoundingClientRect(); return one.left >= side.right - 1 && one.right <= box.right + 1; }""",
+            selector,
+        )
 
-    assert in_sight(".say[aria-selected=true]") and in_sight(".head.on"), "the column that is held is in sight"
+    assert in_sight(".say[aria-selected=true]") and in_sight(".head.on"), (
+        "the column that is held is in sight"
+    )
     page.locator(".lens .say[tabindex='0']").focus()
     for _ in range(14):
         page.keyboard.press("ArrowRight")
@@ -587,7 +810,9 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
 
 
 @journey
-def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(visitor: Visitor) -> None:
+def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
+    visitor: Visitor,
+) -> None:
     text = "The cat sat on the"
     visited(visitor, text=text)
     page = visitor.page
@@ -597,7 +822,9 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(vi
     page.keyboard.press("Enter")
     word, n = session.first_token("decoder", "mat and more")
     page.wait_for_url(f"**word={word}**")
-    page.wait_for_selector(f"text=is {n} tokens to this model; the first, {session.labels('decoder', [word])[0]}, is taken")
+    page.wait_for_selector(
+        f"text=is {n} tokens to this model; the first, {session.labels('decoder', [word])[0]}, is taken"
+    )
     at_rest(visitor)
     bar = page.locator(".bars button.row[data-key^='self.']").first
     key = bar.get_attribute("data-key")
@@ -622,7 +849,9 @@ def test_hostile_text_stands_in_the_table_as_it_is(name: str, visitor: Visitor) 
 
 
 @journey
-def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(visitor: Visitor, tmp_path: Path) -> None:
+def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
+    visitor: Visitor, tmp_path: Path
+) -> None:
     text = "The red fox saw a small bird"
     visited(visitor, model="encoder", text=text)
     page = visitor.page
@@ -632,7 +861,10 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(visit
     page.wait_for_url("**token=2**")
     page.wait_for_selector(".lens.way h4:has-text('(token 2)')")
     at_rest(visitor)
-    assert page.locator(".lens .head .reads").all_inner_texts().index("[MASK]") == hidden and f"hidden={hidden}" in page.url
+    assert (
+        page.locator(".lens .head .reads").all_inner_texts().index("[MASK]") == hidden
+        and f"hidden={hidden}" in page.url
+    )
     assert page.locator(".lens .row.last .say b").all_inner_texts() == before
 
     def download(opens: str, name: str) -> list[list[str]]:
@@ -641,12 +873,23 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(visit
         with page.expect_download() as waiting:
             page.get_by_role("button", name=name, exact=True).click()
         waiting.value.save_as(tmp_path / waiting.value.suggested_filename)
-        return [row for row in csv.reader((tmp_path / waiting.value.suggested_filename).read_text("utf-8").splitlines()) if not row[0].startswith("#")]
+        return [
+            row
+            for row in csv.reader(
+                (tmp_path / waiting.value.suggested_filename).read_text("utf-8").splitlines()
+            )
+            if not row[0].startswith("#")
+        ]
 
     recording = session.record("encoder", text, (edits.HideToken(hidden),))
     found = session.lens(recording, "encoder")
     rows = download("Every number of the lens as a table", "Download the lens as CSV")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
-    taken = library.attribute(session.handle("encoder"), recording, "encoder", 2, int(found.final_id[2]))
+    taken = library.attribute(
+        session.handle("encoder"), recording, "encoder", 2, int(found.final_id[2])
+    )
     rows = download("parts as a table", "Download the parts as CSV")
-    assert float(rows[-2][-1]) == pytest.approx(taken.logit, abs=1e-4) and len(rows) == len(taken.parts) + 3
+    assert (
+        float(rows[-2][-1]) == pytest.approx(taken.logit, abs=1e-4)
+        and len(rows) == len(taken.parts) + 3
+    )

@@ -31,20 +31,31 @@ def handle(request) -> Handle:
 
 def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
-        np.testing.assert_allclose(numbers.softened(attention.scores, attention.allowed, 1.0), attention.pattern, atol=1e-6)
+        np.testing.assert_allclose(
+            numbers.softened(attention.scores, attention.allowed, 1.0), attention.pattern, atol=1e-6
+        )
 
 
 def test_the_ends_of_the_temperature_are_one_key_and_the_even_row(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
-        cold, hot = (numbers.softened(attention.scores, attention.allowed, each) for each in (0, np.inf))
+        cold, hot = (
+            numbers.softened(attention.scores, attention.allowed, each) for each in (0, np.inf)
+        )
         best = np.where(attention.allowed, attention.scores, -np.inf).argmax(-1)
         np.testing.assert_array_equal(cold.argmax(-1), best)
         np.testing.assert_allclose(cold.max(-1), 1)
-        np.testing.assert_allclose(hot, np.broadcast_to(attention.allowed / attention.allowed.sum(-1, keepdims=True), hot.shape))
+        np.testing.assert_allclose(
+            hot,
+            np.broadcast_to(
+                attention.allowed / attention.allowed.sum(-1, keepdims=True), hot.shape
+            ),
+        )
 
 
 def test_equal_best_scores_share_the_weight() -> None:
-    np.testing.assert_allclose(numbers.softened(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0])
+    np.testing.assert_allclose(
+        numbers.softened(np.array([2.0, 2.0, 1.0]), np.ones(3, bool), 0), [0.5, 0.5, 0]
+    )
 
 
 def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: Handle) -> None:
@@ -56,7 +67,9 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: Handle
     assert way[0] < 1e-6 and way[0] <= way[-1]
     np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
     mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
-    np.testing.assert_allclose(numbers.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=1e-6)
+    np.testing.assert_allclose(
+        numbers.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=1e-6
+    )
 
 
 def test_everywhere_says_what_each_lookup_says(handle: Handle) -> None:
@@ -66,13 +79,23 @@ def test_everywhere_says_what_each_lookup_says(handle: Handle) -> None:
             assert found[at] == pytest.approx(numbers.lookup(attention, *at).relative, abs=1e-6)
         assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
         count, near, median = numbers.counted(found)
-        assert count == np.isfinite(found).sum() and near == (found <= numbers.NEAR).sum() and median == pytest.approx(np.nanmedian(found))
+        assert (
+            count == np.isfinite(found).sum()
+            and near == (found <= numbers.NEAR).sum()
+            and median == pytest.approx(np.nanmedian(found))
+        )
 
 
-def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(handle: Handle) -> None:
+def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(
+    handle: Handle,
+) -> None:
     for attention in record(handle, TEXT).attention:
         layers, heads, queries, keys = attention.pattern.shape
-        rows, columns, special = [f"q{at}" for at in range(queries)], [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))], [False] * (keys - 1) + [True]
+        rows, columns, special = (
+            [f"q{at}" for at in range(queries)],
+            [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))],
+            [False] * (keys - 1) + [True],
+        )
 
         def draw(at: tuple[int, int, int]) -> float:
             weights = np.where(attention.allowed[at[2]], attention.pattern[at], -1)
@@ -80,32 +103,53 @@ def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_o
             if not {one, two}.isdisjoint({0, keys - 1}) or weights[two] < 0:
                 return -1.0
             first, second = attention.v[at[0], at[1], [one, two]].astype(np.float64)
-            return weights[two] * np.linalg.norm(first - second) / (np.linalg.norm(first) + np.linalg.norm(second))
+            return (
+                weights[two]
+                * np.linalg.norm(first - second)
+                / (np.linalg.norm(first) + np.linalg.norm(second))
+            )
 
         places = list(np.ndindex(layers, heads, queries))
-        assert draw(numbers.divided(attention, rows, columns, special)) == pytest.approx(max(map(draw, places)))
+        assert draw(numbers.divided(attention, rows, columns, special)) == pytest.approx(
+            max(map(draw, places))
+        )
         assert numbers.divided(attention, rows, columns, special, 1, 2)[:2] == (1, 2)
         found = numbers.divided(attention, rows, columns, special, query=queries - 1)
-        assert found[2] == queries - 1 and draw(found) == pytest.approx(max(draw(at) for at in places if at[2] == queries - 1))
+        assert found[2] == queries - 1 and draw(found) == pytest.approx(
+            max(draw(at) for at in places if at[2] == queries - 1)
+        )
 
 
 def test_one_token_alone_is_opened_too(small_decoder: Handle) -> None:
     attention = record(small_decoder, "").attention[0]
-    assert attention.pattern.shape[2:] == (1, 1) and numbers.divided(attention, ["[BOS]"], ["[BOS]"], [True]) == (0, 0, 0)
+    assert attention.pattern.shape[2:] == (1, 1) and numbers.divided(
+        attention, ["[BOS]"], ["[BOS]"], [True]
+    ) == (0, 0, 0)
 
 
-def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(handle: Handle) -> None:
+def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(
+    handle: Handle,
+) -> None:
     recording, outputs = record(handle, TEXT), parameters.outputs(handle)
     for attention in recording.attention:
         for layer, head, query in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
             z = numbers.messages(attention, layer, head, query).sum(axis=0)
-            np.testing.assert_allclose(z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=1e-5)
+            np.testing.assert_allclose(
+                z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=1e-5
+            )
             length, error = numbers.lengths(attention, layer, head, query)
             assert length == pytest.approx(np.linalg.norm(z)) and error < 1e-12
-            table = numbers.received(attention, layer, head, query, recording.stream(attention.key).tokens)
-            assert sum(table["share of z"]) == pytest.approx(1) and sum(table["weight"]) == pytest.approx(1, abs=1e-5)
+            table = numbers.received(
+                attention, layer, head, query, recording.stream(attention.key).tokens
+            )
+            assert sum(table["share of z"]) == pytest.approx(1) and sum(
+                table["weight"]
+            ) == pytest.approx(1, abs=1e-5)
             assert len(table["from"]) == attention.allowed[query].sum()
-            assert numbers.wrote_error(recording, attention, *outputs[attention.name], layer, query) < 1e-4
+            assert (
+                numbers.wrote_error(recording, attention, *outputs[attention.name], layer, query)
+                < 1e-4
+            )
 
 
 def test_edges_are_the_weights_that_the_rule_says(handle: Handle) -> None:
@@ -113,23 +157,36 @@ def test_edges_are_the_weights_that_the_rule_says(handle: Handle) -> None:
         weights = attention.pattern[1, 2]
         found = numbers.edges(weights, attention.allowed, 1.5)
         through = (weights >= 1.5 / attention.allowed.sum(-1)[:, None]) & attention.allowed
-        assert set(zip(found.queries, found.keys)) == set(zip(*np.nonzero(through))) and found.in_all == through.sum()
+        assert (
+            set(zip(found.queries, found.keys)) == set(zip(*np.nonzero(through)))
+            and found.in_all == through.sum()
+        )
         assert (np.diff(found.weights) <= 0).all()
-        nodes = numbers.nodes(weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1])
+        nodes = numbers.nodes(
+            weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1]
+        )
         assert sum(nodes["edges in"]) == sum(nodes["edges out"]) == found.in_all
-        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=1e-4) and sum(nodes["weight out"]) == pytest.approx(weights.shape[0], abs=1e-4)
+        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=1e-4) and sum(
+            nodes["weight out"]
+        ) == pytest.approx(weights.shape[0], abs=1e-4)
 
 
-def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(handle: Handle) -> None:
+def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
+    handle: Handle,
+) -> None:
     recording = record(handle, TEXT)
     for attention in recording.attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="not the same tokens"):
                 numbers.constructions(np.ones((3, 3)), attention, 0, 0)
             continue
-        naive, symmetric, own = numbers.constructions(numbers.entering(recording, attention, 1), attention, 1, 2)
+        naive, symmetric, own = numbers.constructions(
+            numbers.entering(recording, attention, 1), attention, 1, 2
+        )
         for one in (naive, symmetric):
-            np.testing.assert_allclose(one.scores, one.scores.T, rtol=0, atol=1e-12 * np.abs(one.scores).max())
+            np.testing.assert_allclose(
+                one.scores, one.scores.T, rtol=0, atol=1e-12 * np.abs(one.scores).max()
+            )
             assert one.asymmetry < 1e-12
         np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=1e-4)
         np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=1e-5)
@@ -151,7 +208,9 @@ def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle
     x = numbers.entering(recording, recording.attention[0], 2)
     np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
     plain = record(small_handle, TEXT)
-    np.testing.assert_array_equal(numbers.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed"))
+    np.testing.assert_array_equal(
+        numbers.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed")
+    )
 
 
 def test_asymmetry_by_hand() -> None:
@@ -181,9 +240,15 @@ def opened(**asked: str) -> AppTest:
     return app
 
 
-def sent(app: AppTest, component: str, kind: str | None = None) -> tuple[dict, dict[str, np.ndarray]]:
+def sent(
+    app: AppTest, component: str, kind: str | None = None
+) -> tuple[dict, dict[str, np.ndarray]]:
     """What a component was sent."""
-    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == f"headlight.{component}"]
+    decoded = [
+        wire.decode(e.proto.bytes)
+        for e in app.get("bidi_component")
+        if e.proto.component_name == f"headlight.{component}"
+    ]
     return next(each for each in decoded if kind in (None, each[0].get("kind")))
 
 
@@ -201,7 +266,9 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
     assert header["temperature"] == 0.5 and header["label"] == header["keys"][3]
     assert "model encoder" in " ".join(header["caption"]) and TEXT in " ".join(header["caption"])
     middle = sent(app, "matrix")[1]["v0"]
-    np.testing.assert_allclose(middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=1e-6)
+    np.testing.assert_allclose(
+        middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -212,19 +279,33 @@ def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
     attention = library.record(library.load(model), text).attention[0]
     at = tuple(app.selectbox(key=f"lookup {each}").value for each in ("layer", "head", "query"))
     np.testing.assert_array_equal(sent(app, "lookup")[1]["scores"], attention.scores[at])
-    assert numbers.lookup(attention, *at).relative > numbers.NEAR and attention.pattern[at].max() < 0.9
+    assert (
+        numbers.lookup(attention, *at).relative > numbers.NEAR and attention.pattern[at].max() < 0.9
+    )
 
 
 def test_a_histogram_away_from_its_page_tells_text_and_target() -> None:
-    about = ("Lookups", "Headlight · model translator (3,657,728 parameters, weights 667c28be548d) · encoder self-attention · edits: none", "Target: Bonjour", "Text: Hello <b> " + "word " * 90)
+    about = (
+        "Lookups",
+        "Headlight · model translator (3,657,728 parameters, weights 667c28be548d) · encoder self-attention · edits: none",
+        "Target: Bonjour",
+        "Text: Hello <b> " + "word " * 90,
+    )
     drawn = histogram(np.array([0.1, 0.4, np.nan]), 0.4, numbers.NEAR, about)
     said = drawn.layout.title.subtitle.text
-    assert "edits: none" in said.replace("<br>", " ") and "Target: Bonjour" in said and "Text: Hello &lt;b&gt;" in said and said.endswith("…")
+    assert (
+        "edits: none" in said.replace("<br>", " ")
+        and "Target: Bonjour" in said
+        and "Text: Hello &lt;b&gt;" in said
+        and said.endswith("…")
+    )
 
 
 @pytest.mark.slow
 def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() -> None:
-    app = opened(text=TEXT, layer="1", head="2", look_at="Graph", look_rule="1", look_layout="Circle")
+    app = opened(
+        text=TEXT, layer="1", head="2", look_at="Graph", look_rule="1", look_layout="Circle"
+    )
     header, blocks = sent(app, "graph")
     attention = record(library.load("encoder"), TEXT).attention[0]
     for query, key, weight in zip(blocks["queries"], blocks["keys"], blocks["weights"]):
@@ -242,16 +323,28 @@ def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() ->
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["Scores", "Weights"])
 def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
-    app = opened(text=TEXT, model="decoder", layer="1", head="2", look_at="Three", look_before=before)
+    app = opened(
+        text=TEXT, model="decoder", layer="1", head="2", look_at="Three", look_before=before
+    )
     header, blocks = sent(app, "matrix", "panels")
     recording = record(library.load("decoder"), TEXT)
-    made = numbers.constructions(numbers.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2)
+    made = numbers.constructions(
+        numbers.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2
+    )
     for at, one in enumerate(made):
         shown = blocks[f"v{at}"].reshape(one.scores.shape)
-        expected = one.scores if before == "Scores" else np.where(recording.attention[0].allowed, one.weights, np.nan)
+        expected = (
+            one.scores
+            if before == "Scores"
+            else np.where(recording.attention[0].allowed, one.weights, np.nan)
+        )
         np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-6)
         assert f"Asymmetry of the scores: {one.asymmetry:.2f}" in header["panels"][at]["under"]
-    assert [panel["title"].split(":")[0] for panel in header["panels"]] == ["Naive", "Symmetric", "Asymmetric"]
+    assert [panel["title"].split(":")[0] for panel in header["panels"]] == [
+        "Naive",
+        "Symmetric",
+        "Asymmetric",
+    ]
 
 
 @pytest.mark.slow
@@ -271,15 +364,28 @@ def test_any_text_is_looked_up(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "asked", [{"layer": "99", "head": "x", "token": "-1"}, {"look_temperature": "nan"}, {"look_temperature": "-3", "look_at": "?"}, {"look_at": "Graph", "look_rule": "<b>", "look_layout": "9" * 999, "look_heads": ""}]
-)  # fmt: skip
+    "asked",
+    [
+        {"layer": "99", "head": "x", "token": "-1"},
+        {"look_temperature": "nan"},
+        {"look_temperature": "-3", "look_at": "?"},
+        {"look_at": "Graph", "look_rule": "<b>", "look_layout": "9" * 999, "look_heads": ""},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = opened(text=TEXT, **asked)
     assert app.get("bidi_component") and set(app.query_params) <= {"text", "look_at"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("asked", "tables"), [({}, ("row table", "heads table")), ({"look_at": "Graph"}, ("nodes table",)), ({"look_at": "Three"}, ("three table",))])
+@pytest.mark.parametrize(
+    ("asked", "tables"),
+    [
+        ({}, ("row table", "heads table")),
+        ({"look_at": "Graph"}, ("nodes table",)),
+        ({"look_at": "Three"}, ("three table",)),
+    ],
+)
 def test_behind_every_picture_is_a_table(asked: dict[str, str], tables: tuple[str, ...]) -> None:
     app = opened(text=TEXT, **asked)
     before = len(app.dataframe)
@@ -299,10 +405,14 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/lookup?layer=3&head=5&token=9")
     page.wait_for_selector(".lookup[data-temperature='1']")
-    attention = library.record(library.load("encoder"), page.locator("textarea").first.input_value()).attention[0]
+    attention = library.record(
+        library.load("encoder"), page.locator("textarea").first.input_value()
+    ).attention[0]
 
     def shown() -> tuple[list[float], float]:
-        return [float(each) for each in page.locator(".lookup .number").all_inner_texts()], float(page.locator(".lookup .figures strong").first.inner_text())
+        return [float(each) for each in page.locator(".lookup .number").all_inner_texts()], float(
+            page.locator(".lookup .figures strong").first.inner_text()
+        )
 
     weights, distance = shown()
     np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=6e-4)
@@ -311,7 +421,9 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     for _ in range(30):
         page.keyboard.press("ArrowRight")
     warm = float(page.locator(".lookup").get_attribute("data-temperature"))
-    assert warm > 1 and shown()[1] == pytest.approx(numbers.lookup(attention, 3, 5, 9, warm).distance, abs=6e-4)
+    assert warm > 1 and shown()[1] == pytest.approx(
+        numbers.lookup(attention, 3, 5, 9, warm).distance, abs=6e-4
+    )
     page.get_by_role("button", name="Hard lookup").click()
     assert shown()[1] == 0 and max(shown()[0]) == 1
     page.wait_for_url("**look_temperature=0**")

@@ -28,7 +28,9 @@ def opened(**asked: str) -> AppTest:
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the component of that name was sent."""
     protos = [element.proto for element in app.get("bidi_component")]
-    return wire.decode(next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"))
+    return wire.decode(
+        next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}")
+    )
 
 
 def clean(app: AppTest) -> AppTest:
@@ -40,7 +42,20 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
     app = clean(opened())
     header, blocks = sent(app, "heads")
     card = library.load("encoder").card
-    assert header["tokens"][1:-2] == ["The", "animal", "didn", "'t", "cross", "the", "street", "because", "it", "was", "too", "tired"]
+    assert header["tokens"][1:-2] == [
+        "The",
+        "animal",
+        "didn",
+        "'t",
+        "cross",
+        "the",
+        "street",
+        "because",
+        "it",
+        "was",
+        "too",
+        "tired",
+    ]
     assert blocks["peak"].size == card.n_layer * card.n_head == len(header["heads"])
 
 
@@ -68,7 +83,10 @@ def test_a_text_over_the_limit_is_told_and_kept() -> None:
 
 
 def test_signs_read_byte_by_byte_are_explained() -> None:
-    assert any("byte by byte" in told.value and "1/4" in told.value for told in clean(opened(text="fine 😀")).caption)
+    assert any(
+        "byte by byte" in told.value and "1/4" in told.value
+        for told in clean(opened(text="fine 😀")).caption
+    )
     assert not any("byte by byte" in told.value for told in clean(opened(text="fine 1/4")).caption)
 
 
@@ -80,17 +98,39 @@ def test_empty_text_says_so() -> None:
 def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
     app = clean(opened())
     app.text_area(key="text").set_value("Ram pushed Hari <b>").run()
-    app.session_state["layer"], app.session_state["head"], app.session_state["token"] = "1", "3", "2"
+    app.session_state["layer"], app.session_state["head"], app.session_state["token"] = (
+        "1",
+        "3",
+        "2",
+    )
     app.segmented_control(key="view").set_value("Lines").run()
     app.segmented_control(key="scale").set_value("Row").run()
-    asked = {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
-    assert asked == {"text": "Ram pushed Hari <b>", "layer": "1", "head": "3", "token": "2", "view": "Lines", "scale": "Row"}
+    asked = {
+        name: values[0] if isinstance(values, list) else values
+        for name, values in app.query_params.items()
+    }
+    assert asked == {
+        "text": "Ram pushed Hari <b>",
+        "layer": "1",
+        "head": "3",
+        "token": "2",
+        "view": "Lines",
+        "scale": "Row",
+    }
     again = clean(opened(**asked))
-    assert sent(again, "head") [0] == sent(app, "head")[0]
+    assert sent(again, "head")[0] == sent(app, "head")[0]
     assert sent(again, "heads")[0]["token"] == sent(app, "heads")[0]["token"]
 
 
-@pytest.mark.parametrize("asked", [{"layer": "99", "head": "-1"}, {"layer": "9" * 5000}, {"layer": "x", "token": "9999", "view": "<b>", "scale": "?"}, {"model": "no *such* one"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"layer": "99", "head": "-1"},
+        {"layer": "9" * 5000},
+        {"layer": "x", "token": "9999", "view": "<b>", "scale": "?"},
+        {"model": "no *such* one"},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
@@ -102,14 +142,24 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 
 def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     app = clean(opened())
-    grid = next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.heads")
+    grid = next(
+        e.proto.bytes
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.heads"
+    )
     app.session_state["layer"], app.session_state["head"] = "2", "5"
     clean(app.run())
-    again = next(e.proto.bytes for e in app.get("bidi_component") if e.proto.component_name == "headlight.heads")
+    again = next(
+        e.proto.bytes
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.heads"
+    )
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)
-    expected = library.record(library.load("encoder"), session.DEFAULT_TEXT).attention[0].pattern[2, 5]
+    expected = (
+        library.record(library.load("encoder"), session.DEFAULT_TEXT).attention[0].pattern[2, 5]
+    )
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
@@ -138,7 +188,12 @@ def test_presets_fill_the_bar() -> None:
 def test_captions_say_model_text_and_scale() -> None:
     header, _ = sent(opened(text="Plants eat herbivores", scale="Global", tone="Log"), "head")
     told = " ".join(header["caption"])
-    assert "model encoder" in told and "Plants eat herbivores" in told and "Colour: log, 0 to 1" in told and "edits: none" in told
+    assert (
+        "model encoder" in told
+        and "Plants eat herbivores" in told
+        and "Colour: log, 0 to 1" in told
+        and "edits: none" in told
+    )
 
 
 def test_text_is_literal_in_markdown() -> None:
@@ -155,7 +210,12 @@ def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
 
 @pytest.mark.parametrize("path", ["/static/\0.js", f"/static/{'a' * 300}.js", "/static/../../x.js"])
 def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"accept-encoding", b"gzip")]}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "headers": [(b"accept-encoding", b"gzip")],
+    }
     assert server._asked_for(scope) is None
 
 

@@ -56,7 +56,9 @@ def test_a_wavelength_brings_a_pair_back() -> None:
     assert lengths[0] == pytest.approx(2 * pi) and lengths[32] == pytest.approx(2 * pi * 100)
     np.testing.assert_allclose(np.cos(lengths * numbers.rates(128)), 1, atol=1e-12)
     wave = numbers.wave(20, 128, 5)
-    np.testing.assert_array_equal(np.stack((wave.sine, wave.cosine), axis=1), numbers.table(20, 128)[:, 10:12])
+    np.testing.assert_array_equal(
+        np.stack((wave.sine, wave.cosine), axis=1), numbers.table(20, 128)[:, 10:12]
+    )
     np.testing.assert_allclose(wave.fine_sine[:: numbers.DRAWN_POINTS], wave.sine, atol=1e-12)
 
 
@@ -67,7 +69,10 @@ def test_products_depend_on_the_distance_alone(n: int, d: int) -> None:
     gram = table @ table.T
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     np.testing.assert_allclose(gram, found.law[distance], atol=1e-9)
-    assert found.deviation == pytest.approx(np.abs(gram - found.law[distance]).max(), abs=1e-12) and found.deviation < 1e-9
+    assert (
+        found.deviation == pytest.approx(np.abs(gram - found.law[distance]).max(), abs=1e-12)
+        and found.deviation < 1e-9
+    )
     assert found.law[0] == pytest.approx(d / 2)
     broken = table.copy()
     broken[1, 0] += 0.5
@@ -97,7 +102,9 @@ def handle(request: pytest.FixtureRequest) -> Handle:
 
 def passes(handle: Handle, text: str = TEXT, *more: edits.Edit) -> tuple[Recording, Recording]:
     target = "the dog sat" if handle.card.kind == "encoder-decoder" else None
-    return own.record(handle, text, more, target), own.record(handle, text, (*more, WithoutPositions()), target)
+    return own.record(handle, text, more, target), own.record(
+        handle, text, (*more, WithoutPositions()), target
+    )
 
 
 def test_what_is_added_to_a_sentence(handle: Handle) -> None:
@@ -105,13 +112,21 @@ def test_what_is_added_to_a_sentence(handle: Handle) -> None:
     for stream in plain.streams:
         found = numbers.added(stream)
         ids = stream.ids
-        np.testing.assert_allclose(found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=1e-5)
+        np.testing.assert_allclose(
+            found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=1e-5
+        )
         np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=1e-6)
-        np.testing.assert_allclose(found.both**2, found.word**2 + found.encoding**2 + 2 * found.cosine * found.word * found.encoding, rtol=1e-4)
+        np.testing.assert_allclose(
+            found.both**2,
+            found.word**2 + found.encoding**2 + 2 * found.cosine * found.word * found.encoding,
+            rtol=1e-4,
+        )
         assert numbers.off_formula(stream) <= numbers.SAME
 
 
-def test_what_a_model_adds_is_found_from_its_numbers(small_handle: Handle, small_gpt2: Handle) -> None:
+def test_what_a_model_adds_is_found_from_its_numbers(
+    small_handle: Handle, small_gpt2: Handle
+) -> None:
     assert numbers.kind(own.record(small_handle, TEXT).streams[0]) == "sinusoids"
     assert numbers.kind(own.record(small_gpt2, TEXT).streams[0]) == "learned"
     assert numbers.kind(own.record(small_handle, TEXT, (WithoutPositions(),)).streams[0]) == "none"
@@ -122,10 +137,14 @@ def test_products_of_any_table_by_distance() -> None:
     found = numbers.by_distance(table)
     for distance in range(9):
         each = [table[i] @ table[i + distance] for i in range(9 - distance)]
-        assert (found.mean[distance], found.low[distance], found.high[distance]) == pytest.approx((np.mean(each), min(each), max(each)))
+        assert (found.mean[distance], found.low[distance], found.high[distance]) == pytest.approx(
+            (np.mean(each), min(each), max(each))
+        )
     i, j = np.indices((9, 9))
     products = table @ table.T
-    assert found.told == pytest.approx(found.mean[abs(i - j)].var() / products.var()), "the variance that the means by distance hold"
+    assert found.told == pytest.approx(found.mean[abs(i - j)].var() / products.var()), (
+        "the variance that the means by distance hold"
+    )
     assert numbers.by_distance(numbers.table(20, 16)).told == pytest.approx(1)
 
 
@@ -133,7 +152,10 @@ def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
     right = numbers.tried(numbers.table(30, 16), 4)
     assert right.turned < 1e-12 < right.still
     assert numbers.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
-    assert numbers.tried(numbers.table(3, 4), 3) is None and numbers.tried(numbers.table(3, 4), 0) is None
+    assert (
+        numbers.tried(numbers.table(3, 4), 3) is None
+        and numbers.tried(numbers.table(3, 4), 0) is None
+    )
 
 
 def test_a_first_position_that_stands_out_is_told() -> None:
@@ -144,14 +166,27 @@ def test_a_first_position_that_stands_out_is_told() -> None:
 
 
 def test_what_scores_are_divided_by_is_read_off_them(small_handle: Handle) -> None:
-    assert numbers.divisor(numbers.attention_of(own.record(small_handle, TEXT), "encoder")) == pytest.approx(6**0.5)
-    assert numbers.divisor(numbers.attention_of(own.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder")) == 1
+    assert numbers.divisor(
+        numbers.attention_of(own.record(small_handle, TEXT), "encoder")
+    ) == pytest.approx(6**0.5)
+    assert (
+        numbers.divisor(
+            numbers.attention_of(own.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder")
+        )
+        == 1
+    )
 
 
 def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: Handle) -> None:
     plain, bare = passes(small_gpt2)
     assert numbers.by_offset(plain, bare, "decoder", 0, 1).places is None
-    moved = [np.std(numbers.attention_of(plain, "decoder").scores[0, head] - numbers.attention_of(bare, "decoder").scores[0, head]) for head in range(4)]
+    moved = [
+        np.std(
+            numbers.attention_of(plain, "decoder").scores[0, head]
+            - numbers.attention_of(bare, "decoder").scores[0, head]
+        )
+        for head in range(4)
+    ]
     assert numbers.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
 
 
@@ -170,8 +205,13 @@ def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: 
     head, d_head = 2, handle.card.d_head
     rows = slice(head * d_head, (head + 1) * d_head)
     p = numbers.table(len(stream.tokens), handle.card.d_model)
-    q, k = (p @ weight.detach().numpy()[rows].T.astype(np.float64) for weight in (attention.w_q.weight, attention.w_k.weight))
-    found = numbers.places_part(numbers.attention_of(plain, stream.name), numbers.attention_of(bare, stream.name), head)
+    q, k = (
+        p @ weight.detach().numpy()[rows].T.astype(np.float64)
+        for weight in (attention.w_q.weight, attention.w_k.weight)
+    )
+    found = numbers.places_part(
+        numbers.attention_of(plain, stream.name), numbers.attention_of(bare, stream.name), head
+    )
     np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=1e-4)
 
 
@@ -184,7 +224,9 @@ def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Han
             cells = [
                 attention.scores[1, 3, i, i + offset]
                 for i in range(len(stream.tokens))
-                if 0 <= i + offset < len(stream.tokens) and not stream.special[[i, i + offset]].any() and attention.allowed[i, i + offset]
+                if 0 <= i + offset < len(stream.tokens)
+                and not stream.special[[i, i + offset]].any()
+                and attention.allowed[i, i + offset]
             ]
             assert found.pairs[at] == len(cells)
             assert found.together[at] == pytest.approx(np.mean(cells, dtype=np.float64), abs=1e-5)
@@ -201,7 +243,11 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: Handle) ->
     for name in ("ids", "spans", "special"):
         np.testing.assert_array_equal(getattr(two, name), getattr(one, name)[order])
     np.testing.assert_array_equal(order[one.special], np.flatnonzero(one.special))
-    assert other.text == TEXT and other.streams[1:] == () or other.streams[-1].tokens == plain.streams[-1].tokens
+    assert (
+        other.text == TEXT
+        and other.streams[1:] == ()
+        or other.streams[-1].tokens == plain.streams[-1].tokens
+    )
     np.testing.assert_array_equal(two.at("embed"), one.at("embed")[order])
     np.testing.assert_array_equal(two.at("pos.wrote"), one.at("pos.wrote"))
     assert from_npz(to_npz(other)) == other
@@ -217,7 +263,10 @@ def test_a_shuffle_never_leaves_two_tokens_as_they_were_and_is_the_same_each_tim
             order = ShuffleTokens(seed).order(special)
             assert list(order) != list(range(n + 2)) and order[0] == 0 and order[-1] == n + 1
             np.testing.assert_array_equal(order, ShuffleTokens(seed).order(special))
-    assert list(ShuffleTokens(5).order([True, False])) == [0, 1] and len(ShuffleTokens(5).order([])) == 0
+    assert (
+        list(ShuffleTokens(5).order([True, False])) == [0, 1]
+        and len(ShuffleTokens(5).order([])) == 0
+    )
 
 
 def test_a_negative_seed_is_refused(small_handle: Handle) -> None:
@@ -230,16 +279,25 @@ def test_a_hidden_token_is_hidden_where_the_shuffle_put_it(small_handle: Handle)
     assert stream.tokens[2] == "[MASK]" and stream.tokens.count("[MASK]") == 1
 
 
-def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(small_handle: Handle) -> None:
+def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
+    small_handle: Handle,
+) -> None:
     for seed in range(4):
-        (one, one_bare), (two, two_bare) = passes(small_handle), passes(small_handle, TEXT, ShuffleTokens(seed))
+        (one, one_bare), (two, two_bare) = (
+            passes(small_handle),
+            passes(small_handle, TEXT, ShuffleTokens(seed)),
+        )
         pairs = numbers.matched(one.streams[0], two.streams[0], True)
         bare = numbers.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
         full = numbers.agreement(one.streams[0], two.streams[0], pairs)
         assert bare.difference < 1e-4 and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
         assert full.difference > 0.1 and full.common_digits < 2
         a, b = one_bare.attention[0], two_bare.attention[0]
-        assert numbers.largest_gap(a, b, pairs) < 1e-5 < numbers.largest_gap(one.attention[0], two.attention[0], pairs)
+        assert (
+            numbers.largest_gap(a, b, pairs)
+            < 1e-5
+            < numbers.largest_gap(one.attention[0], two.attention[0], pairs)
+        )
         first, second, gap = numbers.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
         np.testing.assert_allclose(first, second, atol=1e-5)
         assert gap == np.abs(first - second).max() and first.shape == (len(pairs.here),) * 2
@@ -247,30 +305,51 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(sma
 
 def test_a_causal_mask_tells_order_by_itself(small_decoder: Handle) -> None:
     (_, one), (_, two) = passes(small_decoder), passes(small_decoder, TEXT, ShuffleTokens(2))
-    found = numbers.agreement(one.streams[0], two.streams[0], numbers.matched(one.streams[0], two.streams[0], True))
-    assert found.difference > 0.01 and found.by_token[0] < 1e-5, "only [BOS], which sees itself alone, is the same"
+    found = numbers.agreement(
+        one.streams[0], two.streams[0], numbers.matched(one.streams[0], two.streams[0], True)
+    )
+    assert found.difference > 0.01 and found.by_token[0] < 1e-5, (
+        "only [BOS], which sees itself alone, is the same"
+    )
 
 
-def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(small_translator: Handle) -> None:
-    (one, one_bare), (two, two_bare) = passes(small_translator), passes(small_translator, TEXT, ShuffleTokens(2))
+def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
+    small_translator: Handle,
+) -> None:
+    (one, one_bare), (two, two_bare) = (
+        passes(small_translator),
+        passes(small_translator, TEXT, ShuffleTokens(2)),
+    )
     pairs = numbers.matched(one.stream("decoder"), two.stream("decoder"), True)
     np.testing.assert_array_equal(pairs.here, pairs.there)
-    assert numbers.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference < 1e-4
+    assert (
+        numbers.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference
+        < 1e-4
+    )
     assert numbers.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
 
 
 def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: Handle) -> None:
-    one, two = own.record(small_handle, "the cat and the dog").streams[0], own.record(small_handle, "the dog and the mat").streams[0]
+    one, two = (
+        own.record(small_handle, "the cat and the dog").streams[0],
+        own.record(small_handle, "the dog and the mat").streams[0],
+    )
     found = numbers.matched(one, two, same_text=False)
     assert [one.tokens[at] for at in found.here] == [two.tokens[at] for at in found.there]
-    unpaired = {one.tokens[at] for at in found.alone_here} | {two.tokens[at] for at in found.alone_there}
+    unpaired = {one.tokens[at] for at in found.alone_here} | {
+        two.tokens[at] for at in found.alone_there
+    }
     assert unpaired and not unpaired & {"the", "dog", "[CLS]", "[SEP]"}
-    assert len(found.here) + len(found.alone_here) == len(one.tokens) and len(found.there) + len(found.alone_there) == len(two.tokens)
+    assert len(found.here) + len(found.alone_here) == len(one.tokens) and len(found.there) + len(
+        found.alone_there
+    ) == len(two.tokens)
     assert numbers.turned_round("Ram pushed Hari") == "Hari pushed Ram"
 
 
 def test_digits_say_how_far_numbers_agree() -> None:
-    np.testing.assert_allclose(numbers.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0])
+    np.testing.assert_allclose(
+        numbers.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0]
+    )
     assert np.isinf(numbers.digits(0.0, 3.0)) and np.isinf(numbers.digits(0.0, 0.0))
 
 
@@ -279,7 +358,11 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     words = np.concatenate((random.normal(size=(500, 6)), np.zeros((500, 6))), axis=1)
     apart, inside = words[:40, ::-1], words[:40]
     found = numbers.overlap(words, apart)
-    assert found.most(0.9) <= 6 and found.words[6] == pytest.approx(1) and found.places[6] == pytest.approx(0, abs=1e-9)
+    assert (
+        found.most(0.9) <= 6
+        and found.words[6] == pytest.approx(1)
+        and found.places[6] == pytest.approx(0, abs=1e-9)
+    )
     assert numbers.overlap(words, inside).places[6] == pytest.approx(1)
     np.testing.assert_allclose(found.chance, np.arange(13) / 12)
     assert numbers.room_needed(inside, 0.9999) == 6
@@ -292,7 +375,9 @@ def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> No
     table = numbers.table(8, 12)
     figure = draw.table(table, ("<b>", "text <i>"), 2, (6.28, 100.0))
     np.testing.assert_allclose(figure.data[0].z, table, atol=1e-6)
-    assert "&lt;b&gt;" in figure.layout.title.text and "&lt;i&gt;" in figure.layout.title.subtitle.text
+    assert (
+        "&lt;b&gt;" in figure.layout.title.text and "&lt;i&gt;" in figure.layout.title.subtitle.text
+    )
     assert [note.text for note in figure.layout.annotations] == ["← fast, λ 6.28", "λ 100, slow →"]
     large = numbers.table(512, 1024)
     coded = draw.table(large, ("",), 2, (1, 2)).data[0]
@@ -334,7 +419,11 @@ def array(told: dict | list) -> np.ndarray:
     if isinstance(told, list):
         return np.array(told, dtype=float)
     found = np.frombuffer(base64.b64decode(told["bdata"]), dtype=np.dtype(told["dtype"]))
-    return found.reshape([int(side) for side in str(told["shape"]).split(",")]) if "shape" in told else found
+    return (
+        found.reshape([int(side) for side in str(told["shape"]).split(",")])
+        if "shape" in told
+        else found
+    )
 
 
 def told(app: AppTest) -> str:
@@ -350,20 +439,29 @@ def turned_to(app: AppTest, screen: str) -> AppTest:
 def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
     stream = library.record(library.load("encoder"), text).streams[0]
-    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["y"]), np.linalg.norm(stream.at("embed"), axis=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        array(plots(app)[0]["data"][0]["y"]), np.linalg.norm(stream.at("embed"), axis=1), rtol=1e-5
+    )
     written = json.dumps([plot["layout"] for plot in plots(app)])
     turned_to(app, "Order")
     if stream.special.all():
         assert "no words yet" in told(app)
     else:
-        assert len(plots(app)) == 3 and ("same as this one" in told(app) or "permutation-equivariant" in told(app))
-    assert not any(tag in written + json.dumps([plot["layout"] for plot in plots(app)]) for tag in ("<b>", "<script", "<img", "<span"))
+        assert len(plots(app)) == 3 and (
+            "same as this one" in told(app) or "permutation-equivariant" in told(app)
+        )
+    assert not any(
+        tag in written + json.dumps([plot["layout"] for plot in plots(app)])
+        for tag in ("<b>", "<script", "<img", "<span")
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ("encoder", "decoder", "translator"))
 def test_every_screen_of_every_model(model: str) -> None:
-    app = opened(model=model, text="Ram pushed Hari", stream="decoder" if model == "translator" else "")
+    app = opened(
+        model=model, text="Ram pushed Hari", stream="decoder" if model == "translator" else ""
+    )
     for screen in SCREENS:
         turned_to(app, screen)
         captions = " ".join(plot["layout"]["title"]["subtitle"]["text"] for plot in plots(app))
@@ -371,7 +469,9 @@ def test_every_screen_of_every_model(model: str) -> None:
         if screen in ("Sentence", "Order"):
             assert f"model {model}" in captions and "Ram pushed Hari" in captions
         if screen == "Order":
-            assert ("causal mask" in told(app)) == (model == "decoder") and ("decoder cannot tell" in told(app)) == (model == "translator")
+            assert ("causal mask" in told(app)) == (model == "decoder") and (
+                "decoder cannot tell" in told(app)
+            ) == (model == "translator")
 
 
 @pytest.mark.slow
@@ -379,16 +479,30 @@ def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> Non
     app = opened(model="minilm", text="Apples fall.", ask="Waves")
     table = library.load("minilm").model.embedding.position.detach().numpy()
     np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), table[:64], rtol=1e-6)
-    np.testing.assert_allclose(array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=1e-5)
-    assert "wavelengths do not apply" in told(app) and "√(d/2)" in told(app) and "10000^" not in told(app)
+    np.testing.assert_allclose(
+        array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=1e-5
+    )
+    assert (
+        "wavelengths do not apply" in told(app)
+        and "√(d/2)" in told(app)
+        and "10000^" not in told(app)
+    )
     turned_to(app, "Distance")
     shown = plots(app)[0]["data"]
     products = table[1:64].astype(float) @ table[1:64].T.astype(float)
     assert array(shown[2]["y"])[1] == pytest.approx(np.diagonal(products, 1).mean(), rel=1e-5)
-    assert "no law of distance" in told(app) and "Position 0 is left out" in told(app) and plots(app)[1]["data"][0]["x0"] == 1
+    assert (
+        "no law of distance" in told(app)
+        and "Position 0 is left out" in told(app)
+        and plots(app)[1]["data"][0]["x0"] == 1
+    )
     assert "rotation law does not apply to minilm" in told(turned_to(app, "Shift"))
     turned_to(app, "Sentence")
-    assert "with no factor √d" in told(app) and "LayerNorm then follows" in told(app) and "stands a LayerNorm" in told(app)
+    assert (
+        "with no factor √d" in told(app)
+        and "LayerNorm then follows" in told(app)
+        and "stands a LayerNorm" in told(app)
+    )
     assert "permutation-equivariant" in told(turned_to(app, "Order"))
     assert "of 384 directions hold" in told(turned_to(app, "Adding")) and "was learned" in told(app)
 
@@ -406,7 +520,11 @@ def test_a_model_without_positions_has_none_and_says_so() -> None:
 @pytest.mark.slow
 def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
     app = opened(model="grammar", text="the cat sat on the mat", ask="Waves")
-    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), gpt2_on_pages.model.embedding.position.detach().numpy(), rtol=1e-6)
+    np.testing.assert_allclose(
+        array(plots(app)[0]["data"][0]["z"]),
+        gpt2_on_pages.model.embedding.position.detach().numpy(),
+        rtol=1e-6,
+    )
     for screen in SCREENS:
         turned_to(app, screen)
     assert "reads it through a LayerNorm" in told(turned_to(app, "Sentence"))
@@ -419,7 +537,10 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
     assert 400 < len(read.split()) < 513
     assert any(text.split() == read.split()[::-1] for text in offered_orders())
     app.text_input(key="retyped").set_value("play " * 900).run()
-    assert any("The other order is 90" in each.value and "encoder reads 512" in each.value for each in clean(app).warning)
+    assert any(
+        "The other order is 90" in each.value and "encoder reads 512" in each.value
+        for each in clean(app).warning
+    )
 
 
 def offered_orders() -> list[str]:
@@ -431,31 +552,68 @@ def offered_orders() -> list[str]:
 def test_the_numbers_of_the_experiment_are_the_models() -> None:
     app = opened(text="Ram pushed Hari", ask="Order", order="Retype")
     handle, bare = library.load("encoder"), (WithoutPositions(),)
-    (one, two), (one_bare, two_bare) = ([library.record(handle, text, edits).streams[0] for text in ("Ram pushed Hari", "Hari pushed Ram")] for edits in ((), bare))
+    (one, two), (one_bare, two_bare) = (
+        [
+            library.record(handle, text, edits).streams[0]
+            for text in ("Ram pushed Hari", "Hari pushed Ram")
+        ]
+        for edits in ((), bare)
+    )
     order = [two.tokens.index(token) for token in one.tokens]
     last = one.sites[-1]
-    gaps = [np.abs(a.at(last) - b.at(last)[order]).max() for a, b in ((one, two), (one_bare, two_bare))]
+    gaps = [
+        np.abs(a.at(last) - b.at(last)[order]).max() for a, b in ((one, two), (one_bare, two_bare))
+    ]
     traces = plots(app)[0]["data"]
-    assert array(traces[0]["y"])[-1] == pytest.approx(gaps[0], rel=1e-6) and array(traces[1]["y"])[-1] == pytest.approx(gaps[1], rel=1e-6)
+    assert array(traces[0]["y"])[-1] == pytest.approx(gaps[0], rel=1e-6) and array(traces[1]["y"])[
+        -1
+    ] == pytest.approx(gaps[1], rel=1e-6)
     assert gaps[1] < 1e-4 < gaps[0] and "permutation-equivariant" in told(app)
-    assert app.metric[0].value.split()[0] in "567" and app.metric[1].value in ("no digit", "1 digit")
-    assert "Herbivores" in told(opened(text="Herbivores eat plants", ask="Order", order="Retype", retyped="Plants eat herbivores"))
+    assert app.metric[0].value.split()[0] in "567" and app.metric[1].value in (
+        "no digit",
+        "1 digit",
+    )
+    assert "Herbivores" in told(
+        opened(
+            text="Herbivores eat plants",
+            ask="Order",
+            order="Retype",
+            retyped="Plants eat herbivores",
+        )
+    )
 
 
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
     before = {key for key in session._shelf.held if key[0] == "recording"}
-    for key, value in (("pair slider", 31), ("shift slider", 7), ("width slider", 128), ("places slider", 512)):
+    for key, value in (
+        ("pair slider", 31),
+        ("shift slider", 7),
+        ("width slider", 128),
+        ("places slider", 512),
+    ):
         clean(app.slider(key=key).set_value(value).run())
     assert {key for key in session._shelf.held if key[0] == "recording"} == before
-    asked = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
+    asked = {
+        name: value[0] if isinstance(value, list) else value
+        for name, value in app.query_params.items()
+    }
     assert asked == {"ask": "Shift", "width": "128", "places": "512", "pair": "31", "shift": "7"}
     assert plots(opened(**asked)) == plots(app)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"width": "7", "places": "1", "pair": "9999"}, {"width": "4000", "places": "<b>"}, {"ask": "?", "order": "x"}, {"ask": "Order", "shuffle": "-1", "layer": "99", "head": "2"}, {"width": "2", "places": "2", "ask": "Shift", "shift": "300"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"width": "7", "places": "1", "pair": "9999"},
+        {"width": "4000", "places": "<b>"},
+        {"ask": "?", "order": "x"},
+        {"ask": "Order", "shuffle": "-1", "layer": "99", "head": "2"},
+        {"width": "2", "places": "2", "ask": "Shift", "shift": "300"},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     assert plots(opened(**asked))
 
@@ -491,8 +649,12 @@ def browser(test):
 @browser
 def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/positions?{urlencode({'text': 'Ram pushed Hari'})}", wait_until="commit")
-    page.locator(".js-plotly-plot .hm, .js-plotly-plot .heatmaplayer image").first.wait_for(state="attached")
+    page.goto(
+        f"{visitor.server}/positions?{urlencode({'text': 'Ram pushed Hari'})}", wait_until="commit"
+    )
+    page.locator(".js-plotly-plot .hm, .js-plotly-plot .heatmaplayer image").first.wait_for(
+        state="attached"
+    )
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
     at_rest(visitor)
@@ -515,7 +677,9 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
     again = page.url
     page.goto(again, wait_until="commit")
     page.get_by_text("do not hold the same tokens").wait_for()
-    visitor.until("() => document.querySelector('input[aria-label=\"The same words in another order\"]')?.value === 'Hari Ram pushed <b>'")
+    visitor.until(
+        "() => document.querySelector('input[aria-label=\"The same words in another order\"]')?.value === 'Hari Ram pushed <b>'"
+    )
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
     with page.expect_download() as coming:
         page.get_by_text("Every number as a table").click()

@@ -24,7 +24,9 @@ from models import library, own
 from models.prediction import Sampling, probabilities
 
 ROOT = Path(__file__).resolve().parent.parent
-PROMPT = "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
+PROMPT = (
+    "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
+)
 WAYS = {
     "plain": Sampling(),
     "greedy": Sampling(0),
@@ -49,9 +51,21 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
     of = numbers.distribution(random_scores(), WAYS[way])
     words = numbers.top(of, [int(of.order[200])])
     others = numbers.rest(of, words)
-    assert len(words) == numbers.MOST_ROWS + 1 and words[-1].rank == 200 and others.n == 500 - len(words)
-    assert sum(word.own for word in words) + others.own == pytest.approx(1, abs=1e-12) == others.all_own
-    assert sum(word.drawn for word in words) + others.drawn == pytest.approx(1, abs=1e-12) == others.all_drawn
+    assert (
+        len(words) == numbers.MOST_ROWS + 1
+        and words[-1].rank == 200
+        and others.n == 500 - len(words)
+    )
+    assert (
+        sum(word.own for word in words) + others.own
+        == pytest.approx(1, abs=1e-12)
+        == others.all_own
+    )
+    assert (
+        sum(word.drawn for word in words) + others.drawn
+        == pytest.approx(1, abs=1e-12)
+        == others.all_drawn
+    )
     assert others.n_kept + sum(word.kept for word in words) == of.kept.sum()
     np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=1e-15)
 
@@ -70,7 +84,10 @@ def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
         assert steps.tempered == pytest.approx(exp(z[word.id]) / np.exp(z).sum())
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
         if word.kept:
-            assert steps.tempered / steps.held == pytest.approx(steps.drawn, rel=1e-4) and steps.drawn == word.drawn
+            assert (
+                steps.tempered / steps.held == pytest.approx(steps.drawn, rel=1e-4)
+                and steps.drawn == word.drawn
+            )
     with pytest.raises(ValueError, match="temperature 0"):
         numbers.steps(numbers.distribution(random_scores(), Sampling(0)), 0)
 
@@ -97,9 +114,13 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
     for one in drawn[:200]:
         assert of.kept[one.id]
         if one.number is not None:
-            assert one.start <= one.number < one.end and isclose(one.end - one.start, of.drawn[one.id], abs_tol=1e-12)
+            assert one.start <= one.number < one.end and isclose(
+                one.end - one.start, of.drawn[one.id], abs_tol=1e-12
+            )
     if way != "greedy":
-        assert [one.id for one in drawn[:50]] != [numbers.draw(of, 8, place).id for place in range(50)]
+        assert [one.id for one in drawn[:50]] != [
+            numbers.draw(of, 8, place).id for place in range(50)
+        ]
 
 
 def test_the_word_to_begin_with_is_a_whole_word() -> None:
@@ -111,7 +132,9 @@ def test_the_word_to_begin_with_is_a_whole_word() -> None:
         return None if place is None else stream.tokens[place]
 
     assert first("I love to eat pizza") == "pizza" and first("It was too tired!!!") == "tired"
-    assert first("") is None and set(first("...")) == {"."}, "of a text without a word, its last token"
+    assert first("") is None and set(first("...")) == {"."}, (
+        "of a text without a word, its last token"
+    )
 
 
 def test_labels_join_into_running_text() -> None:
@@ -153,11 +176,16 @@ def clean(app: AppTest) -> AppTest:
 def sent(app: AppTest, name: str, at: int = 0) -> dict:
     """What the component of that name was sent, the one at that place of the page."""
     protos = [element.proto for element in app.get("bidi_component")]
-    return wire.decode([proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"][at])[0]
+    return wire.decode(
+        [proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"][at]
+    )[0]
 
 
 def asked_of(app: AppTest) -> dict[str, str]:
-    return {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+    return {
+        name: values[0] if isinstance(values, list) else values
+        for name, values in app.query_params.items()
+    }
 
 
 def said(app: AppTest) -> list[int]:
@@ -194,11 +222,22 @@ def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> Non
     there = own.frame(session.handle("encoder"), own.clean(text))[0].ids[place]
     words, others = shown["rows"][:-1], shown["rows"][-1]
     assert sum(row["value"] for row in shown["rows"]) == pytest.approx(1, abs=1e-9)
-    np.testing.assert_allclose([row["value"] for row in words], p[[int(row["key"]) for row in words]], atol=1e-5)
-    np.testing.assert_allclose([row["value"] for row in words[: numbers.MOST_ROWS]], -np.sort(-p)[: numbers.MOST_ROWS], atol=1e-5)
+    np.testing.assert_allclose(
+        [row["value"] for row in words], p[[int(row["key"]) for row in words]], atol=1e-5
+    )
+    np.testing.assert_allclose(
+        [row["value"] for row in words[: numbers.MOST_ROWS]],
+        -np.sort(-p)[: numbers.MOST_ROWS],
+        atol=1e-5,
+    )
     (own_word,) = [row for row in words if row["mark"]]
-    assert int(own_word["key"]) == there and abs(int(own_word["numbers"][0].replace(",", "")) - 1 - (p > p[there]).sum()) <= 2
-    assert others["tone"] == "rest" and others["label"] == f"all {len(p) - len(words):,} other words"
+    assert (
+        int(own_word["key"]) == there
+        and abs(int(own_word["numbers"][0].replace(",", "")) - 1 - (p > p[there]).sum()) <= 2
+    )
+    assert (
+        others["tone"] == "rest" and others["label"] == f"all {len(p) - len(words):,} other words"
+    )
 
 
 def prompt_ids(text: str) -> list[int]:
@@ -214,7 +253,11 @@ def check_choices(app: AppTest, ids: list[int], sampling: Sampling = Sampling())
     at = [int(row["key"]) for row in words]
     np.testing.assert_allclose([row["behind"] for row in words], p[at], atol=2e-5)
     np.testing.assert_allclose([row["value"] for row in words], drawn[at], atol=1e-4)
-    assert sum(row["behind"] for row in rows) == pytest.approx(1, abs=1e-9) == sum(row["value"] for row in rows)
+    assert (
+        sum(row["behind"] for row in rows)
+        == pytest.approx(1, abs=1e-9)
+        == sum(row["value"] for row in rows)
+    )
     assert [row["tone"] == "cut" for row in words] == [drawn[id] == 0 for id in at]
 
 
@@ -236,10 +279,15 @@ def test_any_text_has_a_gap_to_fill(text: str) -> None:
 def test_any_text_goes_on(text: str) -> None:
     app = opened(text=text, model="decoder")
     if text == HOSTILE["10,000 characters"]:
-        assert any("Nothing can be written here: the text has" in told.value and "reads 512" in told.value for told in app.info)
+        assert any(
+            "Nothing can be written here: the text has" in told.value and "reads 512" in told.value
+            for told in app.info
+        )
         rows = sent(app, "bars")["rows"]
         p = softmaxed(full_pass("decoder", prompt_ids(text))[-1])
-        np.testing.assert_allclose([row["value"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5)
+        np.testing.assert_allclose(
+            [row["value"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5
+        )
         assert not any(row["key"] for row in rows), "what cannot be written cannot be chosen"
         return
     check_choices(app, prompt_ids(text))
@@ -252,12 +300,22 @@ def test_any_text_goes_on(text: str) -> None:
 def test_a_click_hides_and_shows_and_several_words_can_be_hidden() -> None:
     text = "The red fox saw a small bird near the river."
     app = opened(text=text, hidden="2.6", token="6")
-    assert [token["label"] for token in sent(app, "strip")["tokens"]][1:8] == ["The", "[MASK]", "fox", "saw", "a", "[MASK]", "bird"]
+    assert [token["label"] for token in sent(app, "strip")["tokens"]][1:8] == [
+        "The",
+        "[MASK]",
+        "fox",
+        "saw",
+        "a",
+        "[MASK]",
+        "bird",
+    ]
     check_fillers(app, text, [2, 6], 6)
     app.session_state["token"] = "2"
     check_fillers(clean(app.run()), text, [2, 6], 2)
     press(app, "show all")
-    assert asked_of(app)["hidden"] == "none" and all(token["tone"] != "hidden" for token in sent(app, "strip")["tokens"])
+    assert asked_of(app)["hidden"] == "none" and all(
+        token["tone"] != "hidden" for token in sent(app, "strip")["tokens"]
+    )
     check_fillers(app, text, [], 2)
     assert any("The model sees it, so this is no guess" in told.value for told in app.markdown)
 
@@ -270,8 +328,12 @@ def test_a_gap_says_how_unsure_the_model_is_and_shows_its_formula() -> None:
     p = softmaxed(z)
     nats = -(p * np.log(p)).sum()
     told = " ".join(each.value for each in app.markdown)
-    found = re.search(r"([\d.]+) nats = ([\d.]+) bits, as unsure as among ([\d.,]+) equally likely", told)
-    assert [float(each.replace(",", "")) for each in found.groups()] == pytest.approx([nats, nats / log(2), exp(nats)], rel=0.02)
+    found = re.search(
+        r"([\d.]+) nats = ([\d.]+) bits, as unsure as among ([\d.,]+) equally likely", told
+    )
+    assert [float(each.replace(",", "")) for each in found.groups()] == pytest.approx(
+        [nats, nats / log(2), exp(nats)], rel=0.02
+    )
     found = re.search(r"z = ([\d.]+)\. .* so p = \*\*([\d.]+)\*\*", told)
     assert [float(each) for each in found.groups()] == pytest.approx([z.max(), p.max()], abs=2e-4)
 
@@ -281,11 +343,17 @@ def test_a_gap_says_how_unsure_the_model_is_and_shows_its_formula() -> None:
 def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> None:
     sampling = WAYS[way]
     app = opened(text=PROMPT, model="decoder")
-    for key, value in (("temperature", sampling.temperature), ("top_k", sampling.top_k), ("top_p", sampling.top_p)):
+    for key, value in (
+        ("temperature", sampling.temperature),
+        ("top_k", sampling.top_k),
+        ("top_p", sampling.top_p),
+    ):
         app.select_slider(key=key).set_value(f"{value:g}")
     clean(app.run())
     check_choices(app, prompt_ids(PROMPT), sampling)
-    n_kept = (probabilities(full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), sampling) > 0).sum()
+    n_kept = (
+        probabilities(full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), sampling) > 0
+    ).sum()
     told = next(each.value for each in app.caption if each.value.startswith("Kept: "))
     assert abs(int(re.search(r"Kept: ([\d,]+)", told).group(1).replace(",", "")) - n_kept) <= 1
     assert "model 1.0000, drawn from 1.0000" in told
@@ -301,7 +369,9 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
         assert said(app)[-1] == z.argmax()
         written = [token for token in sent(app, "strip")["tokens"] if token["tone"] == "said"]
         assert len(written) == n + 1 and written[-1]["under"].endswith("· #1")
-        assert float(re.search(r"probability ([\d.]+)", written[-1]["spoken"]).group(1)) == pytest.approx(softmaxed(z).max(), abs=1e-4)
+        assert float(
+            re.search(r"probability ([\d.]+)", written[-1]["spoken"]).group(1)
+        ) == pytest.approx(softmaxed(z).max(), abs=1e-4)
         ids.append(int(z.argmax()))
         check_choices(app, ids, Sampling(0))
     press(app, "take back")
@@ -354,12 +424,18 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     app = opened(text=PROMPT, model="decoder", temperature="0", layer="1", head="2")
     for _ in range(3):
         press(app, "write one")
-    proto = next(element.proto for element in app.get("bidi_component") if element.proto.component_name == "headlight.looks")
+    proto = next(
+        element.proto
+        for element in app.get("bidi_component")
+        if element.proto.component_name == "headlight.looks"
+    )
     header, blocks = wire.decode(proto.bytes)
     handle = session.handle("decoder")
     whole = session.spelled("decoder", [*prompt_ids(PROMPT), *said(app)])
     recording = library.record(handle, whole)
-    assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), "this continuation is read as it was written"
+    assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), (
+        "this continuation is read as it was written"
+    )
     pattern = recording.attention[0].pattern[:, :, -1]
     shown = blocks["weights"].reshape(-1, pattern.shape[-1])
     np.testing.assert_allclose(shown[1:], pattern.reshape(-1, pattern.shape[-1]), atol=1e-5)
@@ -369,14 +445,21 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     told = " ".join(each.value for each in app.markdown)
     assert f"2 × {card.n_head} heads × {n} tokens × {card.d_head} numbers" in told
     assert f"**{2 * card.n_layer * card.n_head * n * card.d_head * 4:,} bytes**" in told
-    assert f"would have read all **{n}** again. All 3 steps read 3 tokens instead of {n + n - 1 + n - 2}." in told
+    assert (
+        f"would have read all **{n}** again. All 3 steps read 3 tokens instead of {n + n - 1 + n - 2}."
+        in told
+    )
 
 
 @slow
 def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     eos = session.handle("decoder").tokenizer.eos
     app = opened(text=PROMPT, model="decoder", said=f"40.{eos}.50")
-    assert said(app) == [40, eos] and app.button(key="write one").disabled and app.button(key="write on").disabled
+    assert (
+        said(app) == [40, eos]
+        and app.button(key="write one").disabled
+        and app.button(key="write on").disabled
+    )
     assert "the text has ended" in sent(app, "strip")["says"]
     press(app, "take back")
     assert not app.button(key="write one").disabled
@@ -385,7 +468,10 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     app = opened(text=text, model="decoder", temperature="0", said="100")
     assert n == 510
     press(app, "write one")
-    assert "all that this model reads" in sent(app, "strip")["says"] and app.button(key="write one").disabled
+    assert (
+        "all that this model reads" in sent(app, "strip")["says"]
+        and app.button(key="write one").disabled
+    )
     check_choices_without_keys(app, prompt_ids(text) + said(app))
     press(app, "take back")
     assert not app.button(key="write one").disabled
@@ -396,7 +482,9 @@ def check_choices_without_keys(app: AppTest, ids: list[int]) -> None:
     rows = sent(app, "bars")["rows"]
     assert not any(row["key"] for row in rows)
     p = softmaxed(full_pass("decoder", ids)[-1])
-    np.testing.assert_allclose([row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5)
+    np.testing.assert_allclose(
+        [row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5
+    )
 
 
 @slow
@@ -422,11 +510,22 @@ def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None
     for _ in range(3):
         press(app, "write one")
     asked = asked_of(app)
-    assert asked == {"text": PROMPT, "model": "decoder", "temperature": "0.7", "seed": "11", "said": app.session_state["said"]}
+    assert asked == {
+        "text": PROMPT,
+        "model": "decoder",
+        "temperature": "0.7",
+        "seed": "11",
+        "said": app.session_state["said"],
+    }
     again = opened(**asked)
     for name in ("bars", "strip", "looks"):
         assert sent(again, name) == sent(app, name)
-    for wrong in ({"said": "1.x.3"}, {"said": "99999999"}, {"said": "."}, {"temperature": "-1", "top_p": "0", "top_k": "x", "seed": "-3"}):
+    for wrong in (
+        {"said": "1.x.3"},
+        {"said": "99999999"},
+        {"said": "."},
+        {"temperature": "-1", "top_p": "0", "top_k": "x", "seed": "-3"},
+    ):
         app = opened(text=PROMPT, model="decoder", **wrong)
         assert not set(app.query_params) - {"text", "model"}
     for wrong in ({"hidden": "0"}, {"hidden": "999.3"}, {"hidden": "a"}, {"token": "0"}):
@@ -439,8 +538,14 @@ def check_strip_has_one_gap(app: AppTest) -> None:
 
 @slow
 def test_a_space_at_the_end_is_told() -> None:
-    assert any("ends with a space" in told.value for told in opened(text="The cat ", model="decoder").caption)
-    assert not any("ends with a space" in told.value for told in opened(text="The cat", model="decoder").caption)
+    assert any(
+        "ends with a space" in told.value
+        for told in opened(text="The cat ", model="decoder").caption
+    )
+    assert not any(
+        "ends with a space" in told.value
+        for told in opened(text="The cat", model="decoder").caption
+    )
 
 
 @slow
@@ -461,7 +566,11 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     plain = session.Draft("grammar", "the cat")
     while plain.towards(ids):
         pass
-    assert [word.id for word in draft.said] == list(ids) and draft.said == plain.said and draft.writing.ids == plain.writing.ids
+    assert (
+        [word.id for word in draft.said] == list(ids)
+        and draft.said == plain.said
+        and draft.writing.ids == plain.writing.ids
+    )
     np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=1e-4)
 
 
@@ -474,7 +583,11 @@ def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own.Handle) 
 
 def said_about(app: AppTest) -> str:
     """What stands under the text in the making."""
-    return next(wire.decode(each.proto.bytes)[0]["says"] for each in app.get("bidi_component") if each.proto.component_name == "headlight.strip")
+    return next(
+        wire.decode(each.proto.bytes)[0]["says"]
+        for each in app.get("bidi_component")
+        if each.proto.component_name == "headlight.strip"
+    )
 
 
 @pytest.mark.parametrize("model", ["grammar", "grammar-masked", "induction"])
@@ -485,13 +598,21 @@ def test_the_small_models_are_shown_too(model: str) -> None:
 
 @slow
 def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
-    of = numbers.distribution(full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5))
+    of = numbers.distribution(
+        full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5)
+    )
     table = numbers.columns(of, session.labels("decoder", range(len(of.order))))
     lines = numbers.to_csv(table, ("About\nthis", "Text: a")).splitlines()
     assert lines[:2] == ["# About this", "# Text: a"]
     rows = list(csv.DictReader(lines[2:]))
-    assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(range(1, len(rows) + 1))
-    assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=1e-9) == sum(float(row["drawn from"]) for row in rows)
+    assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(
+        range(1, len(rows) + 1)
+    )
+    assert (
+        sum(float(row["probability"]) for row in rows)
+        == pytest.approx(1, abs=1e-9)
+        == sum(float(row["drawn from"]) for row in rows)
+    )
     assert rows[0]["token"] == session.labels("decoder", [int(rows[0]["id"])])[0]
 
 
@@ -535,7 +656,10 @@ def wait_until_hidden(visitor: Visitor, words: list[str]) -> None:
 
 
 def focused(visitor: Visitor, attribute: str) -> str | None:
-    return visitor.page.evaluate("name => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute(name) }", attribute)
+    return visitor.page.evaluate(
+        "name => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute(name) }",
+        attribute,
+    )
 
 
 def press_button(visitor: Visitor, name: str) -> None:
@@ -543,7 +667,9 @@ def press_button(visitor: Visitor, name: str) -> None:
 
 
 @journey
-def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(visitor: Visitor, browser: object, server: str) -> None:
+def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
+    visitor: Visitor, browser: object, server: str
+) -> None:
     page = visited(visitor, text="The red fox saw a small bird near the river.").page
     assert hidden(visitor) == ["river"]
     page.locator(".strip .token", has_text="fox").click()
@@ -552,7 +678,9 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(visitor: V
     wait_until_hidden(visitor, ["fox", "small"])
     page.locator(".strip .token", has_text="fox").click()
     page.wait_for_selector(".strip .says:has-text('“fox”')")
-    assert sorted(hidden(visitor)) == ["fox", "small"], "the first click on a hidden word looks at it"
+    assert sorted(hidden(visitor)) == ["fox", "small"], (
+        "the first click on a hidden word looks at it"
+    )
     page.locator(".strip .token", has_text="fox").click()
     wait_until_hidden(visitor, ["small"])
     assert "which the model sees" in page.locator(".strip .says").inner_text()
@@ -563,8 +691,14 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(visitor: V
     assert focused(visitor, "data-at") == "7", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
     labels = page.locator(".bars").first.inner_text()
-    other = visited(Visitor(browser, server), **dict(pair.split("=") for pair in page.url.split("?")[1].replace("+", " ").split("&")))
-    assert sorted(hidden(other)) == ["bird", "small"] and other.page.locator(".bars").first.inner_text() == labels
+    other = visited(
+        Visitor(browser, server),
+        **dict(pair.split("=") for pair in page.url.split("?")[1].replace("+", " ").split("&")),
+    )
+    assert (
+        sorted(hidden(other)) == ["bird", "small"]
+        and other.page.locator(".bars").first.inner_text() == labels
+    )
     other.context.close()
 
 
@@ -584,7 +718,10 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     press_button(visitor, "Back")
     page.locator(".strip .said").nth(len(so_far) - 1).wait_for(state="detached")
     assert written(visitor) == so_far[:-1]
-    page.wait_for_function("n => (new URL(location).searchParams.get('said') || '').split('.').filter(Boolean).length === n", arg=len(so_far) - 1)
+    page.wait_for_function(
+        "n => (new URL(location).searchParams.get('said') || '').split('.').filter(Boolean).length === n",
+        arg=len(so_far) - 1,
+    )
     ids = [int(id) for id in re.search(r"said=([\d.]+)", page.url).group(1).split(".")]
     assert session.labels("decoder", ids) == so_far[:-1]
 
@@ -602,7 +739,10 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
     for _ in range(5):
         page.keyboard.press("ArrowLeft")
     page.wait_for_url("**temperature=0.5**")
-    page.wait_for_function("old => [...document.querySelectorAll('*')].every(e => e.shadowRoot?.querySelector('.bars')?.dataset.token !== old)", arg=picture)
+    page.wait_for_function(
+        "old => [...document.querySelectorAll('*')].every(e => e.shadowRoot?.querySelector('.bars')?.dataset.token !== old)",
+        arg=picture,
+    )
     assert float(drawn()[0]) > float(before[0])
     row = block.locator("button.row").nth(2)
     label = row.locator(".label").inner_text()
@@ -628,7 +768,9 @@ def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Vis
 
 @journey
 def test_a_phone_shows_it_without_sideways_scrolling(browser: object, server: str) -> None:
-    phone = Visitor(browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    phone = Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     for asked in ({}, {"model": "decoder"}):
         page = visited(phone, **asked).page
         assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")

@@ -27,25 +27,60 @@ SENTENCES = (
 def bert(**more):
     from transformers import BertConfig, BertForMaskedLM
 
-    return BertForMaskedLM(BertConfig(vocab_size=90, hidden_size=24, num_hidden_layers=3, num_attention_heads=4, intermediate_size=36, max_position_embeddings=40, **more))
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=90,
+            hidden_size=24,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            intermediate_size=36,
+            max_position_embeddings=40,
+            **more,
+        )
+    )
 
 
 def roberta():
     from transformers import RobertaConfig, RobertaForMaskedLM
 
-    return RobertaForMaskedLM(RobertaConfig(vocab_size=90, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=36, max_position_embeddings=42, type_vocab_size=1))
+    return RobertaForMaskedLM(
+        RobertaConfig(
+            vocab_size=90,
+            hidden_size=24,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            intermediate_size=36,
+            max_position_embeddings=42,
+            type_vocab_size=1,
+        )
+    )
 
 
 def distilbert():
     from transformers import DistilBertConfig, DistilBertForMaskedLM
 
-    return DistilBertForMaskedLM(DistilBertConfig(vocab_size=90, dim=24, n_layers=2, n_heads=4, hidden_dim=36, max_position_embeddings=40))
+    return DistilBertForMaskedLM(
+        DistilBertConfig(
+            vocab_size=90, dim=24, n_layers=2, n_heads=4, hidden_dim=36, max_position_embeddings=40
+        )
+    )
 
 
 def gpt2(**more):
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    return GPT2LMHeadModel(GPT2Config(vocab_size=90, n_embd=24, n_layer=3, n_head=4, n_positions=40, bos_token_id=0, eos_token_id=0, **more))
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=90,
+            n_embd=24,
+            n_layer=3,
+            n_head=4,
+            n_positions=40,
+            bos_token_id=0,
+            eos_token_id=0,
+            **more,
+        )
+    )
 
 
 RANDOM = {
@@ -75,19 +110,30 @@ def theirs(request: pytest.FixtureRequest) -> torch.nn.Module:
     return model
 
 
-def compared(theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool) -> None:
+def compared(
+    theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool
+) -> None:
     """Every hidden state, every attention and the logits, to 1e-5 of their size."""
     seen: dict[str, torch.Tensor] = {}
     with torch.no_grad():
         out = theirs(input_ids=ids, output_attentions=True, output_hidden_states=True)
         last = ours(ids, tape=lambda name, x: seen.__setitem__(name, x))
         pre = ours.config.norm == "pre"
-        names = ["embed+pos" if pre else "embed.normed", *(f"{layer}.ffn.{'sum' if pre else 'normed'}" for layer in range(ours.config.n_layer))]
+        names = [
+            "embed+pos" if pre else "embed.normed",
+            *(f"{layer}.ffn.{'sum' if pre else 'normed'}" for layer in range(ours.config.n_layer)),
+        ]
         if pre:
             names[-1] = "final.normed"  # GPT-2's last hidden state is after its last LayerNorm
         assert len(names) == len(out.hidden_states) and len(out.attentions) == ours.config.n_layer
         for name, hidden in zip(names, out.hidden_states):
-            torch.testing.assert_close(seen[name], hidden, atol=1e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+            torch.testing.assert_close(
+                seen[name],
+                hidden,
+                atol=1e-5,
+                rtol=1e-5,
+                msg=lambda text, name=name: f"{name}: {text}",
+            )
         for layer, pattern in enumerate(out.attentions):
             torch.testing.assert_close(seen[f"{layer}.attn.pattern"], pattern, atol=1e-5, rtol=0)
         if logits:
@@ -112,10 +158,18 @@ def test_without_a_readout_there_are_no_words() -> None:
 
 def test_early_files_that_say_gamma_and_beta_are_read() -> None:
     model = uneven(bert())
-    early = {key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor for key, tensor in model.state_dict().items()}
+    early = {
+        key.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): tensor
+        for key, tensor in model.state_dict().items()
+    }
     ids = torch.tensor([[3, 14, 15, 9]])
     with torch.no_grad():
-        torch.testing.assert_close(pretrained.build(model.config.to_dict(), early)(ids), pretrained.build(model.config.to_dict(), model.state_dict())(ids))
+        torch.testing.assert_close(
+            pretrained.build(model.config.to_dict(), early)(ids),
+            pretrained.build(model.config.to_dict(), model.state_dict())(ids),
+        )
 
 
 def test_weights_that_would_be_left_out_are_refused() -> None:
@@ -129,11 +183,17 @@ def test_weights_that_would_be_left_out_are_refused() -> None:
 
 def test_weights_that_lack_a_part_are_refused() -> None:
     model = bert()
-    lacking = {key: tensor for key, tensor in model.state_dict().items() if "layer.1.attention.self.key.weight" not in key}
+    lacking = {
+        key: tensor
+        for key, tensor in model.state_dict().items()
+        if "layer.1.attention.self.key.weight" not in key
+    }
     with pytest.raises(ValueError, match="layer.1.attention.self.key.weight"):
         pretrained.build(model.config.to_dict(), lacking)
     with pytest.raises(ValueError, match="absolute"):
-        pretrained.build(model.config.to_dict() | {"position_embedding_type": "relative_key"}, model.state_dict())
+        pretrained.build(
+            model.config.to_dict() | {"position_embedding_type": "relative_key"}, model.state_dict()
+        )
     with pytest.raises(ValueError, match="scale"):
         pretrained.build(gpt2(scale_attn_weights=False).config.to_dict(), gpt2().state_dict())
 
@@ -143,10 +203,30 @@ def test_weights_that_lack_a_part_are_refused() -> None:
 
 def word_pieces(folder: Path) -> None:
     """A small WordPiece tokenizer as BERT has it, cut off at five tokens, which must not matter."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,'", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"), "the", "cat", "mat", "sat", "##ting"]
-    made = tokenizers.Tokenizer(pieces.WordPiece({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
-    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    made.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *"abcdefghijklmnopqrstuvwxyz.,'",
+        *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"),
+        "the",
+        "cat",
+        "mat",
+        "sat",
+        "##ting",
+    ]
+    made = tokenizers.Tokenizer(
+        pieces.WordPiece({word: at for at, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    made.normalizer, made.pre_tokenizer = (
+        normalizers.BertNormalizer(),
+        pre_tokenizers.BertPreTokenizer(),
+    )
+    made.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
     made.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     made.enable_truncation(5)
     made.enable_padding(length=5)
@@ -160,7 +240,15 @@ def byte_pairs(folder: Path) -> None:
     made.decoder = tokenizers.decoders.ByteLevel()
     from tokenizers import trainers
 
-    made.train_from_iterator(["the cat sat on the mat"], trainers.BpeTrainer(vocab_size=280, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    made.train_from_iterator(
+        ["the cat sat on the mat"],
+        trainers.BpeTrainer(
+            vocab_size=280,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
     made.save(str(folder / "tokenizer.json"))
 
 
@@ -177,21 +265,49 @@ def gpt2_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     folder = tmp_path_factory.mktemp("gpt2")
-    uneven(GPT2LMHeadModel(GPT2Config(vocab_size=280, n_embd=24, n_layer=3, n_head=4, n_positions=40))).save_pretrained(folder)
+    uneven(
+        GPT2LMHeadModel(GPT2Config(vocab_size=280, n_embd=24, n_layer=3, n_head=4, n_positions=40))
+    ).save_pretrained(folder)
     byte_pairs(folder)
     return folder
 
 
 def test_a_bert_in_a_folder(bert_folder: Path) -> None:
     handle = pretrained.load(bert_folder, "tiny")
-    assert (handle.card.kind, handle.card.n_layer, handle.card.n_positions) == ("encoder", 3, 40) and "own classes" in handle.card.weights
+    assert (handle.card.kind, handle.card.n_layer, handle.card.n_positions) == (
+        "encoder",
+        3,
+        40,
+    ) and "own classes" in handle.card.weights
     recording = library.record(handle, "The catting mat, ẞ!")
     stream = recording.streams[0]
-    assert stream.tokens == ("[CLS]", "The", "cat", "‧ting", "mat", ",", "ẞ = [UNK]", "! = [UNK]", "[SEP]")
-    assert [recording.text[start:end] for start, end in stream.spans[1:-1]] == ["The", "cat", "ting", "mat", ",", "ẞ", "!"]
+    assert stream.tokens == (
+        "[CLS]",
+        "The",
+        "cat",
+        "‧ting",
+        "mat",
+        ",",
+        "ẞ = [UNK]",
+        "! = [UNK]",
+        "[SEP]",
+    )
+    assert [recording.text[start:end] for start, end in stream.spans[1:-1]] == [
+        "The",
+        "cat",
+        "ting",
+        "mat",
+        ",",
+        "ẞ",
+        "!",
+    ]
     for before, wrote, after in stream.writes():
-        np.testing.assert_allclose(stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5)
-    assert library.record(handle, "[MASK] cat").streams[0].tokens[1] != "[MASK]", "what a reader types is text"
+        np.testing.assert_allclose(
+            stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5
+        )
+    assert library.record(handle, "[MASK] cat").streams[0].tokens[1] != "[MASK]", (
+        "what a reader types is text"
+    )
     hidden = library.record(handle, "the cat sat", (edits.HideToken(2),))
     assert hidden.streams[0].tokens == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
     assert library.labels(handle, [2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧ting"]
@@ -201,9 +317,15 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
     handle = pretrained.load(gpt2_folder, "tiny")
     recording = library.record(handle, "the cat sat on the mat")
     stream = recording.streams[0]
-    assert handle.card.kind == "decoder" and stream.sites[-1] == "final.normed" and not stream.special.any()
+    assert (
+        handle.card.kind == "decoder"
+        and stream.sites[-1] == "final.normed"
+        and not stream.special.any()
+    )
     for before, wrote, after in stream.writes():
-        np.testing.assert_allclose(stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-4)
+        np.testing.assert_allclose(
+            stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-4
+        )
     assert library.record(handle, "").streams[0].tokens == ("<|endoftext|>",)
     lens = library.lens(handle, recording, "decoder", 3)
     assert lens.sites[-1] == "final.normed" and lens.kl[-1].max() < 1e-6
@@ -211,10 +333,17 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
     assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=1e-3)
     logits = library.logits(handle, recording, "decoder", 2)
     assert found.logit == pytest.approx(logits[7] - logits[11], abs=1e-3)
-    assert set(library.norms(handle, "decoder")) == {"final", *(f"{layer}.{place}" for layer in range(3) for place in ("attn", "ffn"))}
+    assert set(library.norms(handle, "decoder")) == {
+        "final",
+        *(f"{layer}.{place}" for layer in range(3) for place in ("attn", "ffn")),
+    }
     writing = library.writing(handle, "the cat")
     writing.add(20)
-    np.testing.assert_allclose(writing.logits, handle.model.logits(handle.model(torch.tensor([writing.ids])))[0, -1].detach(), atol=1e-4)
+    np.testing.assert_allclose(
+        writing.logits,
+        handle.model.logits(handle.model(torch.tensor([writing.ids])))[0, -1].detach(),
+        atol=1e-4,
+    )
     assert library.highway(handle, recording, "decoder", 3).norm.shape[1] == 7
     total = library.jacobian(handle, recording, "decoder", 2, "1.attn")
     assert total.error < 1e-4 and np.array_equal(total.total, total.after)
@@ -222,19 +351,37 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [edits.WithoutScale(), edits.WithoutPositions(), edits.WithoutNorm(1), edits.MoveNorm("post"), edits.MoveNorm("pre"), edits.WithoutResidual(1, "ffn"), edits.ZeroHead(1, 2),
-     edits.OtherPositions("sinusoids"), edits.OtherPositions("rotary"), edits.WithoutFeedForward(), edits.PatchHead("a mat sat", 0, 1)],
-)  # fmt: skip
-def test_every_switch_works_on_pretrained_weights(bert_folder: Path, gpt2_folder: Path, asked: edits.Edit) -> None:
+    [
+        edits.WithoutScale(),
+        edits.WithoutPositions(),
+        edits.WithoutNorm(1),
+        edits.MoveNorm("post"),
+        edits.MoveNorm("pre"),
+        edits.WithoutResidual(1, "ffn"),
+        edits.ZeroHead(1, 2),
+        edits.OtherPositions("sinusoids"),
+        edits.OtherPositions("rotary"),
+        edits.WithoutFeedForward(),
+        edits.PatchHead("a mat sat", 0, 1),
+    ],
+)
+def test_every_switch_works_on_pretrained_weights(
+    bert_folder: Path, gpt2_folder: Path, asked: edits.Edit
+) -> None:
     for folder in (bert_folder, gpt2_folder):
         handle = pretrained.load(folder, "tiny")
-        plain, changed = library.record(handle, "the cat sat"), library.record(handle, "the cat sat", (asked,))
+        plain, changed = (
+            library.record(handle, "the cat sat"),
+            library.record(handle, "the cat sat", (asked,)),
+        )
         assert np.isfinite(changed.streams[0].resid).all()
         if asked != edits.MoveNorm(handle.model.config.norm):
             assert np.abs(changed.streams[0].resid[-1] - plain.streams[0].resid[-1]).max() > 1e-4
 
 
-def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(gpt2_folder: Path, tmp_path: Path) -> None:
+def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(
+    gpt2_folder: Path, tmp_path: Path
+) -> None:
     for file in gpt2_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     pieces_of = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -243,7 +390,9 @@ def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(gpt2_folder: Path
     assert pretrained.load(tmp_path, "tiny").ends == ((), ())
 
 
-def test_what_cannot_be_read_in_our_classes_is_left_to_its_own_code(bert_folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_in_our_classes_is_left_to_its_own_code(
+    bert_folder: Path, tmp_path: Path
+) -> None:
     assert pretrained.covers(bert_folder)
     for file in bert_folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -268,11 +417,17 @@ def test_minilm_in_our_classes_is_minilm() -> None:
 
     handle: Handle = library.load("minilm")
     folder = library.packaged_folder()
-    theirs, tokenizer = AutoModel.from_pretrained(folder, attn_implementation="eager").eval(), AutoTokenizer.from_pretrained(folder)
+    theirs, tokenizer = (
+        AutoModel.from_pretrained(folder, attn_implementation="eager").eval(),
+        AutoTokenizer.from_pretrained(folder),
+    )
     for text in SENTENCES:
         recording = library.record(handle, text)
         ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)["input_ids"]
         assert recording.streams[0].ids.tolist() == ids[0].tolist()
         compared(theirs, handle.model, ids, logits=False)
     stream = recording.streams[0]
-    assert readout.states(stream)[-1] == "5.ffn.normed" and own.embeddings(handle).shape == (30522, 384)
+    assert readout.states(stream)[-1] == "5.ffn.normed" and own.embeddings(handle).shape == (
+        30522,
+        384,
+    )

@@ -35,21 +35,31 @@ def test_rows_sum_to_one(recording: Recording) -> None:
     np.testing.assert_allclose(recording.attention[0].pattern.sum(axis=-1), 1, atol=1e-5)
 
 
-def test_any_cell_recomputes_from_the_recording_alone(recording: Recording, small_handle: own.Handle) -> None:
+def test_any_cell_recomputes_from_the_recording_alone(
+    recording: Recording, small_handle: own.Handle
+) -> None:
     attention = recording.attention[0]
     for layer in range(small_handle.card.n_layer):
-        scale = 1.0 if edits.applies(recording.edits, edits.WithoutScale, layer) else np.sqrt(attention.q.shape[-1])
+        scale = (
+            1.0
+            if edits.applies(recording.edits, edits.WithoutScale, layer)
+            else np.sqrt(attention.q.shape[-1])
+        )
         scores = np.einsum("hqd,hkd->hqk", attention.q[layer], attention.k[layer]) / scale
         np.testing.assert_allclose(attention.scores[layer], scores, atol=1e-5)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        np.testing.assert_allclose(attention.pattern[layer], weights / weights.sum(axis=-1, keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(
+            attention.pattern[layer], weights / weights.sum(axis=-1, keepdims=True), atol=1e-5
+        )
 
 
 def test_before_plus_wrote_is_what_stands_next(recording: Recording) -> None:
     stream = recording.streams[0]
     lost = {f"{edit.layer}." for edit in recording.edits if isinstance(edit, edits.WithoutResidual)}
     triples = stream.writes()
-    assert len(triples) == 2 * recording.model.n_layer + (not edits.applies(recording.edits, edits.WithoutPositions))
+    assert len(triples) == 2 * recording.model.n_layer + (
+        not edits.applies(recording.edits, edits.WithoutPositions)
+    )
     for before, wrote, after in triples:
         kept = 0 if any(wrote.startswith(layer) for layer in lost) else stream.at(before)
         np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=1e-5)
@@ -61,7 +71,9 @@ def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) 
     for layer in range(recording.model.n_layer):
         w_o = small_handle.model.layers[layer].attention.w_o
         per_head = torch.from_numpy(attention.pattern[layer] @ attention.v[layer])
-        slices = w_o.weight.detach().T.unflatten(0, (recording.model.n_head, recording.model.d_head))
+        slices = w_o.weight.detach().T.unflatten(
+            0, (recording.model.n_head, recording.model.d_head)
+        )
         total = torch.einsum("hqd,hdm->qm", per_head, slices) + w_o.bias.detach()
         np.testing.assert_allclose(total.numpy(), stream.at(f"{layer}.attn.wrote"), atol=1e-5)
 
@@ -70,11 +82,18 @@ def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: 
     stream = own.record(small_handle, TEXT).streams[0]
     norm = small_handle.model.layers[0].attention_out.norm
     bare = (stream.at("0.attn.normed") - norm.bias.detach().numpy()) / norm.weight.detach().numpy()
-    np.testing.assert_allclose(np.linalg.norm(bare, axis=-1), np.sqrt(small_handle.card.d_model), rtol=1e-3)
+    np.testing.assert_allclose(
+        np.linalg.norm(bare, axis=-1), np.sqrt(small_handle.card.d_model), rtol=1e-3
+    )
 
 
-def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(small_handle: own.Handle) -> None:
-    plain, edited = own.record(small_handle, TEXT), own.record(small_handle, TEXT, (edits.ZeroHead(0, 1),))
+def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(
+    small_handle: own.Handle,
+) -> None:
+    plain, edited = (
+        own.record(small_handle, TEXT),
+        own.record(small_handle, TEXT, (edits.ZeroHead(0, 1),)),
+    )
     attention = plain.attention[0]
     w_o = small_handle.model.layers[0].attention.w_o.weight.detach().numpy()[:, 6:12]
     gone = attention.pattern[0, 1] @ attention.v[0, 1] @ w_o.T
@@ -149,19 +168,33 @@ def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own.Handl
         changed(attention, allowed=np.tril(attention.allowed))
     with pytest.raises(ValueError, match="ids of stream encoder"):
         changed(stream, ids=stream.ids[:-1])
-    shorter = changed(stream, tokens=stream.tokens[:-1], ids=stream.ids[:-1], special=stream.special[:-1], spans=stream.spans[:-1], resid=stream.resid[:, :-1])
+    shorter = changed(
+        stream,
+        tokens=stream.tokens[:-1],
+        ids=stream.ids[:-1],
+        special=stream.special[:-1],
+        spans=stream.spans[:-1],
+        resid=stream.resid[:, :-1],
+    )
     with pytest.raises(ValueError, match=r"7 tokens in stream encoder but self has 8"):
         dataclasses.replace(recording, streams=(shorter,))
     with pytest.raises(ValueError, match="no stream is called 'decoder'"):
         dataclasses.replace(recording, attention=(changed(attention, key="decoder"),))
 
 
-def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures(small_handle: own.Handle) -> None:
+def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures(
+    small_handle: own.Handle,
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     expected = [own.record(small_handle, TEXT, each) for each in EVERY_EDIT]
     with ThreadPoolExecutor(8) as people:
-        got = list(people.map(lambda at: (at, own.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)])), range(140)))
+        got = list(
+            people.map(
+                lambda at: (at, own.record(small_handle, TEXT, EVERY_EDIT[at % len(EVERY_EDIT)])),
+                range(140),
+            )
+        )
     assert all(recording == expected[at % len(EVERY_EDIT)] for at, recording in got)
 
 
@@ -179,19 +212,31 @@ def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own.Handle
     assert (stream.name, attention.name, stream.tokens[0]) == ("decoder", "self", "[BOS]")
     n = len(stream.tokens)
     assert np.array_equal(attention.allowed, np.tril(np.ones((n, n), dtype=bool)))
-    assert (attention.pattern[..., ~attention.allowed] == 0).all() and (attention.pattern[:, :, 0, 0] == 1).all()
+    assert (attention.pattern[..., ~attention.allowed] == 0).all() and (
+        attention.pattern[:, :, 0, 0] == 1
+    ).all()
 
 
-def test_a_translator_carries_two_streams_and_three_attentions(small_translator: own.Handle) -> None:
+def test_a_translator_carries_two_streams_and_three_attentions(
+    small_translator: own.Handle,
+) -> None:
     recording = own.record(small_translator, TEXT, target="the dog ran")
     source, target = recording.streams
     assert (source.name, target.name, recording.target) == ("encoder", "decoder", "the dog ran")
-    assert source.tokens[-1] == "[EOS]" and target.tokens[0] == "[BOS]" and target.tokens[1:] == ("the", "dog", "ran")
+    assert (
+        source.tokens[-1] == "[EOS]"
+        and target.tokens[0] == "[BOS]"
+        and target.tokens[1:] == ("the", "dog", "ran")
+    )
     assert [(each.name, each.query, each.key) for each in recording.attention] == [
-        ("encoder self", "encoder", "encoder"), ("decoder self", "decoder", "decoder"), ("cross", "decoder", "encoder"),
-    ]  # fmt: skip
+        ("encoder self", "encoder", "encoder"),
+        ("decoder self", "decoder", "decoder"),
+        ("cross", "decoder", "encoder"),
+    ]
     cross = recording.attention[2]
-    assert cross.pattern.shape[2:] == (len(target.tokens), len(source.tokens)) and len(target.tokens) != len(source.tokens)
+    assert cross.pattern.shape[2:] == (len(target.tokens), len(source.tokens)) and len(
+        target.tokens
+    ) != len(source.tokens)
     assert cross.allowed.all() and not recording.attention[1].allowed.all()
 
 
@@ -199,24 +244,34 @@ def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -
     recording = own.record(writer, TEXT)
     for attention in recording.attention:
         np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=1e-5)
-        scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / np.sqrt(writer.card.d_head)
+        scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / np.sqrt(
+            writer.card.d_head
+        )
         np.testing.assert_allclose(attention.scores, scores, atol=1e-5)
         masked = np.where(attention.allowed, scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
-        np.testing.assert_allclose(attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(
+            attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=1e-5
+        )
     for stream in recording.streams:
         triples = stream.writes()
         cross = stream.name == "decoder" and len(recording.streams) == 2
         assert len(triples) == (3 if cross else 2) * writer.card.n_layer + 1
         for before, wrote, after in triples:
-            np.testing.assert_allclose(stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5)
+            np.testing.assert_allclose(
+                stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5
+            )
 
 
-def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(small_translator: own.Handle) -> None:
+def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(
+    small_translator: own.Handle,
+) -> None:
     recording = own.record(small_translator, TEXT, target="the dog ran")
     cross, stream = recording.attention[2], recording.streams[1]
     for layer, module in enumerate(small_translator.model.attentions()["cross"]):
-        z = np.einsum("hqk,hkd->qhd", cross.pattern[layer], cross.v[layer]).reshape(len(stream.tokens), -1)
+        z = np.einsum("hqk,hkd->qhd", cross.pattern[layer], cross.v[layer]).reshape(
+            len(stream.tokens), -1
+        )
         wrote = z @ module.w_o.weight.detach().numpy().T + module.w_o.bias.detach().numpy()
         np.testing.assert_allclose(wrote, stream.at(f"{layer}.cross.wrote"), atol=1e-5)
 
@@ -241,8 +296,13 @@ def test_a_target_may_be_the_very_tokens_that_were_said(small_translator: own.Ha
     ids = tuple(map(int, said.stream("decoder").ids[1:]))
     again = own.record(small_translator, TEXT, target=ids)
     assert again == said and again.target == small_translator.tokenizer.text(ids)
-    pieces = (*small_translator.tokenizer.ids(["t"])[0], *small_translator.tokenizer.ids(["he"])[0])  # no text is split so
-    assert tuple(own.record(small_translator, TEXT, target=pieces).stream("decoder").ids[1:]) == pieces
+    pieces = (
+        *small_translator.tokenizer.ids(["t"])[0],
+        *small_translator.tokenizer.ids(["he"])[0],
+    )  # no text is split so
+    assert (
+        tuple(own.record(small_translator, TEXT, target=pieces).stream("decoder").ids[1:]) == pieces
+    )
 
 
 def test_a_model_of_one_text_takes_no_target(small_decoder: own.Handle) -> None:
@@ -256,13 +316,24 @@ def test_a_head_is_zeroed_in_the_attention_that_is_named(small_translator: own.H
         edited = own.record(small_translator, TEXT, (edits.ZeroHead(1, 2, name),), target="the dog")
         same = [np.array_equal(a.resid, b.resid) for a, b in zip(plain.streams, edited.streams)]
         assert same == ([False, False] if name == "encoder self" else [True, False])
-    with pytest.raises(ValueError, match="names attention 'self'; small translator has encoder self, decoder self, cross"):
+    with pytest.raises(
+        ValueError,
+        match="names attention 'self'; small translator has encoder self, decoder self, cross",
+    ):
         own.record(small_translator, TEXT, (edits.ZeroHead(1, 2),))
 
 
-def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(small_handle: own.Handle, small_decoder: own.Handle) -> None:
-    plain, hidden = own.record(small_handle, TEXT), own.record(small_handle, TEXT, (edits.HideToken(2),))
-    assert hidden.streams[0].tokens[2] == "[MASK]" and hidden.streams[0].ids[2] == small_handle.tokenizer.mask
+def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(
+    small_handle: own.Handle, small_decoder: own.Handle
+) -> None:
+    plain, hidden = (
+        own.record(small_handle, TEXT),
+        own.record(small_handle, TEXT, (edits.HideToken(2),)),
+    )
+    assert (
+        hidden.streams[0].tokens[2] == "[MASK]"
+        and hidden.streams[0].ids[2] == small_handle.tokenizer.mask
+    )
     assert np.array_equal(np.delete(hidden.streams[0].ids, 2), np.delete(plain.streams[0].ids, 2))
     assert np.array_equal(hidden.streams[0].spans, plain.streams[0].spans)
     for token in (0, 7, 99, -1):

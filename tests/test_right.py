@@ -12,9 +12,24 @@ from test_pages import clean, opened
 from explorer.analysis import right
 from models import library
 from models.edits import (
-    Edit, MeanHead, MoveNorm, OtherPositions, PatchHead, PatchSite, ScaledBy, ShuffleTokens, UniformHead, WithMask, WithoutFeedForward, WithoutMask,
-    WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead,
-)  # fmt: skip
+    Edit,
+    MeanHead,
+    MoveNorm,
+    OtherPositions,
+    PatchHead,
+    PatchSite,
+    ScaledBy,
+    ShuffleTokens,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+)
 from models.own import Handle
 from models.recording import Recording
 
@@ -27,7 +42,13 @@ def checked(handle: Handle, recording: Recording) -> dict[str, right.Check]:
     return dict(zip(LAWS, right.checks(recording, library.outputs(handle), norms)))
 
 
-def altered(recording: Recording, part: str, field: str, change: Callable[[np.ndarray], None], which: int = 0) -> Recording:
+def altered(
+    recording: Recording,
+    part: str,
+    field: str,
+    change: Callable[[np.ndarray], None],
+    which: int = 0,
+) -> Recording:
     """A copy of the recording in which one array was changed by hand. The recording's own checks at birth are passed by."""
     one = getattr(recording, part)[which]
     array = getattr(one, field).copy()
@@ -49,17 +70,31 @@ def test_every_law_holds_on_what_a_model_did(handle: Handle) -> None:
     recording = library.record(handle, TEXT)
     for law, check in checked(handle, recording).items():
         assert check.holds and check.error < 1e-3, (law, check)
-        assert check.checked or law == "forbidden" and all(each.allowed.all() for each in recording.attention)
+        assert (
+            check.checked
+            or law == "forbidden"
+            and all(each.allowed.all() for each in recording.attention)
+        )
 
 
 def test_every_number_is_counted_once(small_decoder: Handle) -> None:
     recording = library.record(small_decoder, TEXT)
-    found, pattern, n = checked(small_decoder, recording), recording.attention[0].pattern, len(recording.streams[0].tokens)
+    found, pattern, n = (
+        checked(small_decoder, recording),
+        recording.attention[0].pattern,
+        len(recording.streams[0].tokens),
+    )
     layers, width = pattern.shape[0], recording.model.d_model
-    assert found["row sums"].numbers == pattern[..., 0].size and found["scores"].numbers == found["softmax"].numbers == pattern.size
+    assert (
+        found["row sums"].numbers == pattern[..., 0].size
+        and found["scores"].numbers == found["softmax"].numbers == pattern.size
+    )
     assert found["forbidden"].numbers == layers * pattern.shape[1] * n * (n - 1) // 2
     assert found["written"].numbers == layers * n * width
-    assert found["sums"].numbers == (2 * layers + 1) * n * width and found["norms"].numbers == 2 * layers * n * width
+    assert (
+        found["sums"].numbers == (2 * layers + 1) * n * width
+        and found["norms"].numbers == 2 * layers * n * width
+    )
 
 
 def bump(place: tuple[int, ...], by: float = 0.05) -> Callable[[np.ndarray], None]:
@@ -87,7 +122,9 @@ def bump(place: tuple[int, ...], by: float = 0.05) -> Callable[[np.ndarray], Non
         ("norms", "streams", "0.attn.sum", (5, 1), "0.attn.normed, token 5"),
     ],
 )
-def test_a_number_altered_by_hand_breaks_its_law_and_is_found(small_decoder: Handle, law: str, part: str, field: str, place: tuple[int, ...], where: str) -> None:
+def test_a_number_altered_by_hand_breaks_its_law_and_is_found(
+    small_decoder: Handle, law: str, part: str, field: str, place: tuple[int, ...], where: str
+) -> None:
     recording = library.record(small_decoder, TEXT)
     if part == "streams":
         place, field = (recording.streams[0].sites.index(field), *place), "resid"
@@ -109,22 +146,47 @@ def test_a_number_that_is_none_breaks_a_law_too(small_decoder: Handle, value: fl
 
 def test_other_parameters_than_the_model_s_break_the_laws_they_are_in(small_handle: Handle) -> None:
     recording = library.record(small_handle, TEXT)
-    outputs = {name: (w_o * 1.01, bias) for name, (w_o, bias) in library.outputs(small_handle).items()}
-    norms = {"encoder": {place: (gain, bias + 0.01, eps) for place, (gain, bias, eps) in library.norms(small_handle, "encoder").items()}}
+    outputs = {
+        name: (w_o * 1.01, bias) for name, (w_o, bias) in library.outputs(small_handle).items()
+    }
+    norms = {
+        "encoder": {
+            place: (gain, bias + 0.01, eps)
+            for place, (gain, bias, eps) in library.norms(small_handle, "encoder").items()
+        }
+    }
     found = dict(zip(LAWS, right.checks(recording, outputs, norms)))
     assert [law for law, check in found.items() if not check.holds] == ["written", "norms"]
 
 
 ANY = [
-    ZeroHead(1, 2), MeanHead(0, 1), UniformHead(2, 3), WithoutScale(), WithoutScale(1), ScaledBy(3.0, 0), WithoutResidual(), WithoutResidual(1, "ffn"),
-    WithoutNorm(1), WithoutNorm(), MoveNorm("pre"), MoveNorm("pre", 1), OtherPositions("distance"), OtherPositions("rotary"), OtherPositions("random"),
-    WithoutPositions(), WithoutFeedForward(1), ShuffleTokens(2),
-]  # fmt: skip
+    ZeroHead(1, 2),
+    MeanHead(0, 1),
+    UniformHead(2, 3),
+    WithoutScale(),
+    WithoutScale(1),
+    ScaledBy(3.0, 0),
+    WithoutResidual(),
+    WithoutResidual(1, "ffn"),
+    WithoutNorm(1),
+    WithoutNorm(),
+    MoveNorm("pre"),
+    MoveNorm("pre", 1),
+    OtherPositions("distance"),
+    OtherPositions("rotary"),
+    OtherPositions("random"),
+    WithoutPositions(),
+    WithoutFeedForward(1),
+    ShuffleTokens(2),
+]
 
 
 @pytest.mark.parametrize("edit", [*ANY, WithMask()], ids=repr)
 def test_the_laws_hold_under_an_edit_in_an_encoder(small_handle: Handle, edit: Edit) -> None:
-    assert all(check.holds for check in checked(small_handle, library.record(small_handle, TEXT, (edit,))).values())
+    assert all(
+        check.holds
+        for check in checked(small_handle, library.record(small_handle, TEXT, (edit,))).values()
+    )
 
 
 @pytest.mark.parametrize("edit", [*ANY, WithoutMask()], ids=repr)
@@ -134,18 +196,45 @@ def test_the_laws_hold_under_an_edit_in_a_decoder(small_decoder: Handle, edit: E
     assert found["forbidden"].checked == (edit != WithoutMask())
 
 
-@pytest.mark.parametrize("edit", [ZeroHead(1, 2), UniformHead(0, 0), WithoutScale(2), ScaledBy(2.0), WithoutResidual(1, "ffn"), WithoutNorm(0)], ids=repr)
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ZeroHead(1, 2),
+        UniformHead(0, 0),
+        WithoutScale(2),
+        ScaledBy(2.0),
+        WithoutResidual(1, "ffn"),
+        WithoutNorm(0),
+    ],
+    ids=repr,
+)
 def test_an_edit_that_was_not_made_does_not_pass_for_one(small_decoder: Handle, edit: Edit) -> None:
     """The law that an edit changes no longer holds when the recording claims an edit that the pass did not have."""
     claimed = replace(library.record(small_decoder, TEXT), edits=(edit,))
     broken = [law for law, check in checked(small_decoder, claimed).items() if not check.holds]
-    expected = {ZeroHead: "written", UniformHead: "softmax", WithoutScale: "scores", ScaledBy: "scores", WithoutResidual: "sums"}
+    expected = {
+        ZeroHead: "written",
+        UniformHead: "softmax",
+        WithoutScale: "scores",
+        ScaledBy: "scores",
+        WithoutResidual: "sums",
+    }
     assert broken == ([expected[type(edit)]] if type(edit) in expected else [])
 
 
 def test_an_edit_in_cross_attention_is_that_attention_s(small_translator: Handle) -> None:
-    edits = (ZeroHead(1, 1, "cross"), UniformHead(0, 2, "encoder self"), WithoutResidual(0, "cross"), MeanHead(2, 0, "decoder self"))
-    assert all(check.holds for check in checked(small_translator, library.record(small_translator, TEXT, edits, target="the dog sat")).values())
+    edits = (
+        ZeroHead(1, 1, "cross"),
+        UniformHead(0, 2, "encoder self"),
+        WithoutResidual(0, "cross"),
+        MeanHead(2, 0, "decoder self"),
+    )
+    assert all(
+        check.holds
+        for check in checked(
+            small_translator, library.record(small_translator, TEXT, edits, target="the dog sat")
+        ).values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +248,9 @@ def test_an_edit_in_cross_attention_is_that_attention_s(small_translator: Handle
     ],
     ids=str,
 )
-def test_what_came_from_another_text_is_not_checked_and_says_so(small_decoder: Handle, edit: Edit, law: str, site: str) -> None:
+def test_what_came_from_another_text_is_not_checked_and_says_so(
+    small_decoder: Handle, edit: Edit, law: str, site: str
+) -> None:
     plain = checked(small_decoder, library.record(small_decoder, TEXT))
     found = checked(small_decoder, library.record(small_decoder, TEXT, (edit,)))
     assert all(check.holds for check in found.values())
@@ -170,10 +261,19 @@ def test_what_came_from_another_text_is_not_checked_and_says_so(small_decoder: H
 def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: Handle) -> None:
     whole = library.record(small_decoder, TEXT)
     own = whole.attention[0]
-    closed = replace(whole, attention=(type(own).closed("self", "decoder", "decoder", own.pattern, own.allowed),))
+    closed = replace(
+        whole, attention=(type(own).closed("self", "decoder", "decoder", own.pattern, own.allowed),)
+    )
     found = dict(zip(LAWS, right.checks(closed)))
-    assert [law for law, check in found.items() if not check.checked] == ["scores", "softmax", "written", "norms"]
-    assert all(check.not_checked for law, check in found.items() if not check.checked) and all(check.holds for check in found.values())
+    assert [law for law, check in found.items() if not check.checked] == [
+        "scores",
+        "softmax",
+        "written",
+        "norms",
+    ]
+    assert all(check.not_checked for law, check in found.items() if not check.checked) and all(
+        check.holds for check in found.values()
+    )
 
 
 @pytest.mark.slow
@@ -182,7 +282,9 @@ def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
     handle = library.load(name)
     recording = library.record(handle, TEXT)
     norms = {stream.name: library.norms(handle, stream.name) for stream in recording.streams}
-    for check in right.checks(recording, library.outputs(handle), norms, library.card(name)["config"]):
+    for check in right.checks(
+        recording, library.outputs(handle), norms, library.card(name)["config"]
+    ):
         assert check.holds, check
 
 
@@ -190,6 +292,10 @@ def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
 @pytest.mark.parametrize("model", ["encoder", "translator", "induction-no-residual"])
 def test_the_panel_says_what_holds_when_it_is_opened(model: str) -> None:
     app = clean(opened(model=model, att_right="Open"))
-    told = next(told.value for told in app.markdown if "checks hold" in told.value).replace("\\", "")
+    told = next(told.value for told in app.markdown if "checks hold" in told.value).replace(
+        "\\", ""
+    )
     assert told.startswith("**✓ All") and "softmax(scores) = weights" in told and "✗" not in told
-    assert not any("checks hold" in told.value for told in clean(opened(model=model)).markdown), "nothing is computed before it is asked for"
+    assert not any("checks hold" in told.value for told in clean(opened(model=model)).markdown), (
+        "nothing is computed before it is asked for"
+    )

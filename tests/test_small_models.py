@@ -26,16 +26,24 @@ def continued(name: str, text: str, n: int) -> str:
 
 
 def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
-    for text in ("Ram pushed Hari to the park", "Mary saw the green door and then Tom went home", "apple bank bat mouse"):
+    for text in (
+        "Ram pushed Hari to the park",
+        "Mary saw the green door and then Tom went home",
+        "apple bank bat mouse",
+    ):
         assert library.record(library.load("copy"), text).target == text
-        assert library.record(library.load("reverse"), text).target == " ".join(reversed(text.split()))
+        assert library.record(library.load("reverse"), text).target == " ".join(
+            reversed(text.split())
+        )
 
 
 def test_reversing_looks_along_the_other_diagonal_and_copying_along_the_first() -> None:
     text = "Ram pushed Hari to the park and went home"
     for name, sign in (("reverse", -1), ("copy", 1)):
         recording = library.record(library.load(name), text)
-        pattern = recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)  # rows say the next word; the last says [EOS]
+        pattern = (
+            recording.attention[2].pattern[0, :, :-1, :-1].max(axis=0)
+        )  # rows say the next word; the last says [EOS]
         n = len(pattern)
         assert (pattern.argmax(axis=1) == np.arange(n)[::sign]).mean() >= 0.9, name
 
@@ -65,7 +73,9 @@ def test_a_language_is_found_twelve_tokens_back() -> None:
         ("Ivan clicked on the icon with the mouse and he opened the file.", -3, ("file",)),
     ],
 )
-def test_a_word_is_filled_by_what_stands_around_it(text: str, place: int, among: tuple[str, ...]) -> None:
+def test_a_word_is_filled_by_what_stands_around_it(
+    text: str, place: int, among: tuple[str, ...]
+) -> None:
     handle = library.load("grammar-masked")
     n = len(library.record(handle, text).streams[0].tokens)
     hidden = library.record(handle, text, (HideToken(n + place),))
@@ -81,7 +91,9 @@ def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
     for each in (names[0], names[len(names) // 2], name):
         handle = own.load(each)
         assert handle.card.name == each
-        scores.append(next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values())))
+        scores.append(
+            next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values()))
+        )
     assert max(scores) == scores[-1] >= 0.95 and scores[0] < 0.2
     with pytest.raises(ValueError, match=f"{name} has no checkpoint 7; there are {name}@0, "):
         library.load(f"{name}@7")
@@ -102,7 +114,15 @@ def test_the_induction_head_of_the_card_is_there() -> None:
 
 
 def test_the_words_of_the_grammar_are_whole_tokens() -> None:
-    words = (*grammar.LANGUAGE, *grammar.LANGUAGE.values(), *grammar.MEN, *grammar.WOMEN, *grammar.DEVICES, *grammar.FRUITS, *grammar.EATERS)
+    words = (
+        *grammar.LANGUAGE,
+        *grammar.LANGUAGE.values(),
+        *grammar.MEN,
+        *grammar.WOMEN,
+        *grammar.DEVICES,
+        *grammar.FRUITS,
+        *grammar.EATERS,
+    )
     for name in SMALL:
         tokenizer = own.load(name).tokenizer
         assert all(len(ids) == 1 for ids in tokenizer.ids(list(words))), name
@@ -126,7 +146,9 @@ def test_fresh_lists_of_every_length_come_back_reversed() -> None:
 
 
 @pytest.mark.parametrize("name", algorithms.LACKING)
-def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_it_learned(name: str) -> None:
+def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_it_learned(
+    name: str,
+) -> None:
     task, part = algorithms.LACKING[name]
     card, whole = library.card(name), library.card(task)
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
@@ -134,11 +156,19 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     handle = library.load(name)
     recording = library.record(handle, "the cat sat on the mat")
     sites = " ".join(site for stream in recording.streams for site in stream.sites)
-    lacks = {"positions": "pos.wrote" not in sites, "norm": ".normed" not in sites, "scale": handle.model.attentions()[recording.attention[0].name][0].divisor(()) == 1.0}
+    lacks = {
+        "positions": "pos.wrote" not in sites,
+        "norm": ".normed" not in sites,
+        "scale": handle.model.attentions()[recording.attention[0].name][0].divisor(()) == 1.0,
+    }
     if part in lacks:
         assert lacks[part] and sum(lacks.values()) == 1
     else:
         stream = recording.streams[0]
-        assert all(np.array_equal(stream.at(wrote), stream.at(after)) for _, wrote, after in stream.writes() if wrote != "pos.wrote")
+        assert all(
+            np.array_equal(stream.at(wrote), stream.at(after))
+            for _, wrote, after in stream.writes()
+            if wrote != "pos.wrote"
+        )
     score = next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values()))
     assert score == pytest.approx(next(iter(card["scores"].values())), abs=0.02)

@@ -26,7 +26,17 @@ def attention_of(pattern: np.ndarray, allowed: np.ndarray | None = None) -> Atte
     """An attention with this pattern (layer, head, query, key) within one stream."""
     layers, heads, n, _ = pattern.shape
     q, k, v = np.random.default_rng(0).normal(size=(3, layers, heads, n, 4)).astype(np.float32)
-    return Attention("self", "encoder", "encoder", np.zeros_like(pattern), pattern, np.ones((n, n), bool) if allowed is None else allowed, q, k, v)
+    return Attention(
+        "self",
+        "encoder",
+        "encoder",
+        np.zeros_like(pattern),
+        pattern,
+        np.ones((n, n), bool) if allowed is None else allowed,
+        q,
+        k,
+        v,
+    )
 
 
 def random_pattern(rng: np.random.Generator, layers: int, heads: int, n: int) -> np.ndarray:
@@ -46,7 +56,9 @@ def test_mean_and_max_bound_every_head(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
         np.testing.assert_allclose(numbers.mean(attention).sum(-1), 1, atol=1e-5)
         assert (numbers.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
-        np.testing.assert_allclose(numbers.mean(attention, 1), attention.pattern[1].mean(0), atol=1e-6)
+        np.testing.assert_allclose(
+            numbers.mean(attention, 1), attention.pattern[1].mean(0), atol=1e-6
+        )
 
 
 def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Handle) -> None:
@@ -63,13 +75,17 @@ def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Ha
 
 def test_rollout_of_heads_that_look_at_themselves_is_the_identity() -> None:
     looks_at_itself = np.broadcast_to(np.eye(5, dtype=np.float32), (4, 3, 5, 5)).copy()
-    np.testing.assert_allclose(numbers.rollout(attention_of(looks_at_itself)), np.eye(5), atol=1e-12)
+    np.testing.assert_allclose(
+        numbers.rollout(attention_of(looks_at_itself)), np.eye(5), atol=1e-12
+    )
 
 
 def test_rollout_by_hand() -> None:
     pattern = np.array([[[[1, 0], [0.5, 0.5]]], [[[0, 1], [1, 0]]]], np.float32)
     # layer 0: [[1, 0], [.25, .75]]; layer 1: [[.5, .5], [.5, .5]]; their product:
-    np.testing.assert_allclose(numbers.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=1e-7)
+    np.testing.assert_allclose(
+        numbers.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=1e-7
+    )
 
 
 def cut(layers: np.ndarray, top: int, bottom: int) -> float:
@@ -79,7 +95,15 @@ def cut(layers: np.ndarray, top: int, bottom: int) -> float:
     least = np.inf
     for chosen in itertools.product((False, True), repeat=len(between)):
         above = {(depth, top)} | {node for node, is_above in zip(between, chosen) if is_above}
-        least = min(least, sum(layers[level - 1, node, low] for level, node in above for low in range(n) if (level > 1 or low == bottom) and (level - 1, low) not in above))
+        least = min(
+            least,
+            sum(
+                layers[level - 1, node, low]
+                for level, node in above
+                for low in range(n)
+                if (level > 1 or low == bottom) and (level - 1, low) not in above
+            ),
+        )
     return least
 
 
@@ -89,13 +113,17 @@ def test_flow_is_the_least_cut() -> None:
         layers = rng.random((3, 3, 3)) ** 3 * (rng.random((3, 3, 3)) > 0.25)
         tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
         found = numbers.maximum_flow(layers, tops, bottoms)
-        np.testing.assert_allclose(found, [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)], atol=1e-9)
+        np.testing.assert_allclose(
+            found, [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)], atol=1e-9
+        )
 
 
 def test_flow_by_hand() -> None:
     # Two layers of two tokens. From 0 above to 0 below: straight min(.9, .6), and over 1 min(.1, .3).
     layers = np.array([[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]])
-    np.testing.assert_allclose(numbers.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5])
+    np.testing.assert_allclose(
+        numbers.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
+    )
 
 
 def test_flow_must_take_back_what_it_sent_the_wrong_way() -> None:
@@ -108,7 +136,9 @@ def test_flow_must_take_back_what_it_sent_the_wrong_way() -> None:
     assert numbers.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
-def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(handle: Handle) -> None:
+def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
+    handle: Handle,
+) -> None:
     attention = record(handle, TEXT).attention[0]
     layers, n = numbers.mixed(attention), attention.pattern.shape[-1]
     flow = numbers.flow(attention, range(n))
@@ -119,19 +149,36 @@ def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(han
     np.testing.assert_allclose(numbers.flow(attention, [2]), flow[2:3], atol=1e-9)
 
 
-def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(handle: Handle) -> None:
+def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
+    handle: Handle,
+) -> None:
     recording, outputs = record(handle, TEXT), parameters.outputs(handle)
     for attention in recording.attention:
         w_o, b_o = outputs[attention.name]
         place = "attn" if attention.query == attention.key else "cross"
         for layer in range(len(attention.pattern)):
-            by_head = np.einsum("hkd,hdm->hkm", attention.v[layer].astype(float), w_o[layer].astype(float))
-            parts = attention.pattern[layer][..., None] * by_head[:, None]  # (head, query, key, d_model)
+            by_head = np.einsum(
+                "hkd,hdm->hkm", attention.v[layer].astype(float), w_o[layer].astype(float)
+            )
+            parts = (
+                attention.pattern[layer][..., None] * by_head[:, None]
+            )  # (head, query, key, d_model)
             wrote = recording.stream(attention.query).at(f"{layer}.{place}.wrote")
             np.testing.assert_allclose(parts.sum(axis=(0, 2)) + b_o[layer], wrote, atol=1e-4)
-            np.testing.assert_allclose(numbers.norms(attention, w_o, layer, 1), np.linalg.norm(parts[1], axis=-1), atol=1e-6)
-            np.testing.assert_allclose(numbers.norms(attention, w_o, layer), np.linalg.norm(parts.sum(axis=0), axis=-1), atol=1e-6)
-        np.testing.assert_allclose(numbers.norms(attention, w_o), np.mean([numbers.norms(attention, w_o, layer) for layer in range(3)], axis=0))
+            np.testing.assert_allclose(
+                numbers.norms(attention, w_o, layer, 1),
+                np.linalg.norm(parts[1], axis=-1),
+                atol=1e-6,
+            )
+            np.testing.assert_allclose(
+                numbers.norms(attention, w_o, layer),
+                np.linalg.norm(parts.sum(axis=0), axis=-1),
+                atol=1e-6,
+            )
+        np.testing.assert_allclose(
+            numbers.norms(attention, w_o),
+            np.mean([numbers.norms(attention, w_o, layer) for layer in range(3)], axis=0),
+        )
 
 
 def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
@@ -141,8 +188,14 @@ def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
             found = numbers.contributions(attention, *outputs[attention.name], query)
             np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=1e-9)
             assert (found.length >= 0).all()
-        z = attention.pattern[1, 2, 2].astype(float) @ attention.v[1, 2] @ outputs[attention.name][0][1, 2]
-        assert numbers.contributions(attention, *outputs[attention.name], 2).length[1, 2] == pytest.approx(np.linalg.norm(z), rel=1e-5)
+        z = (
+            attention.pattern[1, 2, 2].astype(float)
+            @ attention.v[1, 2]
+            @ outputs[attention.name][0][1, 2]
+        )
+        assert numbers.contributions(attention, *outputs[attention.name], 2).length[
+            1, 2
+        ] == pytest.approx(np.linalg.norm(z), rel=1e-5)
 
 
 def test_disagreements_are_the_rows_that_the_rule_says() -> None:
@@ -151,11 +204,17 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
     attention = attention_of(pattern)
     attention.v.flags.writeable = True
     attention.v[...] = 1
-    attention.v[0, 0, 0] = 0.01  # the token that takes most of the weight has next to nothing to say
+    attention.v[0, 0, 0] = (
+        0.01  # the token that takes most of the weight has next to nothing to say
+    )
     found = numbers.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
     assert (found.rows, found.rows_in_all, len(found.found)) == (4, 4, 4)
     one = found.found[0]
-    assert one.key == 0 and one.weight == pytest.approx(0.7) and one.share == pytest.approx(0.007 / 0.307, rel=1e-3)
+    assert (
+        one.key == 0
+        and one.weight == pytest.approx(0.7)
+        and one.share == pytest.approx(0.007 / 0.307, rel=1e-3)
+    )
     attention.v[0, 0, 0] = 1
     fair = numbers.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
     assert not fair.found and fair.nearest.share == pytest.approx(fair.nearest.weight)
@@ -183,7 +242,11 @@ def opened(**asked: str) -> AppTest:
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the matrices ("panels") or the sentence ("row") were sent."""
-    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == "headlight.matrix"]
+    decoded = [
+        wire.decode(e.proto.bytes)
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.matrix"
+    ]
     return next(each for each in decoded if each[0]["kind"] == kind)
 
 
@@ -227,7 +290,10 @@ def test_choosing_a_row_sends_none_of_the_matrix_again() -> None:
 @pytest.mark.slow
 def test_all_summaries_open_at_one_row_and_call_the_layers_the_same() -> None:
     """The browser goes on showing the words that were chosen, so they may not change their meaning."""
-    seen = {what: opened(text=TEXT, sum_what=what) for what in ("Mean", "Max", "Rollout", "Flow", "Values")}
+    seen = {
+        what: opened(text=TEXT, sum_what=what)
+        for what in ("Mean", "Max", "Rollout", "Flow", "Values")
+    }
     assert len({sent(app, "row")[0]["chosen"] for app in seen.values()}) == 1
     assert len({tuple(app.selectbox(key="sum_layer").options) for app in seen.values()}) == 1
 
@@ -246,7 +312,9 @@ def test_a_disagreement_opens_its_head_at_its_row() -> None:
     assert f"L{one.layer}H{one.head}" in told(app) + " ".join(each.label for each in app.button)
     assert [one.query, one.key] in header["marks"] and sent(app, "row")[0]["chosen"] == one.query
     weight = blocks["v1"].reshape(attention.pattern.shape[2:])[one.query, one.key]
-    assert header["panels"][1]["title"] == "weight" and weight == pytest.approx(one.weight, abs=1e-6)
+    assert header["panels"][1]["title"] == "weight" and weight == pytest.approx(
+        one.weight, abs=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -254,7 +322,9 @@ def test_a_disagreement_opens_its_head_at_its_row() -> None:
 def test_what_is_not_defined_between_two_texts_is_said(what: str) -> None:
     app = opened(model="translator", attention="cross", text=TEXT, sum_what=what)
     assert "not defined through cross-attention" in told(app)
-    assert "not defined" not in told(opened(model="translator", attention="decoder self", text=TEXT, sum_what=what))
+    assert "not defined" not in told(
+        opened(model="translator", attention="decoder self", text=TEXT, sum_what=what)
+    )
 
 
 @pytest.mark.slow
@@ -266,7 +336,14 @@ def test_any_text_is_summed_up(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"sum_what": "?", "sum_layer": "99", "sum_head": "-1", "token": "x"}, {"sum_what": "Values", "sum_layer": "9" * 999}, {"sum_measure": "<b>", "sum_what": "Writes"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"sum_what": "?", "sum_layer": "99", "sum_head": "-1", "token": "x"},
+        {"sum_what": "Values", "sum_layer": "9" * 999},
+        {"sum_measure": "<b>", "sum_what": "Writes"},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     header, _ = sent(opened(text=TEXT, **asked), "panels")
     assert header["rows"]
@@ -288,10 +365,14 @@ def test_behind_every_picture_is_a_table(what: str) -> None:
 def test_files_hold_the_picture(small_handle: Handle) -> None:
     attention = record(small_handle, TEXT).attention[0]
     values = numbers.rollout(attention)
-    with np.load(io.BytesIO(numbers.to_npz(values, ["a\0"] * 2, ["b"], ["about"])), allow_pickle=False) as file:
+    with np.load(
+        io.BytesIO(numbers.to_npz(values, ["a\0"] * 2, ["b"], ["about"])), allow_pickle=False
+    ) as file:
         np.testing.assert_array_equal(file["values"], values)
         assert list(file["keys"]) == ["b"]
-    text = numbers.to_csv({"row": ["x"], "1": np.array([0.1]), "2": np.array([np.nan])}, ["one\nline"])
+    text = numbers.to_csv(
+        {"row": ["x"], "1": np.array([0.1]), "2": np.array([np.nan])}, ["one\nline"]
+    )
     assert text == "# one line\nrow,1,2\nx,0.1,\n"
 
 
@@ -308,9 +389,18 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     page.locator(".matrices .token").nth(5).click()
     page.wait_for_url("**token=5**")
     page.wait_for_selector(".matrices[data-row='5']")
-    mean = library.record(library.load("encoder"), page.locator("textarea").first.input_value()).attention[0].pattern.mean((0, 1))
+    mean = (
+        library.record(library.load("encoder"), page.locator("textarea").first.input_value())
+        .attention[0]
+        .pattern.mean((0, 1))
+    )
     page.locator(".matrices .scroll").focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):  # the first one comes to the row that is held
+    for key in (
+        "ArrowDown",
+        "ArrowDown",
+        "ArrowRight",
+        "ArrowRight",
+    ):  # the first one comes to the row that is held
         page.keyboard.press(key)
     said = page.locator(".matrices .value").first.locator("strong").inner_text()
     assert float(said) == pytest.approx(float(mean[6, 2]), abs=6e-5)

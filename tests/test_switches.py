@@ -19,9 +19,27 @@ from explorer.components import wire
 from explorer.figures import switches as figures
 from models import library
 from models.edits import (
-    HideToken, MeanHead, MoveNorm, OtherPositions, PatchHead, PatchSite, ScaledBy, ShiftPositions, ShufflePositions, UniformHead, WithMask,
-    WithoutFeedForward, WithoutMask, WithoutNorm, WithoutPositions, WithoutResidual, WithoutScale, ZeroHead, from_line, to_line,
-)  # fmt: skip
+    HideToken,
+    MeanHead,
+    MoveNorm,
+    OtherPositions,
+    PatchHead,
+    PatchSite,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    from_line,
+    to_line,
+)
 from models.own import Handle, record
 from models.prediction import softmax
 
@@ -53,10 +71,14 @@ def test_the_distance_of_rows_is_a_metric_between_0_and_1() -> None:
     np.testing.assert_allclose(pq, numbers.distances(q, p))
     assert (numbers.distances(p, p) == 0).all() and (pq >= 0).all() and (pq <= 1).all()
     assert (pr <= pq + qr + 1e-12).all(), "the triangle inequality"
-    assert numbers.distances(np.array([1.0, 0, 0]), np.array([0.0, 0.5, 0.5])) == pytest.approx(1), "rows that share no key"
+    assert numbers.distances(np.array([1.0, 0, 0]), np.array([0.0, 0.5, 0.5])) == pytest.approx(
+        1
+    ), "rows that share no key"
     # By hand: m = (3/4, 1/4), JSD = H(m) - (H(p) + H(q)) / 2 in bits.
     entropy = -(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25))
-    assert numbers.distances(np.array([1.0, 0.0]), np.array([0.5, 0.5])) == pytest.approx(np.sqrt(entropy - 0.5))
+    assert numbers.distances(np.array([1.0, 0.0]), np.array([0.5, 0.5])) == pytest.approx(
+        np.sqrt(entropy - 0.5)
+    )
 
 
 def test_entropies_are_0_for_one_key_and_the_logarithm_for_an_even_row() -> None:
@@ -67,10 +89,16 @@ def test_entropies_are_0_for_one_key_and_the_logarithm_for_an_even_row() -> None
 def test_without_edits_nothing_differs(handle: Handle) -> None:
     plain, same = runs(handle)
     for before, after in zip(plain.attention, same.attention):
-        assert (np.nan_to_num(numbers.changed(before, after)) == 0).all() and numbers.most_changed(numbers.changed(before, after)) == ()
+        assert (np.nan_to_num(numbers.changed(before, after)) == 0).all() and numbers.most_changed(
+            numbers.changed(before, after)
+        ) == ()
     for one, other in zip(plain.streams, same.streams):
         of = numbers.paths(one, other)
-        assert (of.distance == 0).all() and (of.before == of.after).all() and of.cosine == pytest.approx(1)
+        assert (
+            (of.distance == 0).all()
+            and (of.before == of.after).all()
+            and of.cosine == pytest.approx(1)
+        )
     logits = np.random.default_rng(1).normal(size=50)
     said = numbers.answer(logits, logits)
     assert said.kl == 0 and said.said == said.says
@@ -82,7 +110,9 @@ def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: Handle) -
     name = plain.attention[-1].name
     plain, other = runs(handle, UniformHead(1, 2, name))
     distance = numbers.changed(plain.attention[-1], other.attention[-1])
-    assert (distance[0] == 0).all() and (np.delete(distance[1], 2) == 0).all() and distance[1, 2] > 0.1
+    assert (
+        (distance[0] == 0).all() and (np.delete(distance[1], 2) == 0).all() and distance[1, 2] > 0.1
+    )
     assert numbers.most_changed(distance, 1)[0][0] >= 1
 
 
@@ -93,8 +123,12 @@ def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
     for layer in range(4):
         for run, value in ((plain, "before"), (other, "after")):
             p = run.attention[0].pattern[layer].astype(np.float64)
-            assert getattr(found[f"row entropy, layer {layer}, nats"], value) == pytest.approx(-(p * np.log(p.clip(1e-300))).sum(-1).mean(), abs=1e-5)
-            assert getattr(found[f"largest weight, layer {layer}"], value) == pytest.approx(p.max(-1).mean(), abs=1e-5)
+            assert getattr(found[f"row entropy, layer {layer}, nats"], value) == pytest.approx(
+                -(p * np.log(p.clip(1e-300))).sum(-1).mean(), abs=1e-5
+            )
+            assert getattr(found[f"largest weight, layer {layer}"], value) == pytest.approx(
+                p.max(-1).mean(), abs=1e-5
+            )
     sentence = numbers.told(numbers.moves(plain, other))[0]
     first = numbers.moves(plain, other)[0]
     assert sentence == first.says and first.moved == max(each.moved for each in found.values())
@@ -111,38 +145,75 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     after = replace(recording, attention=(replace(old, pattern=sharp.astype(np.float32)),))
     (sentence,) = numbers.told(numbers.moves(before, after))
     n = shape[-1]
-    assert sentence == f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight takes 1.00 on average"
+    assert (
+        sentence
+        == f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight takes 1.00 on average"
+    )
     stream = recording.streams[0]
     grown = stream.resid.copy()
     grown[-1] *= 1000
     longer = replace(recording, streams=(replace(stream, resid=grown),))
     (sentence,) = numbers.told(numbers.moves(recording, longer))
     was = numbers.growth(stream)
-    assert sentence == f"vectors at the end were {numbers.length(was)} times as long as at the start, and now are {numbers.length(1000 * was)} times"
+    assert (
+        sentence
+        == f"vectors at the end were {numbers.length(was)} times as long as at the start, and now are {numbers.length(1000 * was)} times"
+    )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])
     said = numbers.answer(sure, unsure)
     (sentence,) = numbers.told(numbers.moves(recording, recording, said, ("cat", "dog")))
     p = softmax(sure)
-    assert f"the probability of “cat” fell from {p[0]:.2f} to {p[3]:.2g}, and “dog” now comes first with {p[0]:.2f}" in sentence
+    assert (
+        f"the probability of “cat” fell from {p[0]:.2f} to {p[3]:.2g}, and “dog” now comes first with {p[0]:.2f}"
+        in sentence
+    )
 
 
 def test_kl_is_what_the_definition_says_and_finite_where_a_probability_cannot_be_written() -> None:
     one, other = np.random.default_rng(2).normal(size=(2, 30))
     p, q = softmax(one), softmax(other)
     assert numbers.answer(one, other).kl == pytest.approx((p * np.log(p / q)).sum())
-    assert numbers.answer(np.array([0.0, 1.0]), np.array([5000.0, 0.0])).kl == pytest.approx(softmax(np.array([0.0, 1.0]))[1] * 5000, rel=1e-2)
+    assert numbers.answer(np.array([0.0, 1.0]), np.array([5000.0, 0.0])).kl == pytest.approx(
+        softmax(np.array([0.0, 1.0]))[1] * 5000, rel=1e-2
+    )
 
 
 def test_paths_line_up_whatever_is_switched(handle: Handle) -> None:
-    for edits in ((WithoutPositions(),), (WithoutNorm(),), (MoveNorm("pre"),), (WithoutResidual(),)):
+    for edits in (
+        (WithoutPositions(),),
+        (WithoutNorm(),),
+        (MoveNorm("pre"),),
+        (WithoutResidual(),),
+    ):
         plain, other = runs(handle, *edits)
         for one, two in zip(plain.streams, other.streams):
             of = numbers.paths(one, two)
-            layers = [f"{layer}.{place}" for layer in range(3) for place in (("attn", "cross", "ffn") if any(".cross." in site for site in one.sites) else ("attn", "ffn"))]
-            assert [place for place in of.places if place not in ("embed", "input", "final")] == layers
+            layers = [
+                f"{layer}.{place}"
+                for layer in range(3)
+                for place in (
+                    ("attn", "cross", "ffn")
+                    if any(".cross." in site for site in one.sites)
+                    else ("attn", "ffn")
+                )
+            ]
+            assert [
+                place for place in of.places if place not in ("embed", "input", "final")
+            ] == layers
             last = list(numbers.states(two).values())[-1]
-            np.testing.assert_allclose(of.after[-1] if "final" not in numbers.states(two) else np.linalg.norm(two.resid[-1], axis=-1), np.linalg.norm(two.at(last), axis=-1), rtol=1e-5)
-            np.testing.assert_allclose(of.distance**2, of.before**2 + of.after**2 - 2 * of.before * of.after * of.cosine, rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(
+                of.after[-1]
+                if "final" not in numbers.states(two)
+                else np.linalg.norm(two.resid[-1], axis=-1),
+                np.linalg.norm(two.at(last), axis=-1),
+                rtol=1e-5,
+            )
+            np.testing.assert_allclose(
+                of.distance**2,
+                of.before**2 + of.after**2 - 2 * of.before * of.after * of.cosine,
+                rtol=1e-6,
+                atol=1e-6,
+            )
 
 
 def test_the_first_place_that_is_not_finite_is_named() -> None:
@@ -154,36 +225,73 @@ def test_the_first_place_that_is_not_finite_is_named() -> None:
         scores = np.zeros((2, 1, 3, 3))
         if bad_scores is not None:
             scores[bad_scores:] = np.nan
-        return SimpleNamespace(streams=(SimpleNamespace(name="s", sites=sites, resid=resid),), attention=(SimpleNamespace(query="s", key="s", scores=scores),))
+        return SimpleNamespace(
+            streams=(SimpleNamespace(name="s", sites=sites, resid=resid),),
+            attention=(SimpleNamespace(query="s", key="s", scores=scores),),
+        )
 
     assert numbers.first_bad(run(None, None)) is None
     assert numbers.first_bad(run("0.attn.sum", 1)) == "0.attn.sum"
-    assert numbers.first_bad(run("1.attn.wrote", 1)) == "1.attn.scores", "what a layer's heads wrote comes of its scores"
+    assert numbers.first_bad(run("1.attn.wrote", 1)) == "1.attn.scores", (
+        "what a layer's heads wrote comes of its scores"
+    )
 
 
 def test_the_two_words_of_a_contrast() -> None:
     assert numbers.contrast(np.array([3.0, 1, 0]), np.array([0.0, 1, 5])) == (0, 2)
-    assert numbers.contrast(np.array([5.0, 1, 2]), np.array([5.0, 3, 2])) == (0, 1), "both say 0; 1 is what the donor raises"
+    assert numbers.contrast(np.array([5.0, 1, 2]), np.array([5.0, 3, 2])) == (0, 1), (
+        "both say 0; 1 is what the donor raises"
+    )
 
 
 def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
-    assert numbers.effect(2.0, 2.0, -1.0) == 0 and numbers.effect(-1.0, 2.0, -1.0) == 1 and np.isnan(numbers.effect(2.0, 2.0, 2.001))
+    assert (
+        numbers.effect(2.0, 2.0, -1.0) == 0
+        and numbers.effect(-1.0, 2.0, -1.0) == 1
+        and np.isnan(numbers.effect(2.0, 2.0, 2.001))
+    )
     of = numbers.effects_by_head([((0, 1), -1.0), ((1, 0), 2.0)], (2, 2), 2.0, -1.0)
     np.testing.assert_array_equal(of.values, [[np.nan, 1], [0, np.nan]])
     assert numbers.strongest(of) == (0, 1) and of.normalised
-    flat = numbers.effects_by_site([(("embed", 0), 1.0), (("0.attn.normed", 1), 0.5)], ("a", "b"), ("embed", "0.attn.normed"), 0.0, 0.0)
-    assert not flat.normalised and flat.values[0, 0] == 1 and flat.values[1, 1] == 0.5 and numbers.strongest(flat, read=0) == (1, 1)
+    flat = numbers.effects_by_site(
+        [(("embed", 0), 1.0), (("0.attn.normed", 1), 0.5)],
+        ("a", "b"),
+        ("embed", "0.attn.normed"),
+        0.0,
+        0.0,
+    )
+    assert (
+        not flat.normalised
+        and flat.values[0, 0] == 1
+        and flat.values[1, 1] == 0.5
+        and numbers.strongest(flat, read=0) == (1, 1)
+    )
 
 
 def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
     curve = [[1, 2.0], [2, 1.0]]
-    cards = {"reverse": {"curve": curve, "scores": {"right": 1.0}}, "reverse-no-scale": {"without": "scale", "curve": curve}, "stray-no-x": {"without": "x"}, "other": {}}
+    cards = {
+        "reverse": {"curve": curve, "scores": {"right": 1.0}},
+        "reverse-no-scale": {"without": "scale", "curve": curve},
+        "stray-no-x": {"without": "x"},
+        "other": {},
+    }
     (of,) = numbers.trained_without(cards)
-    assert (of.name, of.full, of.without) == ("reverse-no-scale", "reverse", "scale") and of.curve.shape == (2, 2)
+    assert (of.name, of.full, of.without) == (
+        "reverse-no-scale",
+        "reverse",
+        "scale",
+    ) and of.curve.shape == (2, 2)
     assert numbers.result_columns((of,))["trained without"] == ["nothing", "scale"]
     assert numbers.trained_without({"reverse": {}}) == ()
-    figure = figures.curves([("full", of.curve), ("less <b>", np.array([[1.0, 3.0], [5.0, 2.0]]))], ("t <i>",))
-    assert list(figure.data[0].x) == [1, 2, 5] and np.isnan(figure.data[0].y[2]) and figure.data[1].name == "less &lt;b&gt;"
+    figure = figures.curves(
+        [("full", of.curve), ("less <b>", np.array([[1.0, 3.0], [5.0, 2.0]]))], ("t <i>",)
+    )
+    assert (
+        list(figure.data[0].x) == [1, 2, 5]
+        and np.isnan(figure.data[0].y[2])
+        and figure.data[1].name == "less &lt;b&gt;"
+    )
 
 
 # ---- pictures -----------------------------------------------------------------------------------------------------
@@ -191,11 +299,36 @@ def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
 
 def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -> None:
     before, after = random_rows(2, 3, 5, 5), np.roll(random_rows(2, 3, 5, 5), 1, axis=-1)
-    header, blocks = wire.decode(pictures.trio(before[0, 0], after[0, 0], (np.ones((5, 5), bool), np.tril(np.ones((5, 5), bool))), layer=0, head=0, rows="abcde", keys="abcde", title="t", caption=(), file="f", token="x"))
+    header, blocks = wire.decode(
+        pictures.trio(
+            before[0, 0],
+            after[0, 0],
+            (np.ones((5, 5), bool), np.tril(np.ones((5, 5), bool))),
+            layer=0,
+            head=0,
+            rows="abcde",
+            keys="abcde",
+            title="t",
+            caption=(),
+            file="f",
+            token="x",
+        )
+    )
     np.testing.assert_allclose(blocks["before.exact"].reshape(5, 5), before[0, 0], rtol=1e-6)
     np.testing.assert_allclose(blocks["after.exact"].reshape(5, 5), after[0, 0], rtol=1e-6)
-    assert "before.runs" not in blocks and "after.runs" in blocks and header["rows"] == list("abcde")
-    header, _ = wire.decode(pictures.pairs(before, after, np.array([[0.5, np.nan, 0], [1, 0, 0]]), rows="abcde", keys="abcde", token="x"))
+    assert (
+        "before.runs" not in blocks and "after.runs" in blocks and header["rows"] == list("abcde")
+    )
+    header, _ = wire.decode(
+        pictures.pairs(
+            before,
+            after,
+            np.array([[0.5, np.nan, 0], [1, 0, 0]]),
+            rows="abcde",
+            keys="abcde",
+            token="x",
+        )
+    )
     assert header["distance"] == [0.5, None, 0, 1, 0, 0]
     header, _ = wire.decode(pictures.board((2, 3), {(1, 2): "zero"}, brush="silent", token="x"))
     assert header["states"] == ["", "", "", "", "", "zero"]
@@ -224,11 +357,20 @@ def edits_of(app: AppTest) -> tuple:
 
 
 def words(app: AppTest) -> str:
-    return " ".join(each.value for kind in ("subheader", "markdown", "caption", "warning", "info", "error") for each in app.get(kind) if hasattr(each, "value")).replace("\\", "")
+    return " ".join(
+        each.value
+        for kind in ("subheader", "markdown", "caption", "warning", "info", "error")
+        for each in app.get(kind)
+        if hasattr(each, "value")
+    ).replace("\\", "")
 
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    decoded = [wire.decode(e.proto.bytes) for e in app.get("bidi_component") if e.proto.component_name == "headlight.switches"]
+    decoded = [
+        wire.decode(e.proto.bytes)
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.switches"
+    ]
     return next(each for each in decoded if each[0]["kind"] == kind)
 
 
@@ -246,7 +388,12 @@ def test_every_switch_is_a_deed() -> None:
 
     deed("toggle", "mask on", True, (WithMask(),))
     deed("toggle", "ffn on", False, (WithoutFeedForward(),))
-    for value, edit in (("none", WithoutPositions()), ("shuffled", ShufflePositions(0)), ("shifted", ShiftPositions(1)), ("rotary", OtherPositions("rotary"))):
+    for value, edit in (
+        ("none", WithoutPositions()),
+        ("shuffled", ShufflePositions(0)),
+        ("shifted", ShiftPositions(1)),
+        ("rotary", OtherPositions("rotary")),
+    ):
         deed("selectbox", "positions of", value, (edit,))
     deed("button_group", "scale off", "off", (WithoutScale(),))
     deed("button_group", "scale off", "other", (ScaledBy(2.0),))
@@ -278,18 +425,34 @@ def test_one_layer_is_switched_alone_and_all_layers_alike_are_one_edit() -> None
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_a_link_opens_the_same_run_and_says_its_edits_everywhere(model: str) -> None:
     name = "cross" if model == "translator" else "self"
-    edits = (ZeroHead(1, 2, name), MeanHead(0, 1, name), WithoutScale(1), ShiftPositions(3), PatchHead("<b>a, b: c</b>", 1, 0, name))
+    edits = (
+        ZeroHead(1, 2, name),
+        MeanHead(0, 1, name),
+        WithoutScale(1),
+        ShiftPositions(3),
+        PatchHead("<b>a, b: c</b>", 1, 0, name),
+    )
     app = clean(opened(text=TEXT, model=model, edits=to_line(edits)))
     assert edits_of(app) == edits
     header, blocks = sent(app, "trio")
     assert all(str(edit) in header["caption"][0] for edit in edits)
     loaded = library.load(model)
     plain = library.record(loaded, TEXT)
-    target = tuple(int(each) for each in plain.streams[-1].ids[1:]) if model == "translator" else None
+    target = (
+        tuple(int(each) for each in plain.streams[-1].ids[1:]) if model == "translator" else None
+    )
     other = library.record(loaded, TEXT, edits, target)
     at = header["layer"], header["head"]
-    np.testing.assert_allclose(blocks["after.exact"].reshape(other.attention[0].pattern.shape[2:]), other.attention[0].pattern[at], atol=1e-6)
-    np.testing.assert_allclose(blocks["before.exact"].reshape(plain.attention[0].pattern.shape[2:]), plain.attention[0].pattern[at], atol=1e-6)
+    np.testing.assert_allclose(
+        blocks["after.exact"].reshape(other.attention[0].pattern.shape[2:]),
+        other.attention[0].pattern[at],
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        blocks["before.exact"].reshape(plain.attention[0].pattern.shape[2:]),
+        plain.attention[0].pattern[at],
+        atol=1e-6,
+    )
     assert app.query_params["edits"] in (to_line(edits), [to_line(edits)])
 
 
@@ -299,8 +462,12 @@ def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
     app = clean(opened(text=TEXT, edits=to_line(edits), token="2", seen="yes"))
     loaded = library.load("encoder")
     one, other = library.record(loaded, TEXT), library.record(loaded, TEXT, edits)
-    said = numbers.answer(library.logits(loaded, one, "encoder", 2), library.logits(loaded, other, "encoder", 2))
-    told = numbers.told(numbers.moves(one, other, said, tuple(library.labels(loaded, (said.said, said.says)))))
+    said = numbers.answer(
+        library.logits(loaded, one, "encoder", 2), library.logits(loaded, other, "encoder", 2)
+    )
+    told = numbers.told(
+        numbers.moves(one, other, said, tuple(library.labels(loaded, (said.said, said.says))))
+    )
     assert all(each[1:] in words(app) for each in told)
 
 
@@ -308,9 +475,18 @@ def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
 def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     app = clean(opened(text=TEXT, token="2", edits="WithoutPositions"))
     loaded = library.load("encoder")
-    one, other = (library.record(loaded, TEXT, (HideToken(2), *edits)) for edits in ((), (WithoutPositions(),)))
-    said = numbers.answer(library.logits(loaded, one, "encoder", 2), library.logits(loaded, other, "encoder", 2))
-    (header,) = [wire.decode(e.proto.bytes)[0] for e in app.get("bidi_component") if e.proto.component_name == "headlight.bars"][:1]
+    one, other = (
+        library.record(loaded, TEXT, (HideToken(2), *edits))
+        for edits in ((), (WithoutPositions(),))
+    )
+    said = numbers.answer(
+        library.logits(loaded, one, "encoder", 2), library.logits(loaded, other, "encoder", 2)
+    )
+    (header,) = [
+        wire.decode(e.proto.bytes)[0]
+        for e in app.get("bidi_component")
+        if e.proto.component_name == "headlight.bars"
+    ][:1]
     by_word = {row["label"]: (row["behind"], row["value"]) for row in header["rows"]}
     for word, label in zip(said.top(8), library.labels(loaded, said.top(8))):
         assert by_word[label] == pytest.approx((said.before[word], said.after[word]), abs=1e-6)
@@ -320,11 +496,16 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("ZeroHead:9:0:self,WithoutScale:", "layers 0 to 3"), ("<b>,WithoutScale:", "“<b>” is no edit"), ("WithoutMask,WithoutScale:", "no causal mask to take away"),
-        ("ScaledBy:nan:,WithoutScale:", "above 0"), ("HideToken:1,WithoutScale:", "same tokens"), ("ZeroHead:0:0:<i>,WithoutScale:", "<i>"),
-        ("PatchSite:a:nowhere,WithoutScale:", "no such site"), ("ShiftPositions:99999,WithoutScale:", "positions"),
+        ("ZeroHead:9:0:self,WithoutScale:", "layers 0 to 3"),
+        ("<b>,WithoutScale:", "“<b>” is no edit"),
+        ("WithoutMask,WithoutScale:", "no causal mask to take away"),
+        ("ScaledBy:nan:,WithoutScale:", "above 0"),
+        ("HideToken:1,WithoutScale:", "same tokens"),
+        ("ZeroHead:0:0:<i>,WithoutScale:", "<i>"),
+        ("PatchSite:a:nowhere,WithoutScale:", "no such site"),
+        ("ShiftPositions:99999,WithoutScale:", "positions"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_link_is_named_and_its_good_part_kept(line: str, said: str) -> None:
     app = clean(opened(text=TEXT, edits=line))
     (warning,) = app.warning
@@ -333,12 +514,26 @@ def test_a_bad_link_is_named_and_its_good_part_kept(line: str, said: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "preset"), [("residual", "No residual"), ("positions", "Bag of words: no positions"), ("scale", "Take away the scale"), ("norm", "No LayerNorm")])
-def test_a_part_that_the_model_never_had_is_not_offered_to_be_taken_away(part: str, preset: str) -> None:
+@pytest.mark.parametrize(
+    ("part", "preset"),
+    [
+        ("residual", "No residual"),
+        ("positions", "Bag of words: no positions"),
+        ("scale", "Take away the scale"),
+        ("norm", "No LayerNorm"),
+    ],
+)
+def test_a_part_that_the_model_never_had_is_not_offered_to_be_taken_away(
+    part: str, preset: str
+) -> None:
     with_, without = opened(model="induction"), opened(model=f"induction-no-{part}")
-    assert set(with_.pills(key="switch preset").options) - set(without.pills(key="switch preset").options) >= {preset}
+    assert set(with_.pills(key="switch preset").options) - set(
+        without.pills(key="switch preset").options
+    ) >= {preset}
     shows = {each.key for kind in ("pills", "segmented_control") for each in without.get(kind)}
-    assert ("residuals" in shows) is (part != "residual") and ("norm at" in shows) is (part != "norm")
+    assert ("residuals" in shows) is (part != "residual") and ("norm at" in shows) is (
+        part != "norm"
+    )
     assert ("none" in without.selectbox(key="positions of").options[0]) is (part == "positions")
 
 
@@ -364,7 +559,22 @@ def test_any_text_gives_a_picture_or_a_sentence(name: str) -> None:
 
 @pytest.mark.slow
 def test_hostile_choices_do_no_harm() -> None:
-    clean(opened(text=TEXT, effects="<b>", brush="?", only="99", layer="x", head="-1", token="1e9", attention="<i>", patch="%", fair="<u>", seen="<b>", stream="no"))
+    clean(
+        opened(
+            text=TEXT,
+            effects="<b>",
+            brush="?",
+            only="99",
+            layer="x",
+            head="-1",
+            token="1e9",
+            attention="<i>",
+            patch="%",
+            fair="<u>",
+            seen="<b>",
+            stream="no",
+        )
+    )
     clean(opened(text=TEXT, model="translator", effects="Vectors", stream="<b>", edits="x" * 5000))
 
 
@@ -385,19 +595,33 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     loaded = session.handle("decoder")
     text, donor = "She ate the apple", "She drove the apple"
     base, other = session.record("decoder", text), session.record("decoder", donor)
-    word, against = numbers.contrast(session.logits(base, "decoder", 4), session.logits(other, "decoder", 4))
+    word, against = numbers.contrast(
+        session.logits(base, "decoder", 4), session.logits(other, "decoder", 4)
+    )
     sweep = session.sweep(base, "Sites", donor, "decoder", 4, word, against)
     sweep.go_on()
     sweep._thread.join(60)
     assert sweep.finished and len(sweep.latest.effects) == sweep.latest.places
-    of = numbers.effects_by_site(sweep.latest.effects, base.streams[0].tokens, tuple(numbers.states(base.streams[0]).values()), sweep.latest.clean, sweep.latest.donor)
+    of = numbers.effects_by_site(
+        sweep.latest.effects,
+        base.streams[0].tokens,
+        tuple(numbers.states(base.streams[0]).values()),
+        sweep.latest.clean,
+        sweep.latest.donor,
+    )
     place = (2, 3)
     patched = library.record(loaded, text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
     z, c, d = (library.logits(loaded, run, "decoder", 4) for run in (patched, base, other))
-    by_hand = numbers.effect(float(z[word] - z[against]), float(c[word] - c[against]), float(d[word] - d[against]))
+    by_hand = numbers.effect(
+        float(z[word] - z[against]), float(c[word] - c[against]), float(d[word] - d[against])
+    )
     assert of.values[place] == pytest.approx(by_hand, abs=1e-4)
-    assert np.nanmax(np.abs(of.values[:2])) < 1e-4, "what is the same in both texts before the changed word does nothing"
-    assert of.values[4, -1] == pytest.approx(1, abs=1e-4), "the whole answer stands in the last state of the token that is read"
+    assert np.nanmax(np.abs(of.values[:2])) < 1e-4, (
+        "what is the same in both texts before the changed word does nothing"
+    )
+    assert of.values[4, -1] == pytest.approx(1, abs=1e-4), (
+        "the whole answer stands in the last state of the token that is read"
+    )
 
 
 @pytest.mark.slow
@@ -436,7 +660,9 @@ def asked_of(page) -> dict[str, list[str]]:
 
 
 @browser_test
-def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(visitor: driver.Visitor) -> None:
+def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
+    visitor: driver.Visitor,
+) -> None:
     page = start(visitor, text=TEXT)
     page.get_by_role("button", name="Layer 1, head 2: as it is").click()
     page.wait_for_url("**edits=ZeroHead**")
@@ -449,8 +675,13 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(visitor:
     page.get_by_role("button", name="Layer 2, head 0: moved").click()
     page.wait_for_url("**layer=2**")
     loaded = library.load("encoder")
-    one, other = (library.record(loaded, TEXT, edits).attention[0].pattern[2, 0] for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3))))
-    visitor.until("() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.trio .area[aria-label*=\"Layer 2, head 0\"]'))")
+    one, other = (
+        library.record(loaded, TEXT, edits).attention[0].pattern[2, 0]
+        for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3)))
+    )
+    visitor.until(
+        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.trio .area[aria-label*=\"Layer 2, head 0\"]'))"
+    )
     area = page.locator(".trio .area").nth(2)
     area.focus()
     page.keyboard.press("ArrowDown")
@@ -467,7 +698,14 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(visitor:
 
 @browser_test
 def test_a_sweep_is_run_and_its_strongest_patch_put_in(visitor: driver.Visitor) -> None:
-    page = start(visitor, text="She ate the apple", model="decoder", effects="Patching", patch="Sites", donor="She drove the apple")
+    page = start(
+        visitor,
+        text="She ate the apple",
+        model="decoder",
+        effects="Patching",
+        patch="Sites",
+        donor="She drove the apple",
+    )
     page.get_by_role("button", name="Patch them all").click()
     page.get_by_text("All patched").wait_for(timeout=60_000)
     page.get_by_role("button", name="Put it into this run").click()

@@ -13,7 +13,9 @@ def test_every_text_comes_back_from_its_tokens(text: str, small_handle: Handle) 
     tokenizer = small_handle.tokenizer
     tokens, dropped = tokenizer.tokens(text, 100_000)
     assert dropped == 0
-    assert tokenizer.bpe.decode(list(tokens.ids[1:-1]), skip_special_tokens=False).removeprefix(" ") == text.removeprefix(" ")
+    assert tokenizer.bpe.decode(list(tokens.ids[1:-1]), skip_special_tokens=False).removeprefix(
+        " "
+    ) == text.removeprefix(" ")
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -27,7 +29,10 @@ def test_labels_are_aligned_visible_and_free_of_controls(text: str, small_handle
 
 def test_typed_special_tokens_are_ordinary_text(small_handle: Handle) -> None:
     tokens, _ = small_handle.tokenizer.tokens("[CLS] [MASK]", 512)
-    assert [i for i in tokens.ids if i < 4] == [small_handle.tokenizer.cls, small_handle.tokenizer.sep]
+    assert [i for i in tokens.ids if i < 4] == [
+        small_handle.tokenizer.cls,
+        small_handle.tokenizer.sep,
+    ]
 
 
 def test_spans_cover_the_words_without_their_spaces(small_handle: Handle) -> None:
@@ -44,7 +49,9 @@ def test_a_split_emoji_says_which_part_it_is(small_handle: Handle) -> None:
     assert set(tokens.spans[-5:-1]) == {(2, 3)}
 
 
-def test_a_piece_inside_a_word_is_marked_and_equal_words_have_equal_labels(small_handle: Handle) -> None:
+def test_a_piece_inside_a_word_is_marked_and_equal_words_have_equal_labels(
+    small_handle: Handle,
+) -> None:
     tokens, _ = small_handle.tokenizer.tokens("the cattle the", 512)
     assert tokens.labels[1] == tokens.labels[-2] == "the"
     assert any(label.startswith("‧") for label in tokens.labels)

@@ -19,7 +19,10 @@ from models.transformer import Config
 
 BOOK = (
     "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"
-    + "".join(f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses there.\r\n\r\n" for i in range(400))
+    + "".join(
+        f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses there.\r\n\r\n"
+        for i in range(400)
+    )
     + "They wanted to murder the king, which was a thing that nobody should ever read about.\r\n\r\n"
     + "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should ever learn by heart, not even once.\r\n"
 )
@@ -28,7 +31,10 @@ BOOK = (
 def unlike(n: int) -> list[str]:
     """Sentences of six words drawn from many, hardly ever near one another."""
     rng = Random(9)
-    return [" ".join("".join(rng.choice("aeioulmnrst") for _ in range(5)) for _ in range(6)) + "." for _ in range(n)]
+    return [
+        " ".join("".join(rng.choice("aeioulmnrst") for _ in range(5)) for _ in range(6)) + "."
+        for _ in range(n)
+    ]
 
 
 @pytest.fixture
@@ -36,14 +42,19 @@ def data(tmp_path: Path) -> Path:
     for pair in ("fra", "deu"):
         folder = tmp_path / f"tatoeba_{pair}"
         folder.mkdir()
-        rows = "".join(f"Tom has {i} {pair} cats and Tom likes Mary.\tx\n" for i in range(300)) + "I love to eat pizza.\ty\nHe killed it.\tz\n"
+        rows = (
+            "".join(f"Tom has {i} {pair} cats and Tom likes Mary.\tx\n" for i in range(300))
+            + "I love to eat pizza.\ty\nHe killed it.\tz\n"
+        )
         if pair == "fra":
             rows += "".join(f"{text}\tLe {text.upper()}\n" for text in unlike(900))
         with zipfile.ZipFile(folder / f"{pair}-eng.zip", "w") as file:
             file.writestr("_about.txt", "about")
             file.writestr(f"{pair}-eng/{pair}.txt", rows)
     (tmp_path / "commonvoice_en_cc0").mkdir()
-    (tmp_path / "commonvoice_en_cc0" / "a.txt").write_text("A clear sentence.\n\nA clear sentence.\n")
+    (tmp_path / "commonvoice_en_cc0" / "a.txt").write_text(
+        "A clear sentence.\n\nA clear sentence.\n"
+    )
     (tmp_path / "gutenberg").mkdir()
     (tmp_path / "gutenberg" / "1.txt").write_text(BOOK, "utf-8")
     return tmp_path
@@ -54,14 +65,22 @@ def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
     everything = (*learned.sentences, *held_out.sentences)
     assert len(everything) == 601 + 900 and everything.count("A clear sentence.") == 1
     assert not any("pizza" in text or "killed" in text for text in everything)
-    assert not set(map(corpus.normal, learned.sentences)) & set(map(corpus.normal, held_out.sentences))
+    assert not set(map(corpus.normal, learned.sentences)) & set(
+        map(corpus.normal, held_out.sentences)
+    )
     assert held_out.sentences and all(map(corpus.is_held_out, held_out.sentences))
     assert len(learned.paragraphs) + len(held_out.paragraphs) == 400
-    assert learned.paragraphs[0] == "The 0 rabbits went over the hill and they saw number 0 of the old houses there."
+    assert (
+        learned.paragraphs[0]
+        == "The 0 rabbits went over the hill and they saw number 0 of the old houses there."
+    )
 
 
 def test_a_name_is_replaced_by_one_name_throughout() -> None:
-    for vary in (corpus.vary_each_name, lambda text, rng: corpus.vary_names((text,), rng, grammar.MEN, grammar.WOMEN)[0]):
+    for vary in (
+        corpus.vary_each_name,
+        lambda text, rng: corpus.vary_names((text,), rng, grammar.MEN, grammar.WOMEN)[0],
+    ):
         names = {vary("Tom said Tom saw Mary.", Random(seed)) for seed in range(40)}
         assert len(names) > 10
         for text in names:
@@ -72,18 +91,37 @@ def test_a_name_is_replaced_by_one_name_throughout() -> None:
 
 def test_two_people_stay_two_and_are_called_the_same_in_both_languages() -> None:
     for seed in range(60):
-        english, french = corpus.vary_names(("Tom met John and Mary.", "Tom a rencontré John et Marie."), Random(seed), *corpus.FOR_FRENCH)
+        english, french = corpus.vary_names(
+            ("Tom met John and Mary.", "Tom a rencontré John et Marie."),
+            Random(seed),
+            *corpus.FOR_FRENCH,
+        )
         a, _, b, _, c = english.rstrip(".").split()
-        assert len({a, b, c}) == 3 and french == f"{a} a rencontré {b} et {c}." and a[0] not in "AEIOU"
+        assert (
+            len({a, b, c}) == 3 and french == f"{a} a rencontré {b} et {c}." and a[0] not in "AEIOU"
+        )
     lost = ("Tom met Mary.", "Il l'a rencontrée.")
     assert corpus.vary_names(lost, Random(0), *corpus.FOR_FRENCH) == lost
 
 
 def test_near_duplicates_fall_on_neither_side() -> None:
-    base = [f"the {a} {b} likes the {c} house" for a in ("red", "old", "big", "sad") for b in ("cat", "dog", "man", "boy") for c in ("new", "wet", "tall")]
-    texts = [*base, *(f"Today {text}!" for text in base), *(text.upper() for text in base), *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123)))]
+    base = [
+        f"the {a} {b} likes the {c} house"
+        for a in ("red", "old", "big", "sad")
+        for b in ("cat", "dog", "man", "boy")
+        for c in ("new", "wet", "tall")
+    ]
+    texts = [
+        *base,
+        *(f"Today {text}!" for text in base),
+        *(text.upper() for text in base),
+        *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123))),
+    ]
     train, held = split.divide(texts * 1)
-    learned, kept = [split.folded(texts[at]) for at in train], [split.folded(texts[at]) for at in held]
+    learned, kept = (
+        [split.folded(texts[at]) for at in train],
+        [split.folded(texts[at]) for at in held],
+    )
     assert not any(near(a, b) for a in kept for b in learned)
 
 
@@ -92,10 +130,14 @@ def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     if len(a) == len(b):
         return sum(x != y for x, y in zip(a, b)) <= 1
     short, long = sorted((a, b), key=len)
-    return len(long) == len(short) + 1 and any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+    return len(long) == len(short) + 1 and any(
+        long[:at] + long[at + 1 :] == short for at in range(len(long))
+    )
 
 
-def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(split, "PER_MILLE", 60)
     rng = Random(5)
     texts = [grammar.sentence(rng) for _ in range(1500)]
@@ -106,11 +148,19 @@ def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_traini
 
 
 def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
-    assert split.folded("Tom doesn't have 20 cats!") == split.folded("Mary does not have 3 cats") == ("nnn", "does", "not", "have", "000", "cats")
+    assert (
+        split.folded("Tom doesn't have 20 cats!")
+        == split.folded("Mary does not have 3 cats")
+        == ("nnn", "does", "not", "have", "000", "cats")
+    )
 
 
 def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
-    rows = "".join(f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille ville.\n" for i in range(9) for thing in ("hats", "cups", "pens"))
+    rows = "".join(
+        f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille ville.\n"
+        for i in range(9)
+        for thing in ("hats", "cups", "pens")
+    )
     rows += "".join(f"{text}\tLe {text[:9]} ici.\n" for text in unlike(2000))
     with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
         file.writestr("fra-eng/fra.txt", rows + "He lost his key.\tQuelle merde.\n")
@@ -118,7 +168,9 @@ def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
     assert held.english and len(learned.english) == len(learned.french)
     kept = {split.folded(text) for text in held.english}
     assert not any(near(split.folded(text), other) for text in learned.english for other in kept)
-    assert not {split.folded(text) for text in learned.french} & {split.folded(text) for text in held.french}
+    assert not {split.folded(text) for text in learned.french} & {
+        split.folded(text) for text in held.french
+    }
     assert not any("merde" in text for text in (*learned.french, *held.french))
 
 
@@ -147,7 +199,9 @@ def test_an_echo_holds_the_same_words_twice() -> None:
     assert not masked.is_echo([1, 2, 3, 4]) and not masked.is_echo([1, 2, 1])
 
 
-def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens(tokenizer: Tokenizer) -> None:
+def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens(
+    tokenizer: Tokenizer,
+) -> None:
     ids = torch.randint(4, 300, (200, 50))
     ids[:, 0], ids[:, 40], ids[:, 41:] = tokenizer.cls, tokenizer.sep, tokenizer.pad
     present = ids != tokenizer.pad
@@ -157,12 +211,18 @@ def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens
     assert chosen[:, 1:40].float().mean().item() == pytest.approx(0.25, abs=0.01)
     assert (hidden[~chosen] == ids[~chosen]).all()
     for rows, share in ((slice(0, 100), 0.4), (slice(100, 200), 0.8)):
-        assert (hidden[rows][chosen[rows]] == tokenizer.mask).float().mean().item() == pytest.approx(share, abs=0.05)
+        assert (
+            hidden[rows][chosen[rows]] == tokenizer.mask
+        ).float().mean().item() == pytest.approx(share, abs=0.05)
 
 
-def test_batches_hold_every_row_once_within_their_size(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_hold_every_row_once_within_their_size(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(masked, "N_GRAMMAR", 20)
-    texts = corpus.Corpus(tuple(f"the cat {i} sat" for i in range(400)), ("the dog ran to the mat " * 30,))
+    texts = corpus.Corpus(
+        tuple(f"the cat {i} sat" for i in range(400)), ("the dog ran to the mat " * 30,)
+    )
     n_words = 0
     for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1):
         assert ids.numel() <= masked.BATCH_TOKENS and ids.shape[1] <= 48
@@ -185,9 +245,14 @@ RUNS = ("encoder", "decoder", "translator", "induction", "reverse", "grammar-mas
 def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recipe]:
     """The recipe of a model, made tiny."""
     for module, name, value in (
-        (masked, "N_GRAMMAR", 50), (masked, "BATCH_TOKENS", 512), (next_word, "N_GRAMMAR", 50), (next_word, "BATCH_TOKENS", 512),
-        (next_word, "REPEATED_ROWS", (100, 20, 20)), (translation, "BATCH_TOKENS", 200), (algorithms, "BATCH", 8),
-    ):  # fmt: skip
+        (masked, "N_GRAMMAR", 50),
+        (masked, "BATCH_TOKENS", 512),
+        (next_word, "N_GRAMMAR", 50),
+        (next_word, "BATCH_TOKENS", 512),
+        (next_word, "REPEATED_ROWS", (100, 20, 20)),
+        (translation, "BATCH_TOKENS", 200),
+        (algorithms, "BATCH", 8),
+    ):
         monkeypatch.setattr(module, name, value)
 
     def tiny(name: str) -> Recipe:
@@ -201,9 +266,14 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_broken_off_goes_on_to_the_very_same_weights(name: str, recipe: Callable[[str], Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_broken_off_goes_on_to_the_very_same_weights(
+    name: str, recipe: Callable[[str], Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
-    whole, broken = (train.Run(recipe(name), tmp_path / folder, steps, 1000) for folder, steps in (("whole", 20), ("broken", 9)))
+    whole, broken = (
+        train.Run(recipe(name), tmp_path / folder, steps, 1000)
+        for folder, steps in (("whole", 20), ("broken", 9))
+    )
     whole.train()
     broken.train()
     broken = train.Run(recipe(name), tmp_path / "broken", 20, 1000)
@@ -211,7 +281,10 @@ def test_a_run_broken_off_goes_on_to_the_very_same_weights(name: str, recipe: Ca
     broken.train()
     for key, tensor in whole.model.state_dict().items():
         assert torch.equal(tensor, broken.model.state_dict()[key]), key
-    assert sorted(file.name for file in (tmp_path / "whole").glob("at-*.pt")) == ["at-0.pt", "at-5.pt"]
+    assert sorted(file.name for file in (tmp_path / "whole").glob("at-*.pt")) == [
+        "at-0.pt",
+        "at-5.pt",
+    ]
     assert (tmp_path / "whole" / "log.jsonl").read_text().count("\n") == 1
 
 
@@ -224,7 +297,9 @@ def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: P
     batch = next(iter(made.batches(run.tokenizer, 0)))
 
     def loss() -> float:
-        return made.loss(run.model, batch, run.tokenizer, torch.Generator().manual_seed(0), 0).item()
+        return made.loss(
+            run.model, batch, run.tokenizer, torch.Generator().manual_seed(0), 0
+        ).item()
 
     before = loss()
     run.train()
@@ -234,7 +309,17 @@ def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: P
 def test_what_needs_corpora_says_so() -> None:
     with pytest.raises(ValueError, match="say with --data where they lie"):
         train.recipe_of("translator", None)
-    assert set(train.RECIPES) == {"encoder", "decoder", "translator", "induction", "copy", "reverse", "grammar", "grammar-masked", *algorithms.LACKING}
+    assert set(train.RECIPES) == {
+        "encoder",
+        "decoder",
+        "translator",
+        "induction",
+        "copy",
+        "reverse",
+        "grammar",
+        "grammar-masked",
+        *algorithms.LACKING,
+    }
 
 
 def test_repetitions_repeat() -> None:
@@ -248,10 +333,14 @@ def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
     tokenizer = Tokenizer.train(["the cat sat"] * 4, 300, FOR_WRITING)
     english, french = [[5] * n for n in range(1, 30)], [[7] * (n + 2) for n in range(1, 30)]
     rows = []
-    for source, there, target, here in translation.batches(english, french, tokenizer, Random(0), 26):
+    for source, there, target, here in translation.batches(
+        english, french, tokenizer, Random(0), 26
+    ):
         assert target.numel() <= translation.BATCH_TOKENS and (target[:, 0] == tokenizer.bos).all()
         for ids, present in ((source, there), (target, here)):
-            assert (ids.gather(1, present.sum(1, keepdim=True) - 1) == tokenizer.eos).all() and (ids[~present] == tokenizer.pad).all()
+            assert (ids.gather(1, present.sum(1, keepdim=True) - 1) == tokenizer.eos).all() and (
+                ids[~present] == tokenizer.pad
+            ).all()
         rows += [(int(a.sum()) - 1, int(b.sum()) - 2) for a, b in zip(there, here)]
     assert sorted(rows) == [(n, n + 2) for n in range(1, 25)]
 
@@ -260,7 +349,9 @@ def test_the_same_translation_whether_alone_or_among_others(small_translator: Ha
     tokenizer = small_translator.tokenizer
     sources = tokenizer.ids(["the cat", "the dog ran to the mat and sat on the cat", "a"])
     together = translation.greedy(small_translator.model, tokenizer, sources)
-    assert together == [translation.greedy(small_translator.model, tokenizer, [source])[0] for source in sources]
+    assert together == [
+        translation.greedy(small_translator.model, tokenizer, [source])[0] for source in sources
+    ]
 
 
 def test_the_small_models_never_meet_what_they_are_measured_on() -> None:
@@ -272,4 +363,6 @@ def test_the_small_models_never_meet_what_they_are_measured_on() -> None:
 
 
 def test_reverse_reverses_and_copy_copies() -> None:
-    assert algorithms.Reverse().answer([1, 2, 3]) == [3, 2, 1] and algorithms.Copy().answer([1, 2, 3]) == [1, 2, 3]
+    assert algorithms.Reverse().answer([1, 2, 3]) == [3, 2, 1] and algorithms.Copy().answer(
+        [1, 2, 3]
+    ) == [1, 2, 3]

@@ -9,7 +9,16 @@ import torch
 from torch import nn
 
 from models.edits import WithoutPositions
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Layer, MultiHeadAttention, causal, sinusoids
+from models.transformer import (
+    Config,
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    Layer,
+    MultiHeadAttention,
+    causal,
+    sinusoids,
+)
 
 CONFIG = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32)
 BATCH, QUERIES, KEYS = 3, 5, 8
@@ -38,15 +47,29 @@ def test_attention_equals_torch_with_other_keys_than_queries(masked: bool, padde
     ours = seeded(MultiHeadAttention(CONFIG, "0.attn", 0))
     oracle = torch_attention(ours).eval()
     x_query, x_key = torch.randn(BATCH, QUERIES, 24), torch.randn(BATCH, KEYS, 24)
-    mask = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(2) if masked else torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    mask = (
+        torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(2)
+        if masked
+        else torch.ones(QUERIES, KEYS, dtype=torch.bool)
+    )
     present = torch.ones(BATCH, KEYS, dtype=torch.bool)
     if padded:
         present[0, 6:] = present[1, 3:] = False
     seen = {}
-    wrote = ours(x_query, x_key, mask[None, None] & present[:, None, None], lambda name, x: seen.setdefault(name, x))
+    wrote = ours(
+        x_query,
+        x_key,
+        mask[None, None] & present[:, None, None],
+        lambda name, x: seen.setdefault(name, x),
+    )
     expected, weights = oracle(
-        x_query, x_key, x_key, attn_mask=~mask if masked else None, key_padding_mask=~present if padded else None, average_attn_weights=False
-    )  # fmt: skip
+        x_query,
+        x_key,
+        x_key,
+        attn_mask=~mask if masked else None,
+        key_padding_mask=~present if padded else None,
+        average_attn_weights=False,
+    )
     torch.testing.assert_close(wrote, expected, atol=1e-5, rtol=0)
     torch.testing.assert_close(seen["0.attn.pattern"], weights, atol=1e-5, rtol=0)
 
@@ -55,13 +78,17 @@ def test_attention_equals_torch_with_other_keys_than_queries(masked: bool, padde
 @pytest.mark.parametrize("causal", [False, True])
 def test_layer_equals_torch(padded: bool, causal: bool) -> None:
     ours = seeded(Layer(CONFIG, 0))
-    oracle = nn.TransformerEncoderLayer(24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False)
+    oracle = nn.TransformerEncoderLayer(
+        24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False
+    )
     oracle.self_attn = torch_attention(ours.attention)
     with torch.no_grad():
         for theirs, mine in (
-            (oracle.linear1, ours.feed_forward.w_1), (oracle.linear2, ours.feed_forward.w_2),
-            (oracle.norm1, ours.attention_out.norm), (oracle.norm2, ours.feed_forward_out.norm),
-        ):  # fmt: skip
+            (oracle.linear1, ours.feed_forward.w_1),
+            (oracle.linear2, ours.feed_forward.w_2),
+            (oracle.norm1, ours.attention_out.norm),
+            (oracle.norm2, ours.feed_forward_out.norm),
+        ):
             theirs.weight.copy_(mine.weight)
             theirs.bias.copy_(mine.bias)
     oracle.train()  # the fused inference path zeroes padded rows; with dropout 0 the training path is the plain formula
@@ -71,8 +98,12 @@ def test_layer_equals_torch(padded: bool, causal: bool) -> None:
     present = torch.ones(BATCH, KEYS, dtype=torch.bool)
     if padded:
         present[1, 5:] = False
-    expected = oracle(x, src_mask=~allowed if causal else None, src_key_padding_mask=~present if padded else None)
-    torch.testing.assert_close(ours(x, allowed[None, None] & present[:, None, None]), expected, atol=1e-5, rtol=0)
+    expected = oracle(
+        x, src_mask=~allowed if causal else None, src_key_padding_mask=~present if padded else None
+    )
+    torch.testing.assert_close(
+        ours(x, allowed[None, None] & present[:, None, None]), expected, atol=1e-5, rtol=0
+    )
 
 
 def test_no_weight_for_forbidden_keys() -> None:
@@ -97,14 +128,18 @@ def test_embedding_is_scaled_by_sqrt_d_model_before_positions() -> None:
     seen = {}
     model(torch.tensor([[3, 3, 9]]), tape=lambda name, x: seen.setdefault(name, x))
     torch.testing.assert_close(seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] * sqrt(24))
-    torch.testing.assert_close(seen["embed+pos"][0] - seen["embed"][0], sinusoids(3, 24), atol=1e-6, rtol=0)
+    torch.testing.assert_close(
+        seen["embed+pos"][0] - seen["embed"][0], sinusoids(3, 24), atol=1e-6, rtol=0
+    )
 
 
 def test_without_positions_a_permuted_text_gives_permuted_vectors_and_with_them_not() -> None:
     model = seeded(Encoder(CONFIG))
     ids, order = torch.tensor([[4, 9, 17, 23, 30]]), [3, 0, 4, 1, 2]
     bare = (WithoutPositions(),)
-    torch.testing.assert_close(model(ids, edits=bare)[:, order], model(ids[:, order], edits=bare), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        model(ids, edits=bare)[:, order], model(ids[:, order], edits=bare), atol=1e-5, rtol=0
+    )
     assert (model(ids)[:, order] - model(ids[:, order])).abs().max() > 0.1
 
 
@@ -113,7 +148,9 @@ def test_padding_changes_nothing_for_the_words_that_are_there() -> None:
     short = torch.tensor([[4, 9, 17]])
     ids = torch.tensor([[4, 9, 17, 0, 0], [1, 2, 3, 4, 5]])
     present = torch.tensor([[True, True, True, False, False], [True] * 5])
-    torch.testing.assert_close(model(ids, allowed=present[:, None, None])[:1, :3], model(short), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        model(ids, allowed=present[:, None, None])[:1, :3], model(short), atol=1e-5, rtol=0
+    )
 
 
 def test_sizes_that_do_not_divide_are_refused() -> None:
@@ -123,12 +160,20 @@ def test_sizes_that_do_not_divide_are_refused() -> None:
 
 def copied(ours: Layer, oracle: nn.Module, cross: bool) -> nn.Module:
     """torch's layer with our layer's weights."""
-    norms = (ours.attention_out.norm, ours.cross_out.norm, ours.feed_forward_out.norm) if cross else (ours.attention_out.norm, ours.feed_forward_out.norm)
+    norms = (
+        (ours.attention_out.norm, ours.cross_out.norm, ours.feed_forward_out.norm)
+        if cross
+        else (ours.attention_out.norm, ours.feed_forward_out.norm)
+    )
     oracle.self_attn = torch_attention(ours.attention)
     if cross:
         oracle.multihead_attn = torch_attention(ours.cross)
     with torch.no_grad():
-        theirs = [oracle.linear1, oracle.linear2, *(getattr(oracle, f"norm{at}") for at in range(1, len(norms) + 1))]
+        theirs = [
+            oracle.linear1,
+            oracle.linear2,
+            *(getattr(oracle, f"norm{at}") for at in range(1, len(norms) + 1)),
+        ]
         for their, mine in zip(theirs, (ours.feed_forward.w_1, ours.feed_forward.w_2, *norms)):
             their.weight.copy_(mine.weight)
             their.bias.copy_(mine.bias)
@@ -146,19 +191,38 @@ def padding(*lengths: int, longest: int) -> torch.Tensor:
 @pytest.mark.parametrize("padded", [False, True])
 def test_decoder_layer_equals_torch(padded: bool) -> None:
     ours = seeded(Layer(CONFIG, 0, "decoder self", cross=True))
-    oracle = copied(ours, nn.TransformerDecoderLayer(24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False), cross=True)
+    oracle = copied(
+        ours,
+        nn.TransformerDecoderLayer(
+            24, 4, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False
+        ),
+        cross=True,
+    )
     x, memory = torch.randn(BATCH, TARGET, 24), torch.randn(BATCH, SOURCE, 24)
     here = padding(5, 3, 4, longest=TARGET) if padded else padding(5, 5, 5, longest=TARGET)
     there = padding(6, 8, 2, longest=SOURCE) if padded else padding(8, 8, 8, longest=SOURCE)
-    expected = oracle(x, memory, tgt_mask=~causal(0, TARGET), tgt_key_padding_mask=~here, memory_key_padding_mask=~there)
-    got = ours(x, causal(0, TARGET) & here[:, None, None], memory=memory, memory_allowed=there[:, None, None])
+    expected = oracle(
+        x,
+        memory,
+        tgt_mask=~causal(0, TARGET),
+        tgt_key_padding_mask=~here,
+        memory_key_padding_mask=~there,
+    )
+    got = ours(
+        x,
+        causal(0, TARGET) & here[:, None, None],
+        memory=memory,
+        memory_allowed=there[:, None, None],
+    )
     torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_encoder_decoder_equals_torch(padded: bool) -> None:
     ours = seeded(EncoderDecoder(CONFIG))
-    oracle = nn.Transformer(24, 4, 2, 2, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False)
+    oracle = nn.Transformer(
+        24, 4, 2, 2, 40, dropout=0.0, activation="relu", batch_first=True, norm_first=False
+    )
     oracle.encoder.norm = oracle.decoder.norm = None  # the paper has none after the last layer
     for mine, their in zip(ours.encoder, oracle.encoder.layers):
         copied(mine, their, cross=False)
@@ -173,9 +237,13 @@ def test_encoder_decoder_equals_torch(padded: bool) -> None:
 
     oracle.train()
     expected = oracle(
-        embedded(source), embedded(target), tgt_mask=~causal(0, TARGET),
-        src_key_padding_mask=~there, tgt_key_padding_mask=~here, memory_key_padding_mask=~there,
-    )  # fmt: skip
+        embedded(source),
+        embedded(target),
+        tgt_mask=~causal(0, TARGET),
+        src_key_padding_mask=~there,
+        tgt_key_padding_mask=~here,
+        memory_key_padding_mask=~there,
+    )
     got = ours.decode(target, ours.encode(source, there[:, None, None]), there[:, None, None])
     torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
 
@@ -204,4 +272,8 @@ def test_every_output_of_the_decoder_depends_on_the_whole_source() -> None:
 def test_one_embedding_serves_source_target_and_readout() -> None:
     model = EncoderDecoder(CONFIG)
     assert sum(parameter.shape == (50, 24) for parameter in model.parameters()) == 1
-    assert {name: len(layers) for name, layers in model.attentions().items()} == {"encoder self": 2, "decoder self": 2, "cross": 2}
+    assert {name: len(layers) for name, layers in model.attentions().items()} == {
+        "encoder self": 2,
+        "decoder self": 2,
+        "cross": 2,
+    }

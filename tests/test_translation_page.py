@@ -45,7 +45,11 @@ def clean(app: AppTest) -> AppTest:
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the picture of that kind was sent."""
     protos = [element.proto for element in app.get("bidi_component")]
-    told = [wire.decode(proto.bytes) for proto in protos if proto.component_name == "headlight.translation"]
+    told = [
+        wire.decode(proto.bytes)
+        for proto in protos
+        if proto.component_name == "headlight.translation"
+    ]
     return next(each for each in told if each[0]["kind"] == kind)
 
 
@@ -58,7 +62,12 @@ def log_probabilities(source: np.ndarray, read: np.ndarray) -> np.ndarray:
     """One full pass of the bare model, outside everything the page uses: log p (row, id)."""
     model = session.handle("translator").model
     memory = model.encode(torch.tensor(source)[None])
-    return model.logits(model.decode(torch.tensor(read)[None], memory)[0]).double().log_softmax(-1).numpy()
+    return (
+        model.logits(model.decode(torch.tensor(read)[None], memory)[0])
+        .double()
+        .log_softmax(-1)
+        .numpy()
+    )
 
 
 def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Recording) -> None:
@@ -73,12 +82,20 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
     np.testing.assert_allclose(blocks["logprob"], own, atol=2e-4)
     np.testing.assert_allclose(blocks["logit"] - blocks["log_sum"], blocks["logprob"], atol=1e-4)
     # Two words as likely to the last digit may stand in either order.
-    assert ((expected > own[:, None] + 1e-4).sum(1) <= blocks["rank"]).all() and (blocks["rank"] <= (expected > own[:, None] - 1e-4).sum(1)).all()
+    assert ((expected > own[:, None] + 1e-4).sum(1) <= blocks["rank"]).all() and (
+        blocks["rank"] <= (expected > own[:, None] - 1e-4).sum(1)
+    ).all()
     top = blocks["top_logprobs"].reshape(n, -1)
     np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=2e-4)
     pattern = numbers.cross(recording).pattern
     layer, _, head = header["name"].partition(".")
-    wanted = pattern[int(layer), int(head)] if head else pattern[int(layer)].mean(0) if layer else pattern.mean((0, 1))
+    wanted = (
+        pattern[int(layer), int(head)]
+        if head
+        else pattern[int(layer)].mean(0)
+        if layer
+        else pattern.mean((0, 1))
+    )
     shown, unknown = arrived(blocks, (n, len(header["source"])))
     assert (np.abs(shown - wanted[:n]) <= unknown + 1e-4).all()
 
@@ -87,7 +104,10 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
 
 
 def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_ones() -> None:
-    logits = np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], dtype=np.float32)) + 40
+    logits = (
+        np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], dtype=np.float32))
+        + 40
+    )
     told = numbers.said(logits, np.array([0, 0]), top=2)
     np.testing.assert_allclose(np.exp(told.logprob), [0.1, 0.5], atol=1e-6)
     assert told.rank.tolist() == [2, 0] and told.top_ids[0].tolist() == [2, 1]
@@ -98,9 +118,15 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
     pattern = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 3, 4)).astype(np.float32)
     assert numbers.views(2, 3) == ("0.0", "0.1", "0.2", "0", "1.0", "1.1", "1.2", "1", "")
     np.testing.assert_array_equal(numbers.view(pattern, "1.2"), pattern[1, 2])
-    np.testing.assert_allclose(numbers.view(pattern, "1"), (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3, atol=1e-6)
+    np.testing.assert_allclose(
+        numbers.view(pattern, "1"), (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3, atol=1e-6
+    )
     np.testing.assert_allclose(numbers.view(pattern, "").sum(axis=1), 1, atol=1e-6)
-    np.testing.assert_allclose(numbers.view(pattern, ""), np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0), atol=1e-6)
+    np.testing.assert_allclose(
+        numbers.view(pattern, ""),
+        np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0),
+        atol=1e-6,
+    )
 
 
 def test_thumbnails_keep_the_largest_weights() -> None:
@@ -164,7 +190,11 @@ def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> Non
     app = opened(target=target)
     header, blocks = sent(app, "steps")
     recording = translated(SENTENCE, target)
-    assert header["forced"] and header["says"][-1] == "[EOS]" and header["step"] == len(header["says"]) - 2
+    assert (
+        header["forced"]
+        and header["says"][-1] == "[EOS]"
+        and header["step"] == len(header["says"]) - 2
+    )
     check_numbers(header, blocks, recording)
     total = float(blocks["logprob"].sum(dtype=np.float64))
     told = next(each.value for each in app.markdown if each.value.startswith("**Yours:**"))
@@ -179,8 +209,12 @@ def test_ones_own_words_over_the_limit_are_told_and_kept() -> None:
     words = "la rue " * 300
     app.text_input(key="target").set_value(words).run()
     header, blocks = sent(clean(app), "steps")
-    assert len(header["reads"]) == 256 and len(header["says"]) == 255 and "[EOS]" not in header["says"]
-    assert any("Your own words are" in told.value and "reads 256" in told.value for told in app.warning)
+    assert (
+        len(header["reads"]) == 256 and len(header["says"]) == 255 and "[EOS]" not in header["says"]
+    )
+    assert any(
+        "Your own words are" in told.value and "reads 256" in told.value for told in app.warning
+    )
     assert app.text_input(key="target").value == words
     check_numbers(header, blocks, translated(SENTENCE, words))
 
@@ -190,7 +224,9 @@ def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None
     app = opened(beams="4")
     header, _ = sent(app, "beams")
     held = session.search("translator", SENTENCE, 4).steps[-1]
-    assert [beam["text"] for beam in header["beams"]] == [session.spelled("translator", beam.ids) for beam in held]
+    assert [beam["text"] for beam in header["beams"]] == [
+        session.spelled("translator", beam.ids) for beam in held
+    ]
     scores = [beam["score"] for beam in header["beams"]]
     assert scores == sorted(scores, reverse=True) and header["chosen"] == 0
     source = translated(SENTENCE).stream("encoder").ids
@@ -229,24 +265,48 @@ def test_choosing_a_beam_shows_that_translation() -> None:
 
 @slow
 def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
-    asked = {"beams": "3", "beam": "2", "step": "4", "cross": "1.2", "target": "", "text": "I love to eat pizza"}
+    asked = {
+        "beams": "3",
+        "beam": "2",
+        "step": "4",
+        "cross": "1.2",
+        "target": "",
+        "text": "I love to eat pizza",
+    }
     app = opened(**asked)
-    kept = {name: values[0] if isinstance(values, list) else values for name, values in app.query_params.items()}
+    kept = {
+        name: values[0] if isinstance(values, list) else values
+        for name, values in app.query_params.items()
+    }
     assert kept == {name: value for name, value in asked.items() if value} | {"model": "translator"}
     header, _ = sent(app, "steps")
     assert header["step"] == 3 and header["name"] == "1.2"
     assert sent(opened(**kept), "steps")[0] == header
     forced = opened(target=FRENCH, step="2")
-    assert forced.query_params["target"] in (FRENCH, [FRENCH]) and sent(forced, "steps")[0]["step"] == 1
+    assert (
+        forced.query_params["target"] in (FRENCH, [FRENCH])
+        and sent(forced, "steps")[0]["step"] == 1
+    )
 
 
 @slow
-@pytest.mark.parametrize("asked", [{"step": "999"}, {"step": "-1", "beam": "9", "beams": "77"}, {"cross": "9.9"}, {"cross": "<b>", "step": "0"}, {"beam": "2"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"step": "999"},
+        {"step": "-1", "beam": "9", "beams": "77"},
+        {"cross": "9.9"},
+        {"cross": "<b>", "step": "0"},
+        {"beam": "2"},
+    ],
+)
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = opened(**asked)
     header, _ = sent(app, "steps")
     assert header["step"] == 0 and header["name"] == ""
-    assert set(app.query_params) <= {"model", "step"} and app.query_params.get("step", ["0"])[0] == "0"
+    assert (
+        set(app.query_params) <= {"model", "step"} and app.query_params.get("step", ["0"])[0] == "0"
+    )
 
 
 @slow
@@ -284,7 +344,9 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
     own = sent(app, "steps")
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     header, blocks = sent(clean(app), "steps")
-    assert any("These are the model’s own words." in each.value for each in app.markdown), "and no rival of themselves"
+    assert any("These are the model’s own words." in each.value for each in app.markdown), (
+        "and no rival of themselves"
+    )
     assert header["forced"] and header["says"] == own[0]["says"]
     np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=1e-5)
     next(each for each in app.button if each.label == "Back to the model’s").click().run()
@@ -292,7 +354,9 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
 
 
 @slow
-def test_the_models_translation_is_taken_even_where_its_search_was_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_models_translation_is_taken_even_where_its_search_was_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = opened(text="I love to eat bread")
     monkeypatch.setattr(session, "_shelf", session.Shelf(session.SHELF_BYTES))
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
@@ -307,20 +371,32 @@ def test_another_model_never_reads_what_was_typed() -> None:
 
 
 @slow
-@pytest.mark.parametrize("model", ["reverse-no-positions", "reverse-no-norm", "reverse-no-residual", "reverse-no-scale"])
+@pytest.mark.parametrize(
+    "model", ["reverse-no-positions", "reverse-no-norm", "reverse-no-residual", "reverse-no-scale"]
+)
 def test_models_trained_without_a_part_translate_too(model: str) -> None:
     app = opened(model=model, text="b a c d")
     header, _ = sent(app, "steps")
     recording = library.record(library.load(model), "b a c d")
-    assert tuple(header["source"]) == recording.stream("encoder").tokens and tuple(header["reads"]) == recording.stream("decoder").tokens
-    assert any("softmax(q · k) over" in each.value for each in app.markdown) == (model == "reverse-no-scale")
+    assert (
+        tuple(header["source"]) == recording.stream("encoder").tokens
+        and tuple(header["reads"]) == recording.stream("decoder").tokens
+    )
+    assert any("softmax(q · k) over" in each.value for each in app.markdown) == (
+        model == "reverse-no-scale"
+    )
 
 
 @slow
 @pytest.mark.parametrize("model", ["minilm", "grammar"])
-def test_models_of_one_stream_leave_the_page_to_the_translator(model: str, gpt2_on_pages: object) -> None:
+def test_models_of_one_stream_leave_the_page_to_the_translator(
+    model: str, gpt2_on_pages: object
+) -> None:
     app = opened(model=model)
-    assert any(f"another kind of model than {model}" in each.value for each in app.caption) and sent(app, "steps")[0]["says"]
+    assert (
+        any(f"another kind of model than {model}" in each.value for each in app.caption)
+        and sent(app, "steps")[0]["says"]
+    )
 
 
 @slow
@@ -350,20 +426,37 @@ def test_the_note_and_the_tables_hold_this_sentences_numbers() -> None:
 @slow
 def test_captions_say_model_text_head_and_direction() -> None:
     told = " ".join(sent(opened(cross="1.0", target=FRENCH), "steps")[0]["caption"])
-    assert "model translator" in told and "layer 1, head 0" in told and SENTENCE in told and f"force-fed: {FRENCH}" in told and "source tokens to say" in told
+    assert (
+        "model translator" in told
+        and "layer 1, head 0" in told
+        and SENTENCE in told
+        and f"force-fed: {FRENCH}" in told
+        and "source tokens to say" in told
+    )
 
 
 @slow
 def test_a_model_that_does_not_translate_is_told_and_another_shown() -> None:
     app = opened(model="encoder")
-    assert any("another kind of model than encoder, so **translator** is shown" in told.value for told in app.caption)
+    assert any(
+        "another kind of model than encoder, so **translator** is shown" in told.value
+        for told in app.caption
+    )
     assert sent(app, "steps")[0]["says"]
 
 
 def test_a_recording_without_cross_attention_is_refused() -> None:
     one = np.ones((1, 1, 1, 1), dtype=np.float32)
     alone = Attention("self", "a", "a", one, one, np.ones((1, 1), dtype=bool), one, one, one)
-    stream = Stream("a", ("x",), np.zeros(1, int), np.zeros(1, bool), np.zeros((1, 2), int), ("embed",), np.zeros((1, 1, 1)))
+    stream = Stream(
+        "a",
+        ("x",),
+        np.zeros(1, int),
+        np.zeros(1, bool),
+        np.zeros((1, 2), int),
+        ("embed",),
+        np.zeros((1, 1, 1)),
+    )
     with pytest.raises(ValueError, match="no cross-attention"):
         numbers.cross(Recording(session.handle("translator").card, "", (), (stream,), (alone,)))
 
@@ -393,14 +486,23 @@ def at_rest(visitor: Visitor) -> None:
 
 def weights_shown(visitor: Visitor) -> np.ndarray:
     """The weights of the source chips, as drawn."""
-    return np.array([float(weight) for weight in visitor.page.locator(".source .chip").evaluate_all("all => all.map(one => one.dataset.weight)")])
+    return np.array(
+        [
+            float(weight)
+            for weight in visitor.page.locator(".source .chip").evaluate_all(
+                "all => all.map(one => one.dataset.weight)"
+            )
+        ]
+    )
 
 
 def output(visitor: Visitor) -> list[str]:
     return visitor.page.locator(".output .chip .label").all_inner_texts()
 
 
-def check_step(visitor: Visitor, step: int, recording: Recording, matrix: np.ndarray, logprobs: np.ndarray) -> None:
+def check_step(
+    visitor: Visitor, step: int, recording: Recording, matrix: np.ndarray, logprobs: np.ndarray
+) -> None:
     """Slider, word, row, tint and probability are all of the token that row `step` (from 0) of the decoder produces."""
     page = visitor.page
     produced = [*recording.stream("decoder").tokens[1:], "[EOS]"]
@@ -411,11 +513,18 @@ def check_step(visitor: Visitor, step: int, recording: Recording, matrix: np.nda
     assert page.locator(".area i.row").get_attribute("data-at") == str(step)
     assert page.locator(".says-axis .on").inner_text() == f"→ {produced[step]}"
     assert page.locator(".reading .says b").first.inner_text() == produced[step]
-    assert page.locator(".reading .read").inner_text().split()[-1] == recording.stream("decoder").tokens[step], "the row reads the token before"
-    assert float(page.locator(".reading .says strong").inner_text()) == pytest.approx(np.exp(logprobs[step]), abs=2e-4)
+    assert (
+        page.locator(".reading .read").inner_text().split()[-1]
+        == recording.stream("decoder").tokens[step]
+    ), "the row reads the token before"
+    assert float(page.locator(".reading .says strong").inner_text()) == pytest.approx(
+        np.exp(logprobs[step]), abs=2e-4
+    )
     np.testing.assert_allclose(weights_shown(visitor), matrix[step], atol=1e-6)
     # As drawn: the darkest chip is the source token with the largest weight, and the row's outline lies on the row of the matrix.
-    tints = page.locator(".source .chip").evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => a + b))")
+    tints = page.locator(".source .chip").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => a + b))"
+    )
     assert tints[int(matrix[step].argmax())] == min(tints)
     row, area = page.locator(".area i.row").bounding_box(), page.locator(".area").bounding_box()
     assert row["y"] - area["y"] == pytest.approx(step * area["height"] / len(produced), abs=1)
@@ -448,7 +557,10 @@ def test_every_step_shows_the_row_that_produced_its_word(visitor: Visitor) -> No
 @journey
 def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -> None:
     messages: list[int] = []
-    visitor.page.on("websocket", lambda socket: socket.on("framesent", lambda frame: messages.append(len(frame))))
+    visitor.page.on(
+        "websocket",
+        lambda socket: socket.on("framesent", lambda frame: messages.append(len(frame))),
+    )
     visited(visitor)
     page, n = visitor.page, len(output(visitor))
     messages.clear()
@@ -460,7 +572,9 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
     page.keyboard.press("End")
     assert page.locator(".where").inner_text() == f"Step {n} of {n}"
     page.locator(".play").click()
-    visitor.until("() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.where')?.textContent.startsWith('Step 2 '))")
+    visitor.until(
+        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.where')?.textContent.startsWith('Step 2 '))"
+    )
     assert page.locator(".play").inner_text() == "Pause"
     assert not messages, "while it plays the server hears nothing"
     page.locator(".play").click()
@@ -468,14 +582,26 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
     at_rest(visitor)
     assert page.locator(".play").inner_text() == "Play"
     page.locator(".alignment .scroll").focus()
-    for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown", "ArrowRight", "ArrowRight"):
+    for key in (
+        "ArrowUp",
+        "ArrowUp",
+        "ArrowUp",
+        "ArrowUp",
+        "ArrowDown",
+        "ArrowRight",
+        "ArrowRight",
+    ):
         page.keyboard.press(key)
     weight = numbers.cross(translated(SENTENCE)).pattern.mean((0, 1))[1, 1]
-    assert float(page.locator(".alignment .value strong").inner_text()) == pytest.approx(float(weight), abs=6e-5)
+    assert float(page.locator(".alignment .value strong").inner_text()) == pytest.approx(
+        float(weight), abs=6e-5
+    )
 
 
 @journey
-def test_a_beam_is_chosen_and_the_link_opens_it_again(visitor: Visitor, browser, server: str) -> None:
+def test_a_beam_is_chosen_and_the_link_opens_it_again(
+    visitor: Visitor, browser, server: str
+) -> None:
     visited(visitor, beams="4")
     page = visitor.page
     search = session.search("translator", SENTENCE, 4)
@@ -494,7 +620,10 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(visitor: Visitor, browser,
     other.page.goto(page.url)
     other.page.wait_for_selector(".translation[data-step='2']")
     at_rest(other)
-    assert output(other) == said and other.page.locator(".hypothesis[aria-checked=true] .rank").inner_text() == "3"
+    assert (
+        output(other) == said
+        and other.page.locator(".hypothesis[aria-checked=true] .rank").inner_text() == "3"
+    )
     np.testing.assert_array_equal(weights_shown(other), weights_shown(visitor))
     other.context.close()
 
@@ -506,7 +635,9 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     field = page.get_by_label("Your own French", exact=True)
     field.press_sequentially("Le chat", delay=20)
     page.wait_for_url("**target=Le+chat**")
-    visitor.until("() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.output .chip.off'))")
+    visitor.until(
+        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.output .chip.off'))"
+    )
     at_rest(visitor)
     recording = translated(SENTENCE, "Le chat")
     assert output(visitor) == [*recording.stream("decoder").tokens[1:], "[EOS]"]
@@ -517,12 +648,17 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     assert rank > 0 and f"rank {rank + 1:,} of" in said and "it would have said" in said
     assert page.locator(".candidate.here .rank").inner_text() == f"{rank + 1:,}"
     page.go_back()
-    visitor.until("n => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelectorAll('.output .chip').length === n)", len(own))
+    visitor.until(
+        "n => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelectorAll('.output .chip').length === n)",
+        len(own),
+    )
     assert output(visitor) == own and field.input_value() == ""
 
 
 @journey
-def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(visitor: Visitor, tmp_path: Path) -> None:
+def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(
+    visitor: Visitor, tmp_path: Path
+) -> None:
     target = "Le <b>chat</b> & le chien"
     visited(visitor, target=target, cross="1.2")
     recording = translated(SENTENCE, target)
@@ -534,25 +670,55 @@ def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(visitor: V
         waiting.value.save_as(path)
         return path.read_bytes()
 
-    words = [element.text for element in tree.fromstring(download("Alignment as SVG").decode()).iter() if element.tag.endswith("text")]
-    assert any("layer 1, head 2" in word for word in words) and any("<b>chat</b>" in word for word in words)
+    words = [
+        element.text
+        for element in tree.fromstring(download("Alignment as SVG").decode()).iter()
+        if element.tag.endswith("text")
+    ]
+    assert any("layer 1, head 2" in word for word in words) and any(
+        "<b>chat</b>" in word for word in words
+    )
     png = download("Alignment as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    rows = list(csv.reader(line for line in download("Alignment as CSV").decode().splitlines() if not line.startswith("#")))
-    np.testing.assert_array_equal(np.array([row[4:] for row in rows[1:]], dtype=np.float32), numbers.cross(recording).pattern[1, 2])
-    assert [row[2] for row in rows[1:]] == [*recording.stream("decoder").tokens[1:], "[EOS]"] and rows[1][1] == "[BOS]"
+    rows = list(
+        csv.reader(
+            line
+            for line in download("Alignment as CSV").decode().splitlines()
+            if not line.startswith("#")
+        )
+    )
+    np.testing.assert_array_equal(
+        np.array([row[4:] for row in rows[1:]], dtype=np.float32),
+        numbers.cross(recording).pattern[1, 2],
+    )
+    assert [row[2] for row in rows[1:]] == [
+        *recording.stream("decoder").tokens[1:],
+        "[EOS]",
+    ] and rows[1][1] == "[BOS]"
     assert from_npz(download("Download the whole recording (NPZ)")) == recording
 
 
 @journey
 def test_a_phone_shows_all_of_it_without_sideways_scrolling(browser, server: str) -> None:
-    phone = Visitor(browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    phone = Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
     visited(phone, beams="5", text=SENTENCE + " The red fox saw a small bird.", step="3")
     page = phone.page
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
-    for what in (".chip", ".hypothesis", ".tile", ".node", ".stepper *", ".candidate", ".alignment .scroll"):
-        boxes = page.locator(what).evaluate_all("all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])")
+    for what in (
+        ".chip",
+        ".hypothesis",
+        ".tile",
+        ".node",
+        ".stepper *",
+        ".candidate",
+        ".alignment .scroll",
+    ):
+        boxes = page.locator(what).evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
+        )
         assert boxes and all(left >= 0 and right <= 390 for left, right in boxes), what
     page.locator(".output .chip").nth(4).tap()
     assert page.locator(".where").inner_text().startswith("Step 5 ")
@@ -561,9 +727,14 @@ def test_a_phone_shows_all_of_it_without_sideways_scrolling(browser, server: str
 
 @journey
 @pytest.mark.parametrize("name", ["script", "bold", "bidi override", "empty"])
-def test_hostile_words_on_both_sides_are_shown_as_they_are_and_nothing_runs(name: str, visitor: Visitor) -> None:
+def test_hostile_words_on_both_sides_are_shown_as_they_are_and_nothing_runs(
+    name: str, visitor: Visitor
+) -> None:
     visited(visitor, text=HOSTILE[name], target=HOSTILE[name])
     assert visitor.page.title() == "Headlight"
     recording = translated(HOSTILE[name], HOSTILE[name] or None)
-    assert tuple(visitor.page.locator(".source .chip .label").all_inner_texts()) == recording.stream("encoder").tokens
+    assert (
+        tuple(visitor.page.locator(".source .chip .label").all_inner_texts())
+        == recording.stream("encoder").tokens
+    )
     assert output(visitor) == [*recording.stream("decoder").tokens[1:], "[EOS]"]

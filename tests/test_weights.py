@@ -48,7 +48,9 @@ def scores(encoder: Handle) -> dict[str, float]:
     return {name: float(each.max()) for name, each in mean_scores(encoder, UNSEEN).items()}
 
 
-@pytest.mark.parametrize(("relation", "least"), [("previous", 0.8), ("next", 0.65), ("first", 0.5), ("broad", 0.8)])
+@pytest.mark.parametrize(
+    ("relation", "least"), [("previous", 0.8), ("next", 0.65), ("first", 0.5), ("broad", 0.8)]
+)
 def test_a_head_worth_looking_at(relation: str, least: float, scores: dict[str, float]) -> None:
     assert scores[relation] >= least, scores
 
@@ -75,24 +77,41 @@ def test_masked_words_are_guessed_far_better_than_chance(encoder: Handle) -> Non
 
 def test_the_card_tells_data_licence_recipe_and_limits() -> None:
     card = shipped.card("encoder")
-    assert any("CC BY 2.0" in line for line in card["data"]) and any("CC0" in line for line in card["data"])
+    assert any("CC BY 2.0" in line for line in card["data"]) and any(
+        "CC0" in line for line in card["data"]
+    )
     assert card["recipe"] and card["limits"] and card["scores"]["masked_accuracy"] > 0.3
 
 
 def test_the_words_of_the_notes_are_whole_tokens(encoder: Handle) -> None:
-    for word in ("pizza", "apple", "devices", "Ram", "Hari", "pushed", "Herbivores", "plants", "Shyam", "Nepal"):
+    for word in (
+        "pizza",
+        "apple",
+        "devices",
+        "Ram",
+        "Hari",
+        "pushed",
+        "Herbivores",
+        "plants",
+        "Shyam",
+        "Nepal",
+    ):
         assert encoder.tokenizer.tokens(f"see {word}", 512)[0].labels[2:-1] == (word,)
 
 
 def test_what_the_app_offers_is_kept_out_of_training() -> None:
     from explorer.session import PRESETS
 
-    assert not any(corpus.fit(text) for text in PRESETS.values()) and corpus.fit("I love to eat pasta.")
+    assert not any(corpus.fit(text) for text in PRESETS.values()) and corpus.fit(
+        "I love to eat pasta."
+    )
 
 
 def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) -> None:
     assert len(record(encoder, " ".join(UNSEEN * 3)).streams[0].tokens) == 512
-    assert previous_far_out(encoder, UNSEEN * 3) >= 0.3, "blurred, the card says, but a hundred times chance"
+    assert previous_far_out(encoder, UNSEEN * 3) >= 0.3, (
+        "blurred, the card says, but a hundred times chance"
+    )
 
 
 # ---- the decoder ------------------------------------------------------------------------------------------------------
@@ -107,7 +126,9 @@ def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Ha
     found = next_word.repetition_scores(decoder.model, decoder.tokenizer)
     told = shipped.card("decoder")["scores"]
     assert found["induction"][0] >= 0.3
-    assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(found["induction"][0], abs=1e-3)
+    assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(
+        found["induction"][0], abs=1e-3
+    )
     assert float(told["previous, held-out sentences"].split()[0]) >= 0.5
     assert float(mean_scores(decoder, UNSEEN)["previous"].max()) >= 0.4
 

@@ -18,7 +18,11 @@ def patterns(layers: int, heads: int, n: int, sharpness: float = 0.1) -> np.ndar
 
 def test_blocks_and_header_come_back() -> None:
     header = {"tokens": ["<b>", "\u202e", "😀", '"'], "scale": None}
-    blocks = {"a": np.arange(5, dtype=np.uint8), "b": np.linspace(0, 1, 3, dtype=np.float32), "c": np.array([7], dtype=np.uint32)}
+    blocks = {
+        "a": np.arange(5, dtype=np.uint8),
+        "b": np.linspace(0, 1, 3, dtype=np.float32),
+        "c": np.array([7], dtype=np.uint32),
+    }
     back, arrays = wire.decode(wire.encode(header, blocks))
     assert back == header
     for name, array in blocks.items():
@@ -37,7 +41,9 @@ def test_a_thumbnail_is_the_matrix(n: int) -> None:
     shown = peak[..., None, None] * (cells / 255.0) ** 2
     for row in range(cells.shape[2]):
         for column in range(cells.shape[3]):
-            block = pattern[:, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold]
+            block = pattern[
+                :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
+            ]
             assert (np.abs(shown[:, :, row, column] - block.max(axis=(2, 3))) <= 0.004 * peak).all()
 
 
@@ -47,7 +53,9 @@ def test_a_thin_diagonal_survives_folding() -> None:
     assert fold > 1 and (np.diagonal(cells[0, 0]) == 255).all()
 
 
-@pytest.mark.parametrize(("layers", "heads", "n"), [(6, 8, 64), (6, 8, 512), (12, 12, 88), (12, 12, 256), (12, 12, 512)])
+@pytest.mark.parametrize(
+    ("layers", "heads", "n"), [(6, 8, 64), (6, 8, 512), (12, 12, 88), (12, 12, 256), (12, 12, 512)]
+)
 def test_bytes_of_all_heads_stay_within_the_promise(layers: int, heads: int, n: int) -> None:
     cells, _, _ = wire.thumbnails(np.ones((layers, heads, n, n), dtype=np.float32) / n)
     assert cells[0, 0].nbytes <= 8_000 and cells.nbytes <= 1_100_000 - 30_000

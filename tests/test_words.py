@@ -34,8 +34,18 @@ def split(text: str) -> list[str]:
 def stream(text: str, *spans: tuple[int, int], special: tuple[int, ...] = ()) -> Stream:
     n = len(spans)
     is_special = np.isin(np.arange(n), special)
-    labels = tuple("[S]" if is_special[at] else text[start:end] or "␣" for at, (start, end) in enumerate(spans))
-    return Stream("s", labels, np.arange(n), is_special, np.array(spans).reshape(-1, 2), ("embed",), np.zeros((1, n, 2), np.float32))
+    labels = tuple(
+        "[S]" if is_special[at] else text[start:end] or "␣" for at, (start, end) in enumerate(spans)
+    )
+    return Stream(
+        "s",
+        labels,
+        np.arange(n),
+        is_special,
+        np.array(spans).reshape(-1, 2),
+        ("embed",),
+        np.zeros((1, n, 2), np.float32),
+    )
 
 
 # ---- what a word is -------------------------------------------------------------------------------------------------------
@@ -68,22 +78,47 @@ def test_a_text_falls_into_words_by_the_stated_rule(text: str, expected: list[st
 def test_any_text_has_a_word_for_every_letter_and_none_for_white_space(text: str) -> None:
     found = words.numbered(text)
     assert len(found) == len(text)
-    assert all((word < 0) == (letter.isspace() or letter == "\u200b") for letter, word in zip(text, found))
+    assert all(
+        (word < 0) == (letter.isspace() or letter == "\u200b") for letter, word in zip(text, found)
+    )
     seen = [word for word in found if word >= 0]
     assert seen == sorted(seen) and set(seen) == set(range(len(set(seen))))
 
 
 def test_the_pieces_of_a_character_and_of_a_word_are_one_word() -> None:
     text = "un💛able x"
-    groups = words.words(stream(text, (-1, -1), (0, 2), (2, 3), (2, 3), (2, 3), (3, 7), (8, 9), (-1, -1), special=(0, 7)), text)
-    assert groups.labels == ("[S]", "un", "💛", "able", "x", "[S]") and groups.starts == (0, 1, 2, 5, 6, 7)
-    assert groups.special == (True, False, False, False, False, True) and groups.sizes.tolist() == [1, 1, 3, 1, 1, 1]
+    groups = words.words(
+        stream(
+            text, (-1, -1), (0, 2), (2, 3), (2, 3), (2, 3), (3, 7), (8, 9), (-1, -1), special=(0, 7)
+        ),
+        text,
+    )
+    assert groups.labels == ("[S]", "un", "💛", "able", "x", "[S]") and groups.starts == (
+        0,
+        1,
+        2,
+        5,
+        6,
+        7,
+    )
+    assert groups.special == (True, False, False, False, False, True) and groups.sizes.tolist() == [
+        1,
+        1,
+        3,
+        1,
+        1,
+        1,
+    ]
 
 
-def test_a_token_that_holds_parts_of_several_words_makes_them_one_and_what_stands_nowhere_stays_alone() -> None:
+def test_a_token_that_holds_parts_of_several_words_makes_them_one_and_what_stands_nowhere_stays_alone() -> (
+    None
+):
     assert words.words(stream("日本語", (0, 2), (2, 3)), "日本語").labels == ("日本", "語")
     assert words.words(stream("a-b c", (0, 2), (2, 3), (4, 5)), "a-b c").starts == (0, 1, 2)
-    assert words.words(stream("a-bc", (0, 1), (1, 3), (3, 4)), "a-bc").starts == (0, 1), "-b holds the sign and a part of bc"
+    assert words.words(stream("a-bc", (0, 1), (1, 3), (3, 4)), "a-bc").starts == (0, 1), (
+        "-b holds the sign and a part of bc"
+    )
     assert words.words(stream("ab", (-1, -1), (-1, -1), (0, 1), (1, 2)), "ab").starts == (0, 1, 2)
 
 
@@ -95,11 +130,15 @@ def test_a_space_that_is_a_token_goes_with_what_follows_and_other_white_space_st
 
 def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> None:
     handle = library.load("encoder")
-    recording = library.record(handle, "an unbelievable unthinkable tokenization", (ShuffleTokens(3),))
+    recording = library.record(
+        handle, "an unbelievable unthinkable tokenization", (ShuffleTokens(3),)
+    )
     groups = words.words(recording.streams[0], recording.text)
     for first, size in zip(groups.starts, groups.sizes):
         spans = recording.streams[0].spans[first : first + size]
-        assert size == 1 or (np.diff(spans[:, 0]) >= 0).all() and (spans[1:, 0] <= spans[:-1, 1]).all()
+        assert (
+            size == 1 or (np.diff(spans[:, 0]) >= 0).all() and (spans[1:, 0] <= spans[:-1, 1]).all()
+        )
 
 
 @pytest.mark.slow
@@ -111,7 +150,13 @@ def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
         assert sum(groups.sizes) == groups.n == len(recording.streams[0].tokens)
         plain = "don't I 💛 naïve 日本"
         shown = library.record(library.load(name), plain)
-        labels = [label for label, special in zip(*(lambda g: (g.labels, g.special))(words.words(shown.streams[0], plain))) if not special]
+        labels = [
+            label
+            for label, special in zip(
+                *(lambda g: (g.labels, g.special))(words.words(shown.streams[0], plain))
+            )
+            if not special
+        ]
         assert labels == ["don't", "I", "💛", "naïve", "日", "本"]
 
 
@@ -121,37 +166,60 @@ def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
 @pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     target = "the dog 💛 ran, unbelievable" if request.param == "small_translator" else None
-    return library.record(request.getfixturevalue(request.param), "the cat sat, didn't it? 💛 unbelievable mat 日本", target=target)
+    return library.record(
+        request.getfixturevalue(request.param),
+        "the cat sat, didn't it? 💛 unbelievable mat 日本",
+        target=target,
+    )
 
 
 def axes_of(recording: Recording, attention) -> numbers.Axes:
-    return numbers.axes(recording, attention, *(() if attention.query == attention.key else ("[EOS]",)))
+    return numbers.axes(
+        recording, attention, *(() if attention.query == attention.key else ("[EOS]",))
+    )
 
 
-def test_rows_still_sum_to_1_between_words_and_no_word_looks_where_it_may_not(recording: Recording) -> None:
+def test_rows_still_sum_to_1_between_words_and_no_word_looks_where_it_may_not(
+    recording: Recording,
+) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
         grouped = numbers.groups(recording, attention, axes)
         for head in range(attention.pattern.shape[1]):
             shown = numbers.shown(attention.pattern[1, head], attention.allowed, axes, grouped)
-            assert shown.matrix.shape == (len(grouped[0].starts), len(grouped[1].starts)) == shown.allowed.shape
+            assert (
+                shown.matrix.shape
+                == (len(grouped[0].starts), len(grouped[1].starts))
+                == shown.allowed.shape
+            )
             assert shown.matrix.shape[1] < attention.pattern.shape[3], "some tokens came together"
             np.testing.assert_allclose(shown.matrix.sum(axis=1), 1, atol=1e-5)
             assert not shown.matrix[~shown.allowed].any()
 
 
-def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(recording: Recording) -> None:
+def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
+    recording: Recording,
+) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
-        shown = numbers.shown(attention.pattern[0, 1], attention.allowed, axes, numbers.groups(recording, attention, axes))
+        shown = numbers.shown(
+            attention.pattern[0, 1],
+            attention.allowed,
+            axes,
+            numbers.groups(recording, attention, axes),
+        )
         for (top, bottom), row in zip(shown.row_tokens, shown.matrix):
             for (left, right), weight in zip(shown.key_tokens, row):
-                assert weight == pytest.approx(attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=1e-6)
+                assert weight == pytest.approx(
+                    attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=1e-6
+                )
 
 
 @pytest.mark.parametrize("kept", numbers.KEPT[1:])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_what_is_shown_and_what_is_hidden_sum_to_1(recording: Recording, kept: str, grouped: bool) -> None:
+def test_what_is_shown_and_what_is_hidden_sum_to_1(
+    recording: Recording, kept: str, grouped: bool
+) -> None:
     for attention in recording.attention:
         axes = axes_of(recording, attention)
         groups = numbers.groups(recording, attention, axes) if grouped else None
@@ -170,8 +238,16 @@ def test_what_is_shown_and_what_is_hidden_sum_to_1(recording: Recording, kept: s
 
 def test_without_specials_none_is_left_on_either_side(recording: Recording) -> None:
     for attention in recording.attention:
-        shown = numbers.shown(attention.pattern[0, 0], attention.allowed, axes_of(recording, attention), None, "No specials")
-        assert not any(shown.axes.special) and not any(special for _, special in shown.axes.said or ())
+        shown = numbers.shown(
+            attention.pattern[0, 0],
+            attention.allowed,
+            axes_of(recording, attention),
+            None,
+            "No specials",
+        )
+        assert not any(shown.axes.special) and not any(
+            special for _, special in shown.axes.said or ()
+        )
         assert len(shown.axes.keys) == len(shown.axes.special) == shown.matrix.shape[1]
 
 
@@ -180,7 +256,10 @@ def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
     planted = np.full((n, n), 0.5 / (n - 1))
     planted[:, 4] = 0.5
     assert numbers.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
-    assert not numbers.sinks(np.full((n, n), 1 / n), everywhere).any() and not numbers.sinks(np.eye(n), everywhere).any()
+    assert (
+        not numbers.sinks(np.full((n, n), 1 / n), everywhere).any()
+        and not numbers.sinks(np.eye(n), everywhere).any()
+    )
     triangle = np.tril(np.ones((n, n), bool))
     assert not numbers.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
     first = np.zeros((n, n))
@@ -199,24 +278,41 @@ def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
 
 def test_rows_between_two_texts_are_the_words_they_produce() -> None:
     handle = library.load("translator")
-    recording = library.record(handle, "Her idea was unbelievable.", target="Son idée était incroyablement bonne.")
+    recording = library.record(
+        handle, "Her idea was unbelievable.", target="Son idée était incroyablement bonne."
+    )
     attention = next(each for each in recording.attention if each.name == "cross")
     axes = numbers.axes(recording, attention, "[EOS]")
     rows, _ = numbers.groups(recording, attention, axes)
-    assert rows.labels == ("Son", "idée", "était", "incroyablement", "bonne", ".", "[EOS]") and rows.special[-1]
+    assert (
+        rows.labels == ("Son", "idée", "était", "incroyablement", "bonne", ".", "[EOS]")
+        and rows.special[-1]
+    )
     for label, first, size in zip(rows.labels[:-1], rows.starts, rows.sizes):
         spelled = "".join(said.removeprefix("‧") for said, _ in axes.said[first : first + size])
         assert spelled == label
 
 
 def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> None:
-    axes = numbers.Axes(("[CLS]", "a", "b", "[SEP]"), ("[CLS]", "a", "b", "[SEP]"), (True, False, False, True))
+    axes = numbers.Axes(
+        ("[CLS]", "a", "b", "[SEP]"), ("[CLS]", "a", "b", "[SEP]"), (True, False, False, True)
+    )
     matrix = np.random.default_rng(0).dirichlet(np.ones(4), 4).astype(np.float32)
     shown = numbers.shown(matrix, np.ones((4, 4), bool), axes, None, "No specials")
-    lines = list(csv.reader(numbers.to_csv(shown.matrix, shown.axes, ("about",), shown.hidden).splitlines()[1:]))
-    assert lines[0] == ["query \\ key", "hidden", "1 a", "2 b"] and [line[0] for line in lines[1:]] == ["1 a", "2 b"]
+    lines = list(
+        csv.reader(
+            numbers.to_csv(shown.matrix, shown.axes, ("about",), shown.hidden).splitlines()[1:]
+        )
+    )
+    assert lines[0] == ["query \\ key", "hidden", "1 a", "2 b"] and [
+        line[0] for line in lines[1:]
+    ] == ["1 a", "2 b"]
     np.testing.assert_allclose([sum(map(float, line[1:])) for line in lines[1:]], 1, atol=1e-6)
-    assert shown.left_out == ("[CLS] (0)", "[SEP] (3)") and shown.row_of(2) == 1 and shown.row_of(0) == shown.row_of(None) == -1
+    assert (
+        shown.left_out == ("[CLS] (0)", "[SEP] (3)")
+        and shown.row_of(2) == 1
+        and shown.row_of(0) == shown.row_of(None) == -1
+    )
     assert shown.cells([(1, 2), (0, 1), (1, 2)]) == [(0, 1)]
 
 
@@ -240,16 +336,31 @@ def test_any_text_is_drawn_between_words_and_without_specials(text: str) -> None
         app = clean(opened(text=text, att_unit="Words", att_keep="No specials", **asked))
         header, values, hidden = drawn(app)
         if len(values) < 100:  # a large matrix travels with what is unknown of it
-            np.testing.assert_allclose(values.sum(axis=1) + (0 if hidden is None else hidden), 1, atol=1e-4)
+            np.testing.assert_allclose(
+                values.sum(axis=1) + (0 if hidden is None else hidden), 1, atol=1e-4
+            )
         assert not any("nan" in told.value.split() for told in app.caption)
         assert (hidden is None) == any("so all" in told.value for told in app.caption)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("view", ["Lines", "Table", "Plotly"])
-@pytest.mark.parametrize("asked", [{"model": "decoder"}, {"model": "translator", "attention": "cross"}])
+@pytest.mark.parametrize(
+    "asked", [{"model": "decoder"}, {"model": "translator", "attention": "cross"}]
+)
 def test_the_other_views_show_the_same_matrix(view: str, asked: dict) -> None:
-    app = clean(opened(text=WORDS, view=view, att_unit="Words", att_keep="No specials", att_sum="Renormalised", layer="1", head="0", **asked))
+    app = clean(
+        opened(
+            text=WORDS,
+            view=view,
+            att_unit="Words",
+            att_keep="No specials",
+            att_sum="Renormalised",
+            layer="1",
+            head="0",
+            **asked,
+        )
+    )
     header, values, hidden = drawn(app)
     assert hidden is not None
     if view == "Table":
@@ -258,9 +369,15 @@ def test_the_other_views_show_the_same_matrix(view: str, asked: dict) -> None:
         np.testing.assert_allclose(table.iloc[:, 2:].to_numpy(float), values, atol=1e-6)
     if view == "Plotly":
         axis = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
-        assert len(axis["ticktext"]) == len(values) and axis["ticktext"][0].startswith(f"{hidden[0]:.2f}")
+        assert len(axis["ticktext"]) == len(values) and axis["ticktext"][0].startswith(
+            f"{hidden[0]:.2f}"
+        )
     told = " ".join(told.value for told in app.caption).replace("\\", "")
-    assert "Rows renormalised over the shown tokens" in told and "Words:" in told and "measured on all tokens" in told
+    assert (
+        "Rows renormalised over the shown tokens" in told
+        and "Words:" in told
+        and "measured on all tokens" in told
+    )
     assert any("Rows renormalised over the shown tokens" in line for line in header["caption"])
 
 
@@ -273,15 +390,28 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
     app = clean(app.segmented_control(key="att_keep").set_value("No specials").run())
     app = clean(app.toggle(key="att renormalise").set_value(True).run())
     header, values, hidden = drawn(app)
-    assert header["keys"] == header["queries"] == ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
+    assert (
+        header["keys"]
+        == header["queries"]
+        == ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
+    )
     np.testing.assert_allclose(values.sum(axis=1), 1, atol=1e-4)
-    asked = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
-    assert (asked["att_unit"], asked["att_keep"], asked["att_sum"]) == ("Words", "No specials", "Renormalised")
+    asked = {
+        name: value[0] if isinstance(value, list) else value
+        for name, value in app.query_params.items()
+    }
+    assert (asked["att_unit"], asked["att_keep"], asked["att_sum"]) == (
+        "Words",
+        "No specials",
+        "Renormalised",
+    )
     again = drawn(clean(opened(**asked)))
     np.testing.assert_array_equal(again[1], values)
     app = clean(app.segmented_control(key="att_keep").set_value("All").run())
     assert "att_sum" not in app.query_params and drawn(app)[2] is None
-    assert not {"att_unit", "att_keep"} & set(clean(opened(att_unit="<b>", att_keep="x", att_sum="y")).query_params)
+    assert not {"att_unit", "att_keep"} & set(
+        clean(opened(att_unit="<b>", att_keep="x", att_sum="y")).query_params
+    )
 
 
 @pytest.mark.slow
@@ -289,10 +419,17 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     stream = session.record("encoder", WORDS).streams[0]
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
-    assert "kitchen-maid’s unbelievable".find(header["keys"][header["pin"]]) >= 0 and stream.tokens[inside].strip("‧") in header["keys"][header["pin"]]
-    assert drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))[0]["pin"] == -1, "what is left out is not held"
+    assert (
+        "kitchen-maid’s unbelievable".find(header["keys"][header["pin"]]) >= 0
+        and stream.tokens[inside].strip("‧") in header["keys"][header["pin"]]
+    )
+    assert drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))[0]["pin"] == -1, (
+        "what is left out is not held"
+    )
     app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1"))
-    assert drawn(app)[0]["cell"] == [2, 1] and any("(token 2) →" in told.value and "(token 1)" in told.value for told in app.markdown)
+    assert drawn(app)[0]["cell"] == [2, 1] and any(
+        "(token 2) →" in told.value and "(token 1)" in told.value for told in app.markdown
+    )
 
 
 # ---- journeys -------------------------------------------------------------------------------------------------------------
@@ -300,15 +437,23 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.skipif(any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine")
-def test_words_without_specials_renormalised_and_the_link_opens_the_same(visitor: Visitor, browser, server: str) -> None:
+@pytest.mark.skipif(
+    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
+)
+def test_words_without_specials_renormalised_and_the_link_opens_the_same(
+    visitor: Visitor, browser, server: str
+) -> None:
     visitor.open("?layer=0&head=4").paste(WORDS)
     page = visitor.page
-    page.get_by_role("radio", name="Words", exact=True).or_(page.get_by_role("button", name="Words", exact=True)).first.click()
+    page.get_by_role("radio", name="Words", exact=True).or_(
+        page.get_by_role("button", name="Words", exact=True)
+    ).first.click()
     page.wait_for_url("**att_unit=Words**")
     visitor.drawn()
     assert "unbelievable" in visitor.tokens() and page.locator(".hidden-side").count() == 0
-    page.get_by_role("radio", name="No specials", exact=True).or_(page.get_by_role("button", name="No specials", exact=True)).first.click()
+    page.get_by_role("radio", name="No specials", exact=True).or_(
+        page.get_by_role("button", name="No specials", exact=True)
+    ).first.click()
     page.wait_for_selector(".hidden-side")
     visitor.drawn()
     shares = page.locator(".hidden-side span").all_inner_texts()
@@ -317,7 +462,9 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(visitor
     page.wait_for_url("**att_sum=Renormalised**")
     page.wait_for_selector("text=Rows renormalised over the shown tokens")
     visitor.drawn()
-    assert page.locator(".hidden-side span").all_inner_texts() == shares, "the hidden share stays stated"
+    assert page.locator(".hidden-side span").all_inner_texts() == shares, (
+        "the hidden share stays stated"
+    )
     page.locator(".token", has_text="unbelievable").click()
     page.wait_for_url("**token=**")
     visitor.drawn()
@@ -329,18 +476,32 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(visitor
     with page.expect_download() as saved:
         page.get_by_role("button", name="Matrix as SVG").click()
     drawing = saved.value.path().read_text("utf-8")
-    assert "Rows renormalised over the shown tokens" in drawing and ">hidden<" in drawing and saved.value.suggested_filename.endswith("words-no-specials-renormalised.svg")
+    assert (
+        "Rows renormalised over the shown tokens" in drawing
+        and ">hidden<" in drawing
+        and saved.value.suggested_filename.endswith("words-no-specials-renormalised.svg")
+    )
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download CSV").click()
-    rows = list(csv.reader(line for line in saved.value.path().read_text("utf-8").splitlines() if not line.startswith("#")))
-    assert rows[0][1] == "hidden" and [f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995] == [one for one in shares if one[0] == "0"]
+    rows = list(
+        csv.reader(
+            line
+            for line in saved.value.path().read_text("utf-8").splitlines()
+            if not line.startswith("#")
+        )
+    )
+    assert rows[0][1] == "hidden" and [
+        f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995
+    ] == [one for one in shares if one[0] == "0"]
     assert all(sum(map(float, row[2:])) == pytest.approx(1, abs=1e-4) for row in rows[1:])
     other.context.close()
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.skipif(any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine")
+@pytest.mark.skipif(
+    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
+)
 def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> None:
     visitor.open("?layer=1&head=2").paste("Ram pushed Hari and Hari pushed Ram.")
     page = visitor.page
@@ -349,7 +510,10 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     page.mouse.click(box["x"] + 1.5 * box["width"] / n, box["y"] + 3.5 * box["height"] / n)
     page.wait_for_url("**anatomy_cell=3.1**")
     visitor.drawn()
-    assert page.locator(".area i.opened").is_visible() and page.locator(".token[aria-pressed=true]").count() == 1
+    assert (
+        page.locator(".area i.opened").is_visible()
+        and page.locator(".token[aria-pressed=true]").count() == 1
+    )
     page.get_by_role("link", name="Take this weight apart").click()
     page.wait_for_url("**/anatomy**")
     page.wait_for_url("**anatomy_cell=3.1**")

@@ -8,17 +8,54 @@ from pathlib import Path
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
-TEXTS = ["the cat sat on the mat", "the dog ran to the old house", "a cat and a dog are in the house", "café au lait, naïve rôle", "she unlocked the doors"] * 3
+TEXTS = [
+    "the cat sat on the mat",
+    "the dog ran to the old house",
+    "a cat and a dog are in the house",
+    "café au lait, naïve rôle",
+    "she unlocked the doors",
+] * 3
 N_VOCAB = 400
 WIDE = {"vocab_size": N_VOCAB, "initializer_range": 0.15}
-BERT = {**WIDE, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 40}
-LLAMA = {**WIDE, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 40}
+BERT = {
+    **WIDE,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 40,
+}
+LLAMA = {
+    **WIDE,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 40,
+}
 TWO = {
-    "vocab_size": N_VOCAB, "init_std": 0.15, "d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 40,
-}  # fmt: skip
+    "vocab_size": N_VOCAB,
+    "init_std": 0.15,
+    "d_model": 32,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 40,
+}
 
 
 def wordpiece() -> transformers.PreTrainedTokenizerFast:
@@ -27,23 +64,50 @@ def wordpiece() -> transformers.PreTrainedTokenizerFast:
     rules.normalizer = normalizers.BertNormalizer()
     rules.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     rules.decoder = decoders.WordPiece()
-    rules.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=N_VOCAB, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False))
-    rules.post_processor = processors.BertProcessing(("[SEP]", rules.token_to_id("[SEP]")), ("[CLS]", rules.token_to_id("[CLS]")))
+    rules.train_from_iterator(
+        TEXTS,
+        trainers.WordPieceTrainer(
+            vocab_size=N_VOCAB,
+            special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
+            show_progress=False,
+        ),
+    )
+    rules.post_processor = processors.BertProcessing(
+        ("[SEP]", rules.token_to_id("[SEP]")), ("[CLS]", rules.token_to_id("[CLS]"))
+    )
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=rules, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]", model_max_length=40
-    )  # fmt: skip
+        tokenizer_object=rules,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=40,
+    )
 
 
-def bytes_of(*specials: str, framed: bool = False, **named: str) -> transformers.PreTrainedTokenizerFast:
+def bytes_of(
+    *specials: str, framed: bool = False, **named: str
+) -> transformers.PreTrainedTokenizerFast:
     """Byte-level BPE, as GPT-2's; `framed` as RoBERTa's and BART's: <s> text </s>."""
     rules = Tokenizer(models.BPE())
     rules.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     rules.decoder = decoders.ByteLevel()
     rules.train_from_iterator(
-        TEXTS, trainers.BpeTrainer(vocab_size=N_VOCAB, special_tokens=list(specials), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=N_VOCAB,
+            special_tokens=list(specials),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
     )
     if framed:
-        rules.post_processor = processors.RobertaProcessing(("</s>", rules.token_to_id("</s>")), ("<s>", rules.token_to_id("<s>")), add_prefix_space=False)
+        rules.post_processor = processors.RobertaProcessing(
+            ("</s>", rules.token_to_id("</s>")),
+            ("<s>", rules.token_to_id("<s>")),
+            add_prefix_space=False,
+        )
     return transformers.PreTrainedTokenizerFast(tokenizer_object=rules, **named)
 
 
@@ -54,7 +118,21 @@ def gpt2_bytes() -> transformers.PreTrainedTokenizerFast:
 
 def framed_bytes() -> transformers.PreTrainedTokenizerFast:
     """As RoBERTa's, whose padding token has id 1."""
-    return bytes_of("<s>", "<pad>", "</s>", "<unk>", "<mask>", framed=True, bos_token="<s>", cls_token="<s>", eos_token="</s>", sep_token="</s>", pad_token="<pad>", unk_token="<unk>", mask_token="<mask>")  # fmt: skip
+    return bytes_of(
+        "<s>",
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "<mask>",
+        framed=True,
+        bos_token="<s>",
+        cls_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+    )
 
 
 def sentencepiece(first: str = "", end: str = "</s>") -> transformers.PreTrainedTokenizerFast:
@@ -63,24 +141,96 @@ def sentencepiece(first: str = "", end: str = "</s>") -> transformers.PreTrained
     rules.pre_tokenizer = pre_tokenizers.Metaspace()
     rules.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
     specials = ["<pad>", "<s>", "</s>", "<unk>"]
-    rules.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=N_VOCAB, special_tokens=[*specials, *(f"<0x{byte:02X}>" for byte in range(256))], show_progress=False))
-    written = " ".join(part for part in (f"{first}:0" if first else "", "$A:0", f"{end}:0" if end else "") if part)
-    rules.post_processor = processors.TemplateProcessing(single=written, special_tokens=[(token, rules.token_to_id(token)) for token in (first, end) if token])
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=rules, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+    rules.train_from_iterator(
+        TEXTS,
+        trainers.BpeTrainer(
+            vocab_size=N_VOCAB,
+            special_tokens=[*specials, *(f"<0x{byte:02X}>" for byte in range(256))],
+            show_progress=False,
+        ),
+    )
+    written = " ".join(
+        part for part in (f"{first}:0" if first else "", "$A:0", f"{end}:0" if end else "") if part
+    )
+    rules.post_processor = processors.TemplateProcessing(
+        single=written,
+        special_tokens=[(token, rules.token_to_id(token)) for token in (first, end) if token],
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=rules,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+    )
 
 
-PADDED = {**BERT, "max_position_embeddings": 42, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}  # positions are counted after the padding's
+PADDED = {
+    **BERT,
+    "max_position_embeddings": 42,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+}  # positions are counted after the padding's
 ENDS = {"bos_token_id": 0, "eos_token_id": 0}
 SPECIALS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-DEBERTA = {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "share_att_key": True, "norm_rel_ebd": "layer_norm", "position_biased_input": False}
-OPT = {"vocab_size": N_VOCAB, "init_std": 0.15, "hidden_size": 32, "word_embed_proj_dim": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 40}
+DEBERTA = {
+    "relative_attention": True,
+    "position_buckets": 8,
+    "pos_att_type": ["p2c", "c2p"],
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "position_biased_input": False,
+}
+OPT = {
+    "vocab_size": N_VOCAB,
+    "init_std": 0.15,
+    "hidden_size": 32,
+    "word_embed_proj_dim": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "ffn_dim": 48,
+    "max_position_embeddings": 40,
+}
 T5 = {
-    "vocab_size": N_VOCAB, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 4, "feed_forward_proj": "gated-gelu",
-    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0,
-}  # fmt: skip
-BART = {**TWO, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
-MARIAN = {**TWO, "scale_embedding": True, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0, "forced_eos_token_id": None}
-DISTIL = {**WIDE, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40}
+    "vocab_size": N_VOCAB,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 48,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 4,
+    "feed_forward_proj": "gated-gelu",
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 16,
+    "pad_token_id": 0,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 0,
+}
+BART = {
+    **TWO,
+    "bos_token_id": 0,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+    "forced_eos_token_id": None,
+}
+MARIAN = {
+    **TWO,
+    "scale_embedding": True,
+    "pad_token_id": 0,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 0,
+    "forced_eos_token_id": None,
+}
+DISTIL = {
+    **WIDE,
+    "dim": 32,
+    "n_layers": 2,
+    "n_heads": 4,
+    "hidden_dim": 48,
+    "max_position_embeddings": 40,
+}
 GPT2 = {**WIDE, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 40}
 
 
@@ -91,22 +241,82 @@ def llama_pieces() -> transformers.PreTrainedTokenizerFast:
 
 MODELS: dict[str, tuple[Callable, Callable]] = {
     "bert": (wordpiece, lambda: transformers.BertForMaskedLM(transformers.BertConfig(**BERT))),
-    "distilbert": (wordpiece, lambda: transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(**DISTIL))),
-    "roberta": (framed_bytes, lambda: transformers.RobertaForMaskedLM(transformers.RobertaConfig(**PADDED))),
-    "electra": (wordpiece, lambda: transformers.ElectraForMaskedLM(transformers.ElectraConfig(**BERT, embedding_size=32))),
-    "albert": (wordpiece, lambda: transformers.AlbertForMaskedLM(transformers.AlbertConfig(**BERT, embedding_size=16))),
-    "mpnet": (framed_bytes, lambda: transformers.MPNetForMaskedLM(transformers.MPNetConfig(**PADDED))),
-    "deberta-v2": (wordpiece, lambda: transformers.DebertaV2ForMaskedLM(transformers.DebertaV2Config(**BERT, **DEBERTA))),
-    "gpt2": (gpt2_bytes, lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, **ENDS))),
-    "opt": (gpt2_bytes, lambda: transformers.OPTForCausalLM(transformers.OPTConfig(**OPT, **ENDS, pad_token_id=1))),
-    "gpt_neox": (gpt2_bytes, lambda: transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**BERT, **ENDS, use_parallel_residual=True, rotary_pct=0.25))),
-    "bloom": (gpt2_bytes, lambda: transformers.BloomForCausalLM(transformers.BloomConfig(**WIDE, **ENDS, pad_token_id=0, hidden_size=32, n_layer=2, n_head=4))),
-    "llama": (llama_pieces, lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA, **SPECIALS))),
-    "qwen2": (gpt2_bytes, lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**LLAMA, **ENDS))),
-    "mistral": (llama_pieces, lambda: transformers.MistralForCausalLM(transformers.MistralConfig(**LLAMA, **SPECIALS, sliding_window=4096))),
-    "t5": (sentencepiece, lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5))),
-    "bart": (framed_bytes, lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**BART))),
-    "marian": (sentencepiece, lambda: transformers.MarianMTModel(transformers.MarianConfig(**MARIAN))),
+    "distilbert": (
+        wordpiece,
+        lambda: transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(**DISTIL)),
+    ),
+    "roberta": (
+        framed_bytes,
+        lambda: transformers.RobertaForMaskedLM(transformers.RobertaConfig(**PADDED)),
+    ),
+    "electra": (
+        wordpiece,
+        lambda: transformers.ElectraForMaskedLM(
+            transformers.ElectraConfig(**BERT, embedding_size=32)
+        ),
+    ),
+    "albert": (
+        wordpiece,
+        lambda: transformers.AlbertForMaskedLM(
+            transformers.AlbertConfig(**BERT, embedding_size=16)
+        ),
+    ),
+    "mpnet": (
+        framed_bytes,
+        lambda: transformers.MPNetForMaskedLM(transformers.MPNetConfig(**PADDED)),
+    ),
+    "deberta-v2": (
+        wordpiece,
+        lambda: transformers.DebertaV2ForMaskedLM(transformers.DebertaV2Config(**BERT, **DEBERTA)),
+    ),
+    "gpt2": (
+        gpt2_bytes,
+        lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, **ENDS)),
+    ),
+    "opt": (
+        gpt2_bytes,
+        lambda: transformers.OPTForCausalLM(transformers.OPTConfig(**OPT, **ENDS, pad_token_id=1)),
+    ),
+    "gpt_neox": (
+        gpt2_bytes,
+        lambda: transformers.GPTNeoXForCausalLM(
+            transformers.GPTNeoXConfig(**BERT, **ENDS, use_parallel_residual=True, rotary_pct=0.25)
+        ),
+    ),
+    "bloom": (
+        gpt2_bytes,
+        lambda: transformers.BloomForCausalLM(
+            transformers.BloomConfig(
+                **WIDE, **ENDS, pad_token_id=0, hidden_size=32, n_layer=2, n_head=4
+            )
+        ),
+    ),
+    "llama": (
+        llama_pieces,
+        lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA, **SPECIALS)),
+    ),
+    "qwen2": (
+        gpt2_bytes,
+        lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**LLAMA, **ENDS)),
+    ),
+    "mistral": (
+        llama_pieces,
+        lambda: transformers.MistralForCausalLM(
+            transformers.MistralConfig(**LLAMA, **SPECIALS, sliding_window=4096)
+        ),
+    ),
+    "t5": (
+        sentencepiece,
+        lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
+    ),
+    "bart": (
+        framed_bytes,
+        lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**BART)),
+    ),
+    "marian": (
+        sentencepiece,
+        lambda: transformers.MarianMTModel(transformers.MarianConfig(**MARIAN)),
+    ),
 }
 
 
@@ -134,4 +344,6 @@ def change(folder: Path, **settings: object) -> None:
     """Changes settings in a folder's config.json; None takes one away."""
     file = folder / "config.json"
     config = json.loads(file.read_text("utf-8")) | settings
-    file.write_text(json.dumps({key: value for key, value in config.items() if value is not None}), "utf-8")
+    file.write_text(
+        json.dumps({key: value for key, value in config.items() if value is not None}), "utf-8"
+    )

@@ -80,10 +80,21 @@ class Cell:
         return (float(powers[self.key]), total) if np.isfinite(total) and total > 0 else None
 
 
-def cell(recording: Recording, attention: Attention, layer: int, head: int, query: int, key: int, scale: float | None = None) -> Cell:
+def cell(
+    recording: Recording,
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    key: int,
+    scale: float | None = None,
+) -> Cell:
     """The cell of a query and a key in a head, opened. `scale`: what the model itself multiplies q . k by, where that is known."""
     q = attention.q[layer, head, query].astype(np.float64)
-    keys, v = attention.k[layer, head].astype(np.float64), attention.v[layer, head].astype(np.float64)
+    keys, v = (
+        attention.k[layer, head].astype(np.float64),
+        attention.v[layer, head].astype(np.float64),
+    )
     recorded = attention.scores[layer, head, query].astype(np.float64)
     allowed = attention.allowed[query]
     dots = keys @ q
@@ -100,10 +111,31 @@ def cell(recording: Recording, attention: Attention, layer: int, head: int, quer
     weights = softmax if evened is None else allowed / allowed.sum()
     pattern = attention.pattern[layer, head, query].astype(np.float64)
     return Cell(
-        attention.name, layer, head, query, key, q, keys[key], dots, divisor, scaled_by, added, measured, scores, allowed, largest, exponentials, total,
-        softmax, weights, evened, v, weights @ v,
-        Own(float(np.abs(scores - recorded).max()), float(recorded[key])), Own(float(np.abs(weights - pattern).max()), float(pattern[key])),
-    )  # fmt: skip
+        attention.name,
+        layer,
+        head,
+        query,
+        key,
+        q,
+        keys[key],
+        dots,
+        divisor,
+        scaled_by,
+        added,
+        measured,
+        scores,
+        allowed,
+        largest,
+        exponentials,
+        total,
+        softmax,
+        weights,
+        evened,
+        v,
+        weights @ v,
+        Own(float(np.abs(scores - recorded).max()), float(recorded[key])),
+        Own(float(np.abs(weights - pattern).max()), float(pattern[key])),
+    )
 
 
 def has_vectors(attention: Attention) -> bool:
@@ -111,7 +143,14 @@ def has_vectors(attention: Attention) -> bool:
     return bool(attention.q.shape[-1] and attention.k.shape[-1] and attention.v.shape[-1])
 
 
-def _divisor(recording: Recording, layer: int, dots: np.ndarray, recorded: np.ndarray, room: float, known: float | None) -> tuple[float, Edit | None]:
+def _divisor(
+    recording: Recording,
+    layer: int,
+    dots: np.ndarray,
+    recorded: np.ndarray,
+    room: float,
+    known: float | None,
+) -> tuple[float, Edit | None]:
     """What scores are divided by, and the edit that says so, if any. A model may be one that was built without a scale."""
     if (edit := _of_layer(recording, "ScaledBy", layer)) is not None:
         return float(edit.divisor), edit
@@ -125,14 +164,22 @@ def _divisor(recording: Recording, layer: int, dots: np.ndarray, recorded: np.nd
 
 
 def _added(
-    recording: Recording, attention: Attention, head: int, query: int, scaled: np.ndarray, recorded: np.ndarray, room: float
+    recording: Recording,
+    attention: Attention,
+    head: int,
+    query: int,
+    scaled: np.ndarray,
+    recorded: np.ndarray,
+    room: float,
 ) -> tuple[np.ndarray, bool]:
     """What is added to the scaled scores (key), and whether it had to be read from the recorded ones."""
     positions = [edit for edit in recording.edits if type(edit).__name__ == "OtherPositions"]
     added = np.zeros(len(scaled))
     if positions and positions[-1].to == "distance" and attention.query == attention.key:
         n_head = attention.q.shape[1]
-        added = -(2.0 ** (-8.0 * (head + 1) / n_head)) * np.abs(query - np.arange(len(scaled)))  # ALiBi
+        added = -(2.0 ** (-8.0 * (head + 1) / n_head)) * np.abs(
+            query - np.arange(len(scaled))
+        )  # ALiBi
     if np.abs(scaled + added - recorded).max() <= room * 10 + OFF * np.abs(added).max():
         return added, False
     return recorded - scaled, True
@@ -140,13 +187,29 @@ def _added(
 
 def _of_layer(recording: Recording, kind: str, layer: int) -> Edit | None:
     """The last edit of that kind for a layer."""
-    return next((edit for edit in reversed(recording.edits) if type(edit).__name__ == kind and edit.layer in (None, layer)), None)
+    return next(
+        (
+            edit
+            for edit in reversed(recording.edits)
+            if type(edit).__name__ == kind and edit.layer in (None, layer)
+        ),
+        None,
+    )
 
 
-def _of_head(recording: Recording, kind: str, attention: Attention, layer: int, head: int) -> Edit | None:
+def _of_head(
+    recording: Recording, kind: str, attention: Attention, layer: int, head: int
+) -> Edit | None:
     """The last edit of that kind for a head."""
     where = attention.name, layer, head
-    return next((edit for edit in reversed(recording.edits) if type(edit).__name__ == kind and (edit.attention, edit.layer, edit.head) == where), None)
+    return next(
+        (
+            edit
+            for edit in reversed(recording.edits)
+            if type(edit).__name__ == kind and (edit.attention, edit.layer, edit.head) == where
+        ),
+        None,
+    )
 
 
 def largest_products(opened: Cell, most: int = 3) -> tuple[int, ...]:
@@ -190,7 +253,14 @@ class Written:
         return float(np.linalg.norm(self.total))
 
 
-def written(recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs, scale: float | None = None) -> Written | None:
+def written(
+    recording: Recording,
+    attention: Attention,
+    layer: int,
+    query: int,
+    outputs: Outputs,
+    scale: float | None = None,
+) -> Written | None:
     """What a layer's heads wrote at a query. outputs: W_O cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model).
 
     None where an edit took a head's z from another text: then it is not in the recording.
@@ -209,15 +279,34 @@ def written(recording: Recording, attention: Attention, layer: int, query: int, 
     recorded = wrote(recording, attention, layer)
     own = None if recorded is None else Own(float(np.abs(total - recorded[query]).max()))
     q = attention.q[layer, :, query].astype(np.float64)
-    return Written(q, z, tuple(edit for _, edit in found), by_head, bias, total, shares, np.linalg.norm(parts, axis=1), own)
+    return Written(
+        q,
+        z,
+        tuple(edit for _, edit in found),
+        by_head,
+        bias,
+        total,
+        shares,
+        np.linalg.norm(parts, axis=1),
+        own,
+    )
 
 
-def _z_of(recording: Recording, attention: Attention, layer: int, head: int, query: int, scale: float | None) -> tuple[np.ndarray, Edit | None]:
+def _z_of(
+    recording: Recording,
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    scale: float | None,
+) -> tuple[np.ndarray, Edit | None]:
     """A head's z at a query as W_O reads it, and the edit that set it."""
     if (edit := _of_head(recording, "ZeroHead", attention, layer, head)) is not None:
         return np.zeros(attention.v.shape[-1]), edit
     if (edit := _of_head(recording, "MeanHead", attention, layer, head)) is not None:
-        return attention.pattern[layer, head].mean(axis=0, dtype=np.float64) @ attention.v[layer, head].astype(np.float64), edit
+        return attention.pattern[layer, head].mean(axis=0, dtype=np.float64) @ attention.v[
+            layer, head
+        ].astype(np.float64), edit
     return cell(recording, attention, layer, head, query, 0, scale).z, None
 
 
@@ -225,7 +314,9 @@ def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray 
     """What an attention wrote into its stream, (query, d_model), as recorded; None for a model that does not show it."""
     stream = recording.stream(attention.query)
     site = f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
-    patched = any(type(edit).__name__ == "PatchSite" and edit.site == site for edit in recording.edits)
+    patched = any(
+        type(edit).__name__ == "PatchSite" and edit.site == site for edit in recording.edits
+    )
     return stream.at(site).astype(np.float64) if site in stream.sites and not patched else None
 
 
@@ -247,7 +338,9 @@ class Forms:
     own: Own | None
 
 
-def forms(recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs) -> Forms:
+def forms(
+    recording: Recording, attention: Attention, layer: int, query: int, outputs: Outputs
+) -> Forms:
     """The three forms of the same output, from the recorded weights and values. outputs as in `written`."""
     pattern, v = attention.pattern[layer].astype(np.float64), attention.v[layer].astype(np.float64)
     w_o, bias = outputs[0][layer].astype(np.float64), outputs[1][layer].astype(np.float64)
@@ -260,14 +353,24 @@ def forms(recording: Recording, attention: Attention, layer: int, query: int, ou
     concatenated = (together @ w_o.reshape(together.shape[1], -1) + bias)[query]
     by_head = bias + np.sum([each_z[query] @ each for each_z, each in zip(z, w_o)], axis=0)
     three = np.stack((per_position, concatenated, by_head))
-    set_by_edit = any(type(edit).__name__ in ("ZeroHead", "MeanHead", "PatchHead") and (edit.attention, edit.layer) == (attention.name, layer) for edit in recording.edits)
+    set_by_edit = any(
+        type(edit).__name__ in ("ZeroHead", "MeanHead", "PatchHead")
+        and (edit.attention, edit.layer) == (attention.name, layer)
+        for edit in recording.edits
+    )
     recorded = None if set_by_edit else wrote(recording, attention, layer)
-    return Forms(*three, float(np.ptp(three, axis=0).max()), None if recorded is None else Own(float(np.abs(by_head - recorded[query]).max())))
+    return Forms(
+        *three,
+        float(np.ptp(three, axis=0).max()),
+        None if recorded is None else Own(float(np.abs(by_head - recorded[query]).max())),
+    )
 
 
 def top_of(found: Forms) -> float:
     """The largest |number| of the three outputs, for one scale of colour."""
-    return float(max(np.abs(each).max() for each in (found.per_position, found.concatenated, found.by_head)))
+    return float(
+        max(np.abs(each).max() for each in (found.per_position, found.concatenated, found.by_head))
+    )
 
 
 def shapes_of(attention: Attention, d_model: int) -> tuple[str, str, str]:
@@ -318,21 +421,38 @@ def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
     def full(value: float) -> str:
         return say(float(value), 6)
 
-    added = f" {'−' if opened.added[at] < 0 else '+'} {full(abs(opened.added[at]))}" if opened.added.any() else ""
-    lines = [f"q · k = **{full(opened.dots[at])}**, {len(opened.q)} products added up", f"score = {full(opened.dots[at])} / {dividing(opened)}{added} = **{full(opened.scores[at])}**"]
+    added = (
+        f" {'−' if opened.added[at] < 0 else '+'} {full(abs(opened.added[at]))}"
+        if opened.added.any()
+        else ""
+    )
+    lines = [
+        f"q · k = **{full(opened.dots[at])}**, {len(opened.q)} products added up",
+        f"score = {full(opened.dots[at])} / {dividing(opened)}{added} = **{full(opened.scores[at])}**",
+    ]
     if not opened.allowed[at]:
         lines.append("not allowed: **−∞** takes the score’s place, and exp(−∞) = 0 is the weight")
     elif opened.plain is not None:
-        lines.append(f"softmax = exp({full(opened.scores[at])}) / Σ exp = {full(opened.plain[0])} / {full(opened.plain[1])} = **{full(opened.softmax[at])}**")
+        lines.append(
+            f"softmax = exp({full(opened.scores[at])}) / Σ exp = {full(opened.plain[0])} / {full(opened.plain[1])} = **{full(opened.softmax[at])}**"
+        )
     else:
-        lines.append(f"softmax, the largest score subtracted = {full(opened.exponentials[at])} / {full(opened.total)} = **{full(opened.softmax[at])}**")
+        lines.append(
+            f"softmax, the largest score subtracted = {full(opened.exponentials[at])} / {full(opened.total)} = **{full(opened.softmax[at])}**"
+        )
     if opened.evened is not None:
         lines.append(f"an edit decides the weight: **{full(opened.weights[at])}**")
-    lines.append(f"so much of the value v is taken; all keys’ shares add up to z, of length {say(float(np.linalg.norm(opened.z)))}")
+    lines.append(
+        f"so much of the value v is taken; all keys’ shares add up to z, of length {say(float(np.linalg.norm(opened.z)))}"
+    )
     if done is not None:
         share = done.shares[opened.head]
-        of_all = "" if np.isnan(share) else f", **{say(share, 3)}** of what all heads and the bias wrote"
-        lines.append(f"through W_O the head writes a vector of length **{say(done.lengths[opened.head])}**{of_all}")
+        of_all = (
+            "" if np.isnan(share) else f", **{say(share, 3)}** of what all heads and the bias wrote"
+        )
+        lines.append(
+            f"through W_O the head writes a vector of length **{say(done.lengths[opened.head])}**{of_all}"
+        )
     return tuple(lines)
 
 
@@ -359,7 +479,13 @@ def reasons(opened: Cell, masks: bool) -> dict[str, object]:
     return {"scale": scale, "added": added, "mask": mask, "masks": masks}
 
 
-def facts(opened: Cell, done: Written | None, queries: Sequence[str], keys: Sequence[str], why: Mapping[str, str]) -> dict[str, object]:
+def facts(
+    opened: Cell,
+    done: Written | None,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    why: Mapping[str, str],
+) -> dict[str, object]:
     """The story's plain values for the browser, infinities and NaN as None.
 
     queries, keys: what the tokens are called. why: sentences on the scale, on what was added, on the mask, and on what is missing.
@@ -368,29 +494,61 @@ def facts(opened: Cell, done: Written | None, queries: Sequence[str], keys: Sequ
     rows = rows_of_sum(opened)
     edited = None if done is None else done.set_by[head]
     return {
-        "query": {"at": opened.query, "label": queries[opened.query]}, "key": {"at": at, "label": keys[at]}, "labels": list(keys),
-        "layer": opened.layer, "head": head, "d_v": len(opened.z), "best": list(largest_products(opened)),
-        "dot": float(opened.dots[at]), "divisor": opened.divisor, "dividing": dividing(opened), "scaleWhy": why["scale"],
-        "added": float(opened.added[at]) if opened.added.any() else None, "addedWhy": why["added"], "score": float(opened.scores[at]),
-        "masks": bool(why["masks"]), "maskWhy": why["mask"], "allowed": bool(opened.allowed[at]), "nAllowed": int(opened.allowed.sum()),
-        "largest": opened.largest, "largestAt": int(np.where(opened.allowed, opened.scores, -np.inf).argmax()),
-        "exponential": float(opened.exponentials[at]), "total": opened.total, "plain": opened.plain,
-        "softmax": float(opened.softmax[at]), "weight": float(opened.weights[at]), "evened": None if opened.evened is None else str(opened.evened),
-        "vLength": float(np.linalg.norm(opened.v[at])), "rows": list(rows), "rowWeights": [float(opened.weights[row]) for row in rows],
-        "rest": len(keys) - len(rows), "zLength": float(np.linalg.norm(opened.z)), "set": None if edited is None else str(edited),
+        "query": {"at": opened.query, "label": queries[opened.query]},
+        "key": {"at": at, "label": keys[at]},
+        "labels": list(keys),
+        "layer": opened.layer,
+        "head": head,
+        "d_v": len(opened.z),
+        "best": list(largest_products(opened)),
+        "dot": float(opened.dots[at]),
+        "divisor": opened.divisor,
+        "dividing": dividing(opened),
+        "scaleWhy": why["scale"],
+        "added": float(opened.added[at]) if opened.added.any() else None,
+        "addedWhy": why["added"],
+        "score": float(opened.scores[at]),
+        "masks": bool(why["masks"]),
+        "maskWhy": why["mask"],
+        "allowed": bool(opened.allowed[at]),
+        "nAllowed": int(opened.allowed.sum()),
+        "largest": opened.largest,
+        "largestAt": int(np.where(opened.allowed, opened.scores, -np.inf).argmax()),
+        "exponential": float(opened.exponentials[at]),
+        "total": opened.total,
+        "plain": opened.plain,
+        "softmax": float(opened.softmax[at]),
+        "weight": float(opened.weights[at]),
+        "evened": None if opened.evened is None else str(opened.evened),
+        "vLength": float(np.linalg.norm(opened.v[at])),
+        "rows": list(rows),
+        "rowWeights": [float(opened.weights[row]) for row in rows],
+        "rest": len(keys) - len(rows),
+        "zLength": float(np.linalg.norm(opened.z)),
+        "set": None if edited is None else str(edited),
         "own": {
-            "score": [opened.own_score.value, opened.own_score.apart], "weight": [opened.own_weight.value, opened.own_weight.apart],
+            "score": [opened.own_score.value, opened.own_score.apart],
+            "weight": [opened.own_weight.value, opened.own_weight.apart],
             "wrote": None if done is None or done.own is None else done.own.apart,
         },
-        "wrote": None if done is None else _told(done, head), "missing": why["missing"],
-    }  # fmt: skip
+        "wrote": None if done is None else _told(done, head),
+        "missing": why["missing"],
+    }
 
 
 def _told(done: Written, head: int) -> dict[str, object]:
     names = [*(f"head {each}" for each in range(len(done.by_head))), "bias of W_O"]
     shares = [None if np.isnan(share) else float(share) for share in done.shares]
-    parts = [{"name": name, "share": share, "length": float(length), "chosen": at == head} for at, (name, share, length) in enumerate(zip(names, shares, done.lengths))]
-    return {"length": float(done.lengths[head]), "all": done.length, "share": shares[head], "parts": parts}
+    parts = [
+        {"name": name, "share": share, "length": float(length), "chosen": at == head}
+        for at, (name, share, length) in enumerate(zip(names, shares, done.lengths))
+    ]
+    return {
+        "length": float(done.lengths[head]),
+        "all": done.length,
+        "share": shares[head],
+        "parts": parts,
+    }
 
 
 def dividing(opened: Cell) -> str:
@@ -405,36 +563,70 @@ def vectors(opened: Cell, done: Written | None) -> dict[str, np.ndarray]:
     rows = rows_of_sum(opened)
     shares = opened.weights[list(rows), None] * opened.v[list(rows)]
     made = {
-        "q": opened.q, "k": opened.k, "products": opened.products, "dots": opened.dots, "scores": opened.scores, "allowed": opened.allowed,
-        "exponentials": opened.exponentials, "weights": opened.weights, "v": opened.v[opened.key], "shares": shares,
-        "rest": opened.z - shares.sum(axis=0), "z": opened.z,
-    }  # fmt: skip
+        "q": opened.q,
+        "k": opened.k,
+        "products": opened.products,
+        "dots": opened.dots,
+        "scores": opened.scores,
+        "allowed": opened.allowed,
+        "exponentials": opened.exponentials,
+        "weights": opened.weights,
+        "v": opened.v[opened.key],
+        "shares": shares,
+        "rest": opened.z - shares.sum(axis=0),
+        "z": opened.z,
+    }
     if done is not None:
-        made |= {"set": done.z[opened.head], "wrote": done.by_head[opened.head], "total": done.total}
+        made |= {
+            "set": done.z[opened.head],
+            "wrote": done.by_head[opened.head],
+            "total": done.total,
+        }
     return made
 
 
 # ---- tables and files ---------------------------------------------------------------------------------------------
 
 
-def tables(opened: Cell, done: Written | None, keys: Sequence[str]) -> dict[str, dict[str, Sequence]]:
+def tables(
+    opened: Cell, done: Written | None, keys: Sequence[str]
+) -> dict[str, dict[str, Sequence]]:
     """The numbers behind every step, as named tables of named columns."""
     share = opened.weights[opened.key] * opened.v[opened.key]
     made = {
-        "Query and key": {"dimension": range(len(opened.q)), "q": opened.q, "k": opened.k, "q × k": opened.products},
-        "The row": {
-            "key": range(len(keys)), "token": list(keys), "q · k": opened.dots, "score": opened.scores, "allowed": opened.allowed,
-            "exp(score − largest)": opened.exponentials, "weight": opened.weights,
+        "Query and key": {
+            "dimension": range(len(opened.q)),
+            "q": opened.q,
+            "k": opened.k,
+            "q × k": opened.products,
         },
-        "Value and sum": {"dimension": range(len(opened.z)), "v": opened.v[opened.key], "weight × v": share, "z": opened.z},
-    }  # fmt: skip
+        "The row": {
+            "key": range(len(keys)),
+            "token": list(keys),
+            "q · k": opened.dots,
+            "score": opened.scores,
+            "allowed": opened.allowed,
+            "exp(score − largest)": opened.exponentials,
+            "weight": opened.weights,
+        },
+        "Value and sum": {
+            "dimension": range(len(opened.z)),
+            "v": opened.v[opened.key],
+            "weight × v": share,
+            "z": opened.z,
+        },
+    }
     if opened.added.any():
         made["The row"]["added"] = opened.added
     if done is not None:
         set_to = done.z[opened.head]
         if done.set_by[opened.head] is not None:
             made["Value and sum"]["z as the edit sets it"] = set_to
-        made["Written"] = {"dimension": range(len(done.total)), "this head wrote": done.by_head[opened.head], "all heads and bias": done.total}
+        made["Written"] = {
+            "dimension": range(len(done.total)),
+            "this head wrote": done.by_head[opened.head],
+            "all heads and bias": done.total,
+        }
         names = [*(f"head {head}" for head in range(len(done.by_head))), "bias of W_O"]
         made["Heads"] = {"part": names, "length": done.lengths, "share along the sum": done.shares}
     return made
@@ -450,7 +642,9 @@ def to_csv(named: Mapping[str, Mapping[str, Sequence]], about: Sequence[str]) ->
         file.write(f"# {name}\n")
         writer.writerow(columns)
         for row in zip(*columns.values()):
-            writer.writerow([repr(float(value)) if isinstance(value, float) else value for value in row])
+            writer.writerow(
+                [repr(float(value)) if isinstance(value, float) else value for value in row]
+            )
     return file.getvalue()
 
 
@@ -459,11 +653,21 @@ def to_csv(named: Mapping[str, Mapping[str, Sequence]], about: Sequence[str]) ->
 
 def memory(recording: Recording, n: int) -> int:
     """Bytes of the arrays of a recording like this one, were each of its streams n tokens long: states, q, k, v, scores, weights, mask."""
-    total = sum(len(stream.sites) * n * stream.resid.shape[-1] * stream.resid.itemsize for stream in recording.streams)
+    total = sum(
+        len(stream.sites) * n * stream.resid.shape[-1] * stream.resid.itemsize
+        for stream in recording.streams
+    )
     for attention in recording.attention:
         layers, heads = attention.pattern.shape[:2]
-        widths = sum(each.shape[-1] * each.itemsize for each in (attention.q, attention.k, attention.v))
-        total += layers * heads * (n * widths + n * n * (attention.scores.itemsize + attention.pattern.itemsize)) + n * n * attention.allowed.itemsize
+        widths = sum(
+            each.shape[-1] * each.itemsize for each in (attention.q, attention.k, attention.v)
+        )
+        total += (
+            layers
+            * heads
+            * (n * widths + n * n * (attention.scores.itemsize + attention.pattern.itemsize))
+            + n * n * attention.allowed.itemsize
+        )
     return total
 
 

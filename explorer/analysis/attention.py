@@ -58,10 +58,20 @@ def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
     return Axes(tuple(f"→ {token}" for token, _ in said), keys.tokens, special, said)
 
 
-def groups(recording: Recording, attention: Attention, axes: Axes) -> tuple[words.Groups, words.Groups]:
+def groups(
+    recording: Recording, attention: Attention, axes: Axes
+) -> tuple[words.Groups, words.Groups]:
     """The words that rows and columns make. Between two texts a row is a part of the word that it helps to produce."""
     streams = recording.stream(attention.query), recording.stream(attention.key)
-    query, key = (words.words(stream, recording.target if stream.name == "decoder" and len(recording.streams) > 1 else recording.text) for stream in streams)
+    query, key = (
+        words.words(
+            stream,
+            recording.target
+            if stream.name == "decoder" and len(recording.streams) > 1
+            else recording.text,
+        )
+        for stream in streams
+    )
     return (query if axes.said is None else words.produced(query, *axes.said[-1])), key
 
 
@@ -100,15 +110,31 @@ class Shown:
     def strongest_pair(self, matrix: np.ndarray, row: int, column: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight within a cell. matrix (query, key) between tokens."""
         (top, bottom), (left, right) = self.row_tokens[row], self.key_tokens[column]
-        query, key = np.unravel_index(matrix[top:bottom, left:right].argmax(), (bottom - top, right - left))
+        query, key = np.unravel_index(
+            matrix[top:bottom, left:right].argmax(), (bottom - top, right - left)
+        )
         return top + int(query), left + int(key)
 
 
 def _holding(tokens: tuple[tuple[int, int], ...], token: int | None) -> int:
-    return next((at for at, (first, end) in enumerate(tokens) if token is not None and first <= token < end), -1)
+    return next(
+        (
+            at
+            for at, (first, end) in enumerate(tokens)
+            if token is not None and first <= token < end
+        ),
+        -1,
+    )
 
 
-def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[words.Groups, words.Groups] | None, kept: str = KEPT[0], renormalise: bool = False) -> Shown:
+def shown(
+    matrix: np.ndarray,
+    allowed: np.ndarray,
+    axes: Axes,
+    grouped: tuple[words.Groups, words.Groups] | None,
+    kept: str = KEPT[0],
+    renormalise: bool = False,
+) -> Shown:
     """A head's matrix between tokens, or between the words that `grouped` makes, without what `kept` leaves out.
 
     matrix and allowed (query, key); kept one of KEPT. Special tokens are left out as rows and as columns; sinks likewise, but between two
@@ -119,10 +145,21 @@ def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[wo
     across = axes.said is not None
     keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
     rows = (words.alone(*zip(*axes.said)) if across else keys) if grouped is None else grouped[0]
-    sinking = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)  # of tokens: merged into words, fewer columns would raise what is even
+    sinking = np.logical_or.reduceat(
+        sinks(matrix, allowed), keys.starts
+    )  # of tokens: merged into words, fewer columns would raise what is even
     if grouped is not None:
-        matrix, allowed = words.merged(matrix, rows, keys), words.merged_allowed(allowed, rows, keys)
-    gone = sinking if kept == "No sinks" else np.array(keys.special) if kept == "No specials" else np.zeros(len(keys.labels), bool)
+        matrix, allowed = (
+            words.merged(matrix, rows, keys),
+            words.merged_allowed(allowed, rows, keys),
+        )
+    gone = (
+        sinking
+        if kept == "No sinks"
+        else np.array(keys.special)
+        if kept == "No specials"
+        else np.zeros(len(keys.labels), bool)
+    )
     gone_rows = gone if not across else np.array(rows.special) & (kept == "No specials")
     nothing_left = bool(gone.all() or gone_rows.all())
     if nothing_left:
@@ -137,17 +174,32 @@ def shown(matrix: np.ndarray, allowed: np.ndarray, axes: Axes, grouped: tuple[wo
             total = part.astype(np.float64).sum(axis=1, keepdims=True)
             part = (part / np.where(total > LEAST_LEFT, total, np.inf)).astype(matrix.dtype)
     return Shown(
-        part, allowed[np.ix_(at_rows, at_keys)], _axes_of(rows, keys, at_rows, at_keys, across), hidden,
-        _tokens(rows, at_rows), _tokens(keys, at_keys), left_out, nothing_left, renormalise and hidden is not None,
-    )  # fmt: skip
+        part,
+        allowed[np.ix_(at_rows, at_keys)],
+        _axes_of(rows, keys, at_rows, at_keys, across),
+        hidden,
+        _tokens(rows, at_rows),
+        _tokens(keys, at_keys),
+        left_out,
+        nothing_left,
+        renormalise and hidden is not None,
+    )
 
 
-def _axes_of(rows: words.Groups, keys: words.Groups, at_rows: np.ndarray, at_keys: np.ndarray, across: bool) -> Axes:
+def _axes_of(
+    rows: words.Groups, keys: words.Groups, at_rows: np.ndarray, at_keys: np.ndarray, across: bool
+) -> Axes:
     said = tuple((rows.labels[at], rows.special[at]) for at in at_rows)
     names = tuple(f"→ {label}" if across else label for label, _ in said)
     all_there = len(at_rows) == len(rows.labels) and len(at_keys) == len(keys.labels)
     places = (None, None) if all_there else (tuple(at_rows.tolist()), tuple(at_keys.tolist()))
-    return Axes(names, tuple(keys.labels[at] for at in at_keys), tuple(keys.special[at] for at in at_keys), said if across else None, *places)
+    return Axes(
+        names,
+        tuple(keys.labels[at] for at in at_keys),
+        tuple(keys.special[at] for at in at_keys),
+        said if across else None,
+        *places,
+    )
 
 
 def _tokens(grouped: words.Groups, at: np.ndarray) -> tuple[tuple[int, int], ...]:
@@ -214,10 +266,17 @@ def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
     shifted = np.exp(masked - masked.max())  # the weight does not overflow where e^score would
     with np.errstate(over="ignore"):
         powers = np.exp(masked)
-    return Softmax(float(scores[key]), float(powers[key]), float(powers.sum()), float(shifted[key] / shifted.sum()))
+    return Softmax(
+        float(scores[key]),
+        float(powers[key]),
+        float(powers.sum()),
+        float(shifted[key] / shifted.sum()),
+    )
 
 
-def strongest(matrix: np.ndarray, allowed: np.ndarray, query: int | None = None, key: int | None = None) -> tuple[int, int]:
+def strongest(
+    matrix: np.ndarray, allowed: np.ndarray, query: int | None = None, key: int | None = None
+) -> tuple[int, int]:
     """(query, key) of the largest weight, in the whole matrix, in one row or in one column.
 
     matrix (query, key) of weights, allowed (query, key). A row that leaves no choice is taken where it is asked for or there is no other.
@@ -232,20 +291,31 @@ def strongest(matrix: np.ndarray, allowed: np.ndarray, query: int | None = None,
 
 def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list[str]:
     """Tokens with their places in front, so that two equal words stay two: "3 the"."""
-    return [f"{place} {token}" for place, token in zip(range(len(tokens)) if places is None else places, tokens)]
+    return [
+        f"{place} {token}"
+        for place, token in zip(range(len(tokens)) if places is None else places, tokens)
+    ]
 
 
-def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) -> dict[str, Sequence]:
+def columns(
+    matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None
+) -> dict[str, Sequence]:
     """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where something is, then a column for each key."""
     beside = {} if hidden is None else {HIDDEN: hidden}
-    return {_corner(axes): numbered(axes.rows, axes.row_places), **beside, **dict(zip(numbered(axes.keys, axes.key_places), matrix.T))}
+    return {
+        _corner(axes): numbered(axes.rows, axes.row_places),
+        **beside,
+        **dict(zip(numbered(axes.keys, axes.key_places), matrix.T)),
+    }
 
 
 def _corner(axes: Axes) -> str:
     return " \\ ".join(axes.sides)
 
 
-def to_csv(matrix: np.ndarray, axes: Axes, about: Sequence[str], hidden: np.ndarray | None = None) -> str:
+def to_csv(
+    matrix: np.ndarray, axes: Axes, about: Sequence[str], hidden: np.ndarray | None = None
+) -> str:
     """The matrix as CSV: `about` in lines that begin with #, a header of keys, then its rows, weights in full; `hidden` (row) as in `columns`."""
     file = io.StringIO()
     for line in about:

@@ -9,7 +9,26 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.evidence import Evidence, Measured, Untestable, another, at_least, beginning, by_layer, choosing, factor, few, masked, number, opened, own, softmax, state_before, text_places, writer
+from explorer.analysis.evidence import (
+    Evidence,
+    Measured,
+    Untestable,
+    another,
+    at_least,
+    beginning,
+    by_layer,
+    choosing,
+    factor,
+    few,
+    masked,
+    number,
+    opened,
+    own,
+    softmax,
+    state_before,
+    text_places,
+    writer,
+)
 from explorer.analysis.residual import heads_error
 from models.recording import Attention, Recording
 
@@ -25,9 +44,16 @@ MOST_TIMES = 1000.0  # beyond this a ratio says no more than "many times"
 
 def rows_sum(e: Evidence) -> Measured:
     """The largest |sum over keys - 1| of any row."""
-    off = {each.name: float(np.abs(each.pattern.sum(axis=-1, dtype=np.float64) - 1).max()) for each in e.recording.attention}
+    off = {
+        each.name: float(np.abs(each.pattern.sum(axis=-1, dtype=np.float64) - 1).max())
+        for each in e.recording.attention
+    }
     n = sum(int(np.prod(each.pattern.shape[:3])) for each in e.recording.attention)
-    return Measured(max(off.values()), f"All {n:,} rows of weights were added up; the one furthest from 1 is off by {number(max(off.values()))}.", tuple((name, number(value)) for name, value in off.items()))
+    return Measured(
+        max(off.values()),
+        f"All {n:,} rows of weights were added up; the one furthest from 1 is off by {number(max(off.values()))}.",
+        tuple((name, number(value)) for name, value in off.items()),
+    )
 
 
 def summed_axis(e: Evidence) -> Measured:
@@ -38,9 +64,15 @@ def summed_axis(e: Evidence) -> Measured:
         off.append(np.abs(each.pattern.sum(axis=-2, dtype=np.float64) - 1).mean())
         rows = max(rows, float(np.abs(each.pattern.sum(axis=-1, dtype=np.float64) - 1).max()))
     if rows > ROUNDING:
-        return Measured(0.0, f"Summed over the tokens looked at, the sums are not 1 either: off by up to {number(rows)}.")
+        return Measured(
+            0.0,
+            f"Summed over the tokens looked at, the sums are not 1 either: off by up to {number(rows)}.",
+        )
     value = float(np.mean(off))
-    return Measured(value, f"Summed over the tokens looked at, every sum is 1 (off by {number(rows)}). Summed over the tokens that look, the sums are off by {number(value)} in the mean: a token may be looked at a lot, or by nobody.")
+    return Measured(
+        value,
+        f"Summed over the tokens looked at, every sum is 1 (off by {number(rows)}). Summed over the tokens that look, the sums are off by {number(value)} in the mean: a token may be looked at a lot, or by nobody.",
+    )
 
 
 def convex(e: Evidence) -> Measured:
@@ -56,9 +88,16 @@ def convex(e: Evidence) -> Measured:
             total = max(total, float(np.abs(weights.sum(axis=-1) - 1).max()))
     value = max(0.0, out, -least, total)
     return Measured(
-        value, "Every output z lies between the smallest and the largest of the values it may use, dimension by dimension." if value < 1e-4 else "Some output lies outside what its values span, or some weight is below 0.",
-        (("furthest outside the values", number(max(out, 0.0))), ("smallest weight", number(least)), ("sums off 1", number(total))),
-    )  # fmt: skip
+        value,
+        "Every output z lies between the smallest and the largest of the values it may use, dimension by dimension."
+        if value < 1e-4
+        else "Some output lies outside what its values span, or some weight is below 0.",
+        (
+            ("furthest outside the values", number(max(out, 0.0))),
+            ("smallest weight", number(least)),
+            ("sums off 1", number(total)),
+        ),
+    )
 
 
 def soft_to_hard(e: Evidence) -> Measured:
@@ -79,9 +118,13 @@ def soft_to_hard(e: Evidence) -> Measured:
     means = {t: float(np.mean(values)) for t, values in far.items()}
     value = means[TEMPERATURES[-1]] / means[1.0] if means[1.0] > 0 else float("nan")
     return Measured(
-        value, f"As the model runs, the best key gets {np.mean(peak):.0%} of the weight in the mean. Dividing the scores by a smaller and smaller temperature, the output comes to the best key’s value alone.",
-        tuple((f"distance to the hard lookup at temperature {t:g}", number(means[t])) for t in TEMPERATURES),
-    )  # fmt: skip
+        value,
+        f"As the model runs, the best key gets {np.mean(peak):.0%} of the weight in the mean. Dividing the scores by a smaller and smaller temperature, the output comes to the best key’s value alone.",
+        tuple(
+            (f"distance to the hard lookup at temperature {t:g}", number(means[t]))
+            for t in TEMPERATURES
+        ),
+    )
 
 
 # ---- the scale ------------------------------------------------------------------------------------------------------
@@ -97,9 +140,16 @@ def random_products(e: Evidence) -> Measured:
         variance[width] = float((q * k).sum(axis=-1).var())
     value = max(abs(variance[width] / width - 1) for width in widths)
     return Measured(
-        value, f"{PAIRS:,} pairs of random vectors of this model’s width, {d} numbers a head, and as many of other widths; its text and weights play no part. At {d}, Var(q·k) is {number(variance[d])}; after dividing by √{d} it is {number(variance[d] / d)}.",
-        tuple((f"Var(q·k) at width {width}, and after the scale", f"{number(variance[width])} → {number(variance[width] / width)}") for width in widths),
-    )  # fmt: skip
+        value,
+        f"{PAIRS:,} pairs of random vectors of this model’s width, {d} numbers a head, and as many of other widths; its text and weights play no part. At {d}, Var(q·k) is {number(variance[d])}; after dividing by √{d} it is {number(variance[d] / d)}.",
+        tuple(
+            (
+                f"Var(q·k) at width {width}, and after the scale",
+                f"{number(variance[width])} → {number(variance[width] / width)}",
+            )
+            for width in widths
+        ),
+    )
 
 
 def own_products(e: Evidence) -> Measured:
@@ -109,17 +159,29 @@ def own_products(e: Evidence) -> Measured:
         if each.scores.shape[2] * each.scores.shape[3] < 4:
             raise Untestable("This needs at least two tokens, so that there are pairs to compare.")
         d = each.q.shape[-1]
-        q, k = ((v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (each.q, each.k))  # (layer, head)
+        q, k = (
+            (v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (each.q, each.k)
+        )  # (layer, head)
         # Of the products themselves: a model may divide them by something else than √d, or by nothing, and add to them.
-        variance = np.stack([(a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2)).var(axis=(1, 2)) for a, b in zip(each.q, each.k)])
+        variance = np.stack(
+            [
+                (a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2)).var(axis=(1, 2))
+                for a, b in zip(each.q, each.k)
+            ]
+        )
         ratios.append(variance / (d * q * k))
         spread.append(each.scores.std(axis=(2, 3), dtype=np.float64).mean(axis=1))
     ratio = float(np.median(np.concatenate([each.ravel() for each in ratios])))
     more = "more" if ratio > 1 else "less"
     return Measured(
-        factor(ratio), f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries and keys are not independent draws, so their products vary {more} than chance would have them.",
-        tuple(row for each, values in zip(e.recording.attention, spread) for row in by_layer(f"spread of the model’s scores, {each.name} ", values)),
-    )  # fmt: skip
+        factor(ratio),
+        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries and keys are not independent draws, so their products vary {more} than chance would have them.",
+        tuple(
+            row
+            for each, values in zip(e.recording.attention, spread)
+            for row in by_layer(f"spread of the model’s scores, {each.name} ", values)
+        ),
+    )
 
 
 def head_width(e: Evidence) -> Measured:
@@ -129,14 +191,25 @@ def head_width(e: Evidence) -> Measured:
         for scores, q, k in zip(each.scores, each.q, each.k):
             products = q @ k.swapaxes(-1, -2)
             right = max(right, float(np.abs(scores - products / np.sqrt(q.shape[-1])).max()))
-            wrong = max(wrong, float(np.abs(scores - products / np.sqrt(e.recording.model.d_model)).max()))
+            wrong = max(
+                wrong, float(np.abs(scores - products / np.sqrt(e.recording.model.d_model)).max())
+            )
             top = max(top, float(np.abs(scores).max()))
     d, d_k = e.recording.model.d_model, e.recording.model.d_head
-    said = "it gives the model’s scores" if right <= 1e-4 * top else f"it is off the model’s scores by up to {number(right)}"
+    said = (
+        "it gives the model’s scores"
+        if right <= 1e-4 * top
+        else f"it is off the model’s scores by up to {number(right)}"
+    )
     return Measured(
-        right / top if top else float("nan"), f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {said}; divided by √{d} it would be off by up to {number(wrong)}.",
-        ((f"off, dividing by √{d_k} (one head’s width)", number(right)), (f"off, dividing by √{d} (the whole width)", number(wrong)), ("largest score", number(top))),
-    )  # fmt: skip
+        right / top if top else float("nan"),
+        f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {said}; divided by √{d} it would be off by up to {number(wrong)}.",
+        (
+            (f"off, dividing by √{d_k} (one head’s width)", number(right)),
+            (f"off, dividing by √{d} (the whole width)", number(wrong)),
+            ("largest score", number(top)),
+        ),
+    )
 
 
 def saturation(e: Evidence) -> Measured:
@@ -149,7 +222,11 @@ def saturation(e: Evidence) -> Measured:
             for kept, by in ((with_, np.sqrt(q.shape[-1])), (without, 1.0)):
                 kept.append(1 - (softmax(raw / by, each.allowed[rows]) ** 2).sum(axis=-1).mean())
     a, b = float(np.mean(with_)), float(np.mean(without))
-    return Measured(a / b if b else np.inf, f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with the scale and {number(b)} with raw q·k, where a few keys take almost everything.", (("with the scale", number(a)), ("without", number(b))))
+    return Measured(
+        a / b if b else np.inf,
+        f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with the scale and {number(b)} with raw q·k, where a few keys take almost everything.",
+        (("with the scale", number(a)), ("without", number(b))),
+    )
 
 
 # ---- the mask -------------------------------------------------------------------------------------------------------
@@ -162,7 +239,10 @@ def later_weight(e: Evidence) -> Measured:
     n = len(stream.tokens)
     later = np.triu(np.ones((n, n), dtype=bool), 1)
     value = float(np.abs(attention.pattern[..., later]).max())
-    return Measured(value, f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} weights above the diagonal were looked at; the largest is {number(value)}. e to the −∞ is 0, not merely small.")
+    return Measured(
+        value,
+        f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} weights above the diagonal were looked at; the largest is {number(value)}. e to the −∞ is 0, not merely small.",
+    )
 
 
 def future_change(e: Evidence) -> Measured:
@@ -174,11 +254,16 @@ def future_change(e: Evidence) -> Measured:
         other = _other_id(e.recording, int(stream.ids[last]))
         changed = e.again("", "", (*map(int, stream.ids[1:last]), other)).stream("decoder")
     else:
-        changed = e.again(_patched(another(stream, last), beginning(stream), last), "", None).stream("decoder")
+        changed = e.again(
+            _patched(another(stream, last), beginning(stream), last), "", None
+        ).stream("decoder")
     moved = np.abs(stream.resid - changed.resid).max(axis=(0, 2))
     if not moved[last] > 0:
         raise Untestable("The last token could not be exchanged for another one.")
-    return Measured(float(moved[:last].max()), f"The last token, “{stream.tokens[last]}”, was exchanged. Its own vectors changed by up to {number(float(moved[last]))}, those of the {last} tokens before it by {number(float(moved[:last].max()))}.")
+    return Measured(
+        float(moved[:last].max()),
+        f"The last token, “{stream.tokens[last]}”, was exchanged. Its own vectors changed by up to {number(float(moved[last]))}, those of the {last} tokens before it by {number(float(moved[:last].max()))}.",
+    )
 
 
 def _patched(text: str, site: str, token: int) -> str:
@@ -201,7 +286,10 @@ def both_sides(e: Evidence) -> Measured:
             n = len(each.allowed)
             later = np.triu(np.ones((n, n), dtype=np.float32), 1)
             value = float((each.pattern * later).sum() / each.pattern[..., 0].size)
-            return Measured(value, f"{value:.0%} of all weight rests on tokens that come later in the text, which no mask hides from an encoder.")
+            return Measured(
+                value,
+                f"{value:.0%} of all weight rests on tokens that come later in the text, which no mask hides from an encoder.",
+            )
     raise Untestable("This model has no encoder.")
 
 
@@ -214,8 +302,18 @@ def concatenated(e: Evidence) -> Measured:
     error, size = 0.0, 0.0
     for stream in e.recording.streams:
         error = max(error, heads_error(e.recording, stream, outputs))
-        size = max(size, *(float(np.abs(stream.at(wrote)).max()) for _, wrote, _ in stream.writes() if wrote.endswith(("attn.wrote", "cross.wrote"))))
-    return Measured(error / size, f"Each head’s output was sent through its own slice of W_O and the results were added, for every token and layer. Beside what the model wrote in one piece, the largest difference is {number(error)}, where numbers reach {number(size)}.")
+        size = max(
+            size,
+            *(
+                float(np.abs(stream.at(wrote)).max())
+                for _, wrote, _ in stream.writes()
+                if wrote.endswith(("attn.wrote", "cross.wrote"))
+            ),
+        )
+    return Measured(
+        error / size,
+        f"Each head’s output was sent through its own slice of W_O and the results were added, for every token and layer. Beside what the model wrote in one piece, the largest difference is {number(error)}, where numbers reach {number(size)}.",
+    )
 
 
 def reshaped(e: Evidence) -> Measured:
@@ -225,13 +323,21 @@ def reshaped(e: Evidence) -> Measured:
     if not paired:
         raise Untestable("This needs at least two tokens, so that there are pairs to compare.")
     for each in paired:
-        for scores, q, k in zip(each.scores.astype(np.float64), each.q.astype(np.float64), each.k.astype(np.float64)):
+        for scores, q, k in zip(
+            each.scores.astype(np.float64), each.q.astype(np.float64), each.k.astype(np.float64)
+        ):
             whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
-            error = max(error, float(np.abs(_bare(scores, q @ k.swapaxes(-1, -2)).sum(axis=0) - product).max()))
+            error = max(
+                error,
+                float(np.abs(_bare(scores, q @ k.swapaxes(-1, -2)).sum(axis=0) - product).max()),
+            )
             size = max(size, float(np.abs(product).max()))
     h, d = e.recording.model.n_head, e.recording.model.d_head
-    return Measured(error / size if size else float("nan"), f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. What the model’s {h} heads made of the pieces, their scores with the scale and whatever was added by distance taken back, adds up to the one long q·k, off by at most {number(error)} where it reaches {number(size)}.")
+    return Measured(
+        error / size if size else float("nan"),
+        f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. What the model’s {h} heads made of the pieces, their scores with the scale and whatever was added by distance taken back, adds up to the one long q·k, off by at most {number(error)} where it reaches {number(size)}.",
+    )
 
 
 def _bare(scores: np.ndarray, products: np.ndarray) -> np.ndarray:
@@ -242,7 +348,9 @@ def _bare(scores: np.ndarray, products: np.ndarray) -> np.ndarray:
     counts = np.bincount(diagonal)
 
     def by_distance(x: np.ndarray) -> np.ndarray:
-        return np.stack([(np.bincount(diagonal, each.ravel()) / counts)[diagonal].reshape(n, m) for each in x])
+        return np.stack(
+            [(np.bincount(diagonal, each.ravel()) / counts)[diagonal].reshape(n, m) for each in x]
+        )
 
     rest, wanted = scores - by_distance(scores), products - by_distance(products)
     scale = (rest * wanted).sum() / max((rest**2).sum(), 1e-300)
@@ -257,11 +365,21 @@ def heads_apart(e: Evidence) -> Measured:
     for each in e.recording.attention:
         of_layers = []
         for pattern in each.pattern[:, :, choosing(each)]:
-            of_layers.append(float(np.mean([np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in combinations(pattern, 2)])))
+            of_layers.append(
+                float(
+                    np.mean(
+                        [np.abs(a - b).sum(axis=-1).mean() / 2 for a, b in combinations(pattern, 2)]
+                    )
+                )
+            )
         rows += by_layer(f"{each.name}, ", of_layers)
         kept += of_layers
     value = float(np.mean(kept))
-    return Measured(value, f"Two heads of one layer place {value:.0%} of their weight on different tokens, in the mean of all pairs (0: the same pattern; 1: nothing in common).", tuple(rows))
+    return Measured(
+        value,
+        f"Two heads of one layer place {value:.0%} of their weight on different tokens, in the mean of all pairs (0: the same pattern; 1: nothing in common).",
+        tuple(rows),
+    )
 
 
 def reach(e: Evidence) -> Measured:
@@ -275,11 +393,25 @@ def reach(e: Evidence) -> Measured:
         if mean.size < 2:
             raise Untestable("This model has one head, so there are none to compare.")
         near, far = (np.unravel_index(how(mean), mean.shape) for how in (np.argmin, np.argmax))
-        found = (float(mean[far]), float(mean[near]), f"layer {far[0]}, head {far[1]}", f"layer {near[0]}, head {near[1]}")
-        best = found if best is None or found[0] / max(found[1], 1e-9) > best[0] / max(best[1], 1e-9) else best
+        found = (
+            float(mean[far]),
+            float(mean[near]),
+            f"layer {far[0]}, head {far[1]}",
+            f"layer {near[0]}, head {near[1]}",
+        )
+        best = (
+            found
+            if best is None or found[0] / max(found[1], 1e-9) > best[0] / max(best[1], 1e-9)
+            else best
+        )
     far, near, far_name, near_name = best
     many = far > MOST_TIMES * near
-    return Measured(MOST_TIMES if many else far / near, f"The head that stays nearest ({near_name}) looks {number(near)} tokens away in the mean, the one that reaches furthest ({far_name}) {number(far)}.", ((far_name, f"{number(far)} tokens"), (near_name, f"{number(near)} tokens")), f"over {number(MOST_TIMES)}×" if many else "")
+    return Measured(
+        MOST_TIMES if many else far / near,
+        f"The head that stays nearest ({near_name}) looks {number(near)} tokens away in the mean, the one that reaches furthest ({far_name}) {number(far)}.",
+        ((far_name, f"{number(far)} tokens"), (near_name, f"{number(near)} tokens")),
+        f"over {number(MOST_TIMES)}×" if many else "",
+    )
 
 
 def on_itself(e: Evidence) -> Measured:
@@ -291,7 +423,11 @@ def on_itself(e: Evidence) -> Measured:
         rows += by_layer(f"{each.name}, ", of_layers)
         shares.append(float(of_layers.mean()))
     value = float(np.mean(shares))
-    return Measured(value, f"In {value:.0%} of all rows the largest weight is on the token itself. Learned heads look where it helps: often at the token before, at a separator, or at the same word elsewhere.", tuple(rows))
+    return Measured(
+        value,
+        f"In {value:.0%} of all rows the largest weight is on the token itself. Learned heads look where it helps: often at the token before, at a separator, or at the same word elsewhere.",
+        tuple(rows),
+    )
 
 
 def asymmetry(e: Evidence) -> Measured:
@@ -301,14 +437,23 @@ def asymmetry(e: Evidence) -> Measured:
     for each in own(e.recording):
         at_least(e.recording.stream(each.query), 2)
         for scores in each.scores.astype(np.float64):
-            found += list(np.linalg.norm(scores - scores.swapaxes(-1, -2), axis=(-2, -1)) / np.maximum(np.linalg.norm(scores, axis=(-2, -1)), 1e-30))
+            found += list(
+                np.linalg.norm(scores - scores.swapaxes(-1, -2), axis=(-2, -1))
+                / np.maximum(np.linalg.norm(scores, axis=(-2, -1)), 1e-30)
+            )
         plain = _naive(e, each)
         naive = max(naive, float(np.abs(plain - plain.T).max() / np.abs(plain).max()))
     value = float(np.median(found))
     return Measured(
-        value, f"With x·x as the score, “a to b” equals “b to a” (off by {number(naive)} on this sentence’s own vectors). With queries and keys apart, |S − Sᵀ| is {value:.0%} of |S| in the median head.",
-        (("naive x·x", number(naive)), ("least of all heads", number(min(found))), ("median head", number(value)), ("most of all heads", number(max(found)))),
-    )  # fmt: skip
+        value,
+        f"With x·x as the score, “a to b” equals “b to a” (off by {number(naive)} on this sentence’s own vectors). With queries and keys apart, |S − Sᵀ| is {value:.0%} of |S| in the median head.",
+        (
+            ("naive x·x", number(naive)),
+            ("least of all heads", number(min(found))),
+            ("median head", number(value)),
+            ("most of all heads", number(max(found))),
+        ),
+    )
 
 
 def _naive(e: Evidence, attention: Attention) -> np.ndarray:
@@ -329,7 +474,10 @@ def naive_on_itself(e: Evidence) -> Measured:
         rows = choosing(each)
         learned.append(float((each.pattern[:, :, rows].argmax(axis=-1) == rows).mean()))
     value = float(np.mean(shares))
-    return Measured(value, f"With x·x as the score, {value:.0%} of the tokens prefer themselves, at a mean weight of {np.mean(peaks):.2f}: what a token is decides where it looks. With learned queries and keys it is {np.mean(learned):.0%} of the rows.")
+    return Measured(
+        value,
+        f"With x·x as the score, {value:.0%} of the tokens prefer themselves, at a mean weight of {np.mean(peaks):.2f}: what a token is decides where it looks. With learned queries and keys it is {np.mean(learned):.0%} of the rows.",
+    )
 
 
 # ---- what passes ----------------------------------------------------------------------------------------------------
@@ -344,18 +492,37 @@ def messages(e: Evidence) -> Measured:
     state_before(stream, 0, "attn")
     place = int(text_places(stream)[len(text_places(stream)) // 2])
     changed = e.again(_patched(another(stream, place), beginning(stream), place), "", None)
-    moved = np.abs(stream.at("0.attn.wrote") - changed.stream(stream.name).at("0.attn.wrote")).max(axis=1) > 0
+    moved = (
+        np.abs(stream.at("0.attn.wrote") - changed.stream(stream.name).at("0.attn.wrote")).max(
+            axis=1
+        )
+        > 0
+    )
     edges = attention.allowed[:, place]
-    weight = np.max([own(each)[0].pattern[0, :, :, place].max(axis=0) for each in (e.recording, changed)], axis=0)
+    weight = np.max(
+        [own(each)[0].pattern[0, :, :, place].max(axis=0) for each in (e.recording, changed)],
+        axis=0,
+    )
     silent = edges & ~moved & (weight < LOST)
     if 2 * silent.sum() > edges.sum():
-        raise Untestable(f"Layer 0’s attention is so sharp here that at {int(silent.sum())} of the {int(edges.sum())} tokens which may look at “{stream.tokens[place]}” its weight is lost in rounding (at most {number(float(weight[silent].max()))}): an edge is a permission and no promise.")
+        raise Untestable(
+            f"Layer 0’s attention is so sharp here that at {int(silent.sum())} of the {int(edges.sum())} tokens which may look at “{stream.tokens[place]}” its weight is lost in rounding (at most {number(float(weight[silent].max()))}): an edge is a permission and no promise."
+        )
     value = float((moved == edges)[~silent].mean())
-    lost = f" At {int(silent.sum())} the weight is so small that 32-bit numbers carry nothing, which neither speaks for nor against an edge." if silent.any() else ""
+    lost = (
+        f" At {int(silent.sum())} the weight is so small that 32-bit numbers carry nothing, which neither speaks for nor against an edge."
+        if silent.any()
+        else ""
+    )
     return Measured(
-        value, f"“{stream.tokens[place]}” (token {place}) was exchanged before layer 0. What attention writes then changed at {int(moved.sum())} of {len(moved)} tokens; {int(edges.sum())} have an edge to it.{lost}",
-        (("tokens with an edge to it", str(int(edges.sum()))), ("of these, changed", str(int((moved & edges).sum()))), ("changed without an edge", str(int((moved & ~edges).sum())))),
-    )  # fmt: skip
+        value,
+        f"“{stream.tokens[place]}” (token {place}) was exchanged before layer 0. What attention writes then changed at {int(moved.sum())} of {len(moved)} tokens; {int(edges.sum())} have an edge to it.{lost}",
+        (
+            ("tokens with an edge to it", str(int(edges.sum()))),
+            ("of these, changed", str(int((moved & edges).sum()))),
+            ("changed without an edge", str(int((moved & ~edges).sum()))),
+        ),
+    )
 
 
 def alone(e: Evidence) -> Measured:
@@ -369,7 +536,10 @@ def alone(e: Evidence) -> Measured:
     if not moved[place] > 0:
         raise Untestable("The vector of this token could not be exchanged for another one.")
     others = float(np.delete(moved, place).max())
-    return Measured(others, f"The vector of “{stream.tokens[place]}” (token {place}) was exchanged just before the FFN of layer 0. What the FFN writes changed there by {number(float(moved[place]))} and at the other {len(moved) - 1} tokens by {number(others)}.")
+    return Measured(
+        others,
+        f"The vector of “{stream.tokens[place]}” (token {place}) was exchanged just before the FFN of layer 0. What the FFN writes changed there by {number(float(moved[place]))} and at the other {len(moved) - 1} tokens by {number(others)}.",
+    )
 
 
 def cross_keys(e: Evidence) -> Measured:
@@ -385,7 +555,15 @@ def cross_keys(e: Evidence) -> Measured:
     moved = max(float(np.abs(a - b).max()) for a, b in ((cross.k, other.k), (cross.v, other.v)))
     n = min(cross.q.shape[2], other.q.shape[2])
     asked = float(np.abs(cross.q[:, :, :n] - other.q[:, :, :n]).max())
-    return Measured(moved, f"The decoder was given another text to go on from. The {len(source.tokens)} keys and values changed by {number(moved)}; the queries, which come from the decoder, by {number(asked)}.", (("keys and values", number(moved)), ("queries", number(asked)), ("queries × keys", f"{len(target.tokens)} × {len(source.tokens)}")))
+    return Measured(
+        moved,
+        f"The decoder was given another text to go on from. The {len(source.tokens)} keys and values changed by {number(moved)}; the queries, which come from the decoder, by {number(asked)}.",
+        (
+            ("keys and values", number(moved)),
+            ("queries", number(asked)),
+            ("queries × keys", f"{len(target.tokens)} × {len(source.tokens)}"),
+        ),
+    )
 
 
 def offset(e: Evidence) -> Measured:
@@ -401,7 +579,10 @@ def offset(e: Evidence) -> Measured:
         scores = e.logits(stream.name, int(place)).astype(np.float64)
         gained.append(scores[ids[place + 1]] - scores[ids[place]])
     value = float(np.mean(gained))
-    return Measured(value, f"Row by row, the score of the token that comes next was compared with that of the token just read: it is {'higher' if value > 0 else 'lower'} by {number(abs(value))} nats in the mean, and higher in {np.mean(np.array(gained) > 0):.0%} of the {len(places)} rows. The text begins with {stream.tokens[0]}, so that the first word has a row too.")
+    return Measured(
+        value,
+        f"Row by row, the score of the token that comes next was compared with that of the token just read: it is {'higher' if value > 0 else 'lower'} by {number(abs(value))} nats in the mean, and higher in {np.mean(np.array(gained) > 0):.0%} of the {len(places)} rows. The text begins with {stream.tokens[0]}, so that the first word has a row too.",
+    )
 
 
 def steps_agree(e: Evidence) -> Measured:
@@ -411,4 +592,7 @@ def steps_agree(e: Evidence) -> Measured:
     apart = np.stack(e.stepwise(n))
     together = np.stack([e.logits(writer(e.recording).name, place) for place in range(n)])
     error, size = float(np.abs(apart - together).max()), float(np.abs(together).max())
-    return Measured(error / size, f"The first {n} tokens read at once, and one after another with stored keys and values: the {together.size:,} scores differ by at most {number(error)}, where they reach {number(size)}.")
+    return Measured(
+        error / size,
+        f"The first {n} tokens read at once, and one after another with stored keys and values: the {together.size:,} scores differ by at most {number(error)}, where they reach {number(size)}.",
+    )

@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import positions
-from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least, by_layer, embedding_factor, factor, masked, number, text_places
+from explorer.analysis.evidence import (
+    Evidence,
+    Measured,
+    Untestable,
+    at_least,
+    by_layer,
+    embedding_factor,
+    factor,
+    masked,
+    number,
+    text_places,
+)
 from explorer.analysis.residual import degrees
 from models.recording import Recording, Stream
 
@@ -25,7 +36,11 @@ def _encoding(e: Evidence) -> tuple[np.ndarray, Stream]:
 
 def _whose(stream: Stream) -> str:
     off = positions.off_formula(stream)
-    return "the paper’s sinusoids" if off <= positions.SAME else "a table other than the paper’s formula"
+    return (
+        "the paper’s sinusoids"
+        if off <= positions.SAME
+        else "a table other than the paper’s formula"
+    )
 
 
 def by_distance(e: Evidence) -> Measured:
@@ -36,8 +51,18 @@ def by_distance(e: Evidence) -> Measured:
     n = len(gram)
     spread = max(float(np.ptp(np.diagonal(gram, distance))) for distance in range(n))
     value = spread / float(np.abs(gram).max())
-    rows = tuple((f"distance {distance}: smallest and largest p·p", f"{number(float(np.diagonal(gram, distance).min()))} … {number(float(np.diagonal(gram, distance).max()))}") for distance in range(min(n, 6)))
-    return Measured(value, f"All {n * (n + 1) // 2:,} products of this text’s {n} positions; the model adds {_whose(stream)}. Products at one distance differ by at most {number(spread)}.", rows)
+    rows = tuple(
+        (
+            f"distance {distance}: smallest and largest p·p",
+            f"{number(float(np.diagonal(gram, distance).min()))} … {number(float(np.diagonal(gram, distance).max()))}",
+        )
+        for distance in range(min(n, 6))
+    )
+    return Measured(
+        value,
+        f"All {n * (n + 1) // 2:,} products of this text’s {n} positions; the model adds {_whose(stream)}. Products at one distance differ by at most {number(spread)}.",
+        rows,
+    )
 
 
 def both_ways(e: Evidence) -> Measured:
@@ -46,8 +71,20 @@ def both_ways(e: Evidence) -> Measured:
     at_least(stream, 3)
     gram = encoding @ encoding.T
     n = len(gram)
-    worst = max(abs(float(gram[i, i + k] - gram[i, i - k])) for i in range(1, n - 1) for k in range(1, min(i, n - 1 - i) + 1))
-    return Measured(worst / float(np.abs(gram).max()), f"From each position as far to the right as to the left: the two products differ by at most {number(worst)}. " + ("So the bare product says how far, and not on which side; W_Q and W_K have to find that out." if worst < 1e-4 * np.abs(gram).max() else "So this table tells left from right."))
+    worst = max(
+        abs(float(gram[i, i + k] - gram[i, i - k]))
+        for i in range(1, n - 1)
+        for k in range(1, min(i, n - 1 - i) + 1)
+    )
+    return Measured(
+        worst / float(np.abs(gram).max()),
+        f"From each position as far to the right as to the left: the two products differ by at most {number(worst)}. "
+        + (
+            "So the bare product says how far, and not on which side; W_Q and W_K have to find that out."
+            if worst < 1e-4 * np.abs(gram).max()
+            else "So this table tells left from right."
+        ),
+    )
 
 
 def low_is_fast(e: Evidence) -> Measured:
@@ -59,10 +96,19 @@ def low_is_fast(e: Evidence) -> Measured:
         raise Untestable("There is one pair of dimensions only.")
     turned = degrees(pairs[:-1], pairs[1:]).mean(axis=0)
     if not np.isfinite(turned).all():
-        raise Untestable("Some pairs of this table’s dimensions are 0 at a position, and have no angle there.")
+        raise Untestable(
+            "Some pairs of this table’s dimensions are 0 at a position, and have no angle there."
+        )
     value = float((np.diff(turned) < 0).mean())
     at = [0, len(turned) // 4, len(turned) // 2, len(turned) - 1]
-    return Measured(value, f"From one position to the next, dimensions 0 and 1 turn by {number(float(turned[0]))}°, the last two by {number(float(turned[-1]))}°.", tuple((f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(turned[i]))) for i in at))
+    return Measured(
+        value,
+        f"From one position to the next, dimensions 0 and 1 turn by {number(float(turned[0]))}°, the last two by {number(float(turned[-1]))}°.",
+        tuple(
+            (f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(turned[i])))
+            for i in at
+        ),
+    )
 
 
 def even_is_sine(e: Evidence) -> Measured:
@@ -72,8 +118,19 @@ def even_is_sine(e: Evidence) -> Measured:
     table = positions.table(n, d)
     swapped = table.reshape(n, -1, 2)[..., ::-1].reshape(n, d)
     right, wrong = float(np.abs(encoding - table).max()), float(np.abs(encoding - swapped).max())
-    said = "Position 0 is (0, 1, 0, 1, …): sines of 0 in the even places." if right <= positions.SAME else f"What this model adds is not the formula’s table: it is off by up to {number(right)}."
-    return Measured(right, f"{said} With sine and cosine the other way round the table would be off by {number(wrong)}.", (("sine in even dimensions: off by", number(right)), ("cosine in even dimensions: off by", number(wrong))))
+    said = (
+        "Position 0 is (0, 1, 0, 1, …): sines of 0 in the even places."
+        if right <= positions.SAME
+        else f"What this model adds is not the formula’s table: it is off by up to {number(right)}."
+    )
+    return Measured(
+        right,
+        f"{said} With sine and cosine the other way round the table would be off by {number(wrong)}.",
+        (
+            ("sine in even dimensions: off by", number(right)),
+            ("cosine in even dimensions: off by", number(wrong)),
+        ),
+    )
 
 
 def shift_turns(e: Evidence) -> Measured:
@@ -81,10 +138,23 @@ def shift_turns(e: Evidence) -> Measured:
     encoding, stream = _encoding(e)
     at_least(stream, 2)
     n = len(encoding)
-    errors = {shift: float(np.abs(positions.shifted(encoding, shift)[: n - shift] - encoding[shift:]).max()) for shift in sorted({1, min(5, n - 1), n - 1})}
+    errors = {
+        shift: float(
+            np.abs(positions.shifted(encoding, shift)[: n - shift] - encoding[shift:]).max()
+        )
+        for shift in sorted({1, min(5, n - 1), n - 1})
+    }
     worst = max(errors.values())
-    said = f"One matrix of rotations for each shift, the same at every position, takes each of the {n} encodings to the one further on" if worst < 1e-3 else f"The formula’s rotations do not take these {n} encodings to the ones further on; the model adds {_whose(stream)}"
-    return Measured(worst, f"{said}: off by at most {number(worst)}.", tuple((f"shift by {shift}: off by", number(error)) for shift, error in errors.items()))
+    said = (
+        f"One matrix of rotations for each shift, the same at every position, takes each of the {n} encodings to the one further on"
+        if worst < 1e-3
+        else f"The formula’s rotations do not take these {n} encodings to the ones further on; the model adds {_whose(stream)}"
+    )
+    return Measured(
+        worst,
+        f"{said}: off by at most {number(worst)}.",
+        tuple((f"shift by {shift}: off by", number(error)) for shift, error in errors.items()),
+    )
 
 
 def start(e: Evidence) -> Measured:
@@ -95,14 +165,26 @@ def start(e: Evidence) -> Measured:
     for stream in e.recording.streams:
         if "embed+pos" in stream.sites:
             first = stream.at("embed+pos").astype(np.float64)
-            error = max(error, float(np.abs(words[stream.ids].astype(np.float64) + stream.at("pos.wrote") - first).max()))
+            error = max(
+                error,
+                float(
+                    np.abs(
+                        words[stream.ids].astype(np.float64) + stream.at("pos.wrote") - first
+                    ).max()
+                ),
+            )
             size = max(size, float(np.abs(first).max()))
     d = e.recording.model.d_model
     off = abs(times / np.sqrt(d) - 1)
     return Measured(
-        max(error / size, off), f"The readout uses the same E, which shows by what it is multiplied on its way in: {times:.4g}; √{d} is {np.sqrt(d):.4g}. That times each token’s row of E, plus its position’s encoding, is what enters layer 0: off by at most {number(error)}, where numbers reach {number(size)}.",
-        (("factor before E", f"{times:.4g}"), (f"√{d}", f"{np.sqrt(d):.4g}"), ("off, in the first state", number(error))),
-    )  # fmt: skip
+        max(error / size, off),
+        f"The readout uses the same E, which shows by what it is multiplied on its way in: {times:.4g}; √{d} is {np.sqrt(d):.4g}. That times each token’s row of E, plus its position’s encoding, is what enters layer 0: off by at most {number(error)}, where numbers reach {number(size)}.",
+        (
+            ("factor before E", f"{times:.4g}"),
+            (f"√{d}", f"{np.sqrt(d):.4g}"),
+            ("off, in the first state", number(error)),
+        ),
+    )
 
 
 def balance(e: Evidence) -> Measured:
@@ -111,13 +193,21 @@ def balance(e: Evidence) -> Measured:
     if abs(embedding_factor(e) / np.sqrt(e.recording.model.d_model) - 1) > 0.01:
         raise Untestable("This model does not multiply its embeddings by √d.")
     text = text_places(stream)
-    word, place = (float(np.sqrt((v[text] ** 2).mean())) for v in (stream.at("embed").astype(np.float64), encoding))
+    word, place = (
+        float(np.sqrt((v[text] ** 2).mean()))
+        for v in (stream.at("embed").astype(np.float64), encoding)
+    )
     d = e.recording.model.d_model
     bare = word / np.sqrt(d)
     return Measured(
-        factor(word / place), f"A component of √d·e is {number(word)} in size, one of the encoding {number(place)}. Without the √{d} a word’s would be {number(bare)}, {number(place / bare)} times smaller than the position’s.",
-        (("√d · e, root mean square", number(word)), ("p", number(place)), ("e without √d", number(bare))),
-    )  # fmt: skip
+        factor(word / place),
+        f"A component of √d·e is {number(word)} in size, one of the encoding {number(place)}. Without the √{d} a word’s would be {number(bare)}, {number(place / bare)} times smaller than the position’s.",
+        (
+            ("√d · e, root mean square", number(word)),
+            ("p", number(place)),
+            ("e without √d", number(bare)),
+        ),
+    )
 
 
 # ---- another order --------------------------------------------------------------------------------------------------
@@ -125,13 +215,21 @@ def balance(e: Evidence) -> Measured:
 
 def _gap(e: Evidence, stream: str, one: str, other: str) -> tuple[float, float]:
     """How far the last vectors of the same tokens are apart in two passes, given by their edits: mean distance of mean length, and how many moved."""
-    plain, shuffled = (e.again(edits, "", None).stream(stream) if edits else e.recording.stream(stream) for edits in (one, other))
+    plain, shuffled = (
+        e.again(edits, "", None).stream(stream) if edits else e.recording.stream(stream)
+        for edits in (one, other)
+    )
     pairs = positions.matched(plain, shuffled, same_text=True)
-    a, b = plain.resid[-1][pairs.here].astype(np.float64), shuffled.resid[-1][pairs.there].astype(np.float64)
+    a, b = (
+        plain.resid[-1][pairs.here].astype(np.float64),
+        shuffled.resid[-1][pairs.there].astype(np.float64),
+    )
     moved = pairs.here != pairs.there
     if not moved.any():
         raise Untestable("These tokens have no other order.")
-    return float(np.linalg.norm(a - b, axis=1)[moved].mean() / np.linalg.norm(a, axis=1).mean()), int(moved.sum())
+    return float(
+        np.linalg.norm(a - b, axis=1)[moved].mean() / np.linalg.norm(a, axis=1).mean()
+    ), int(moved.sum())
 
 
 def _shuffled(recording: Recording) -> str:
@@ -147,7 +245,10 @@ def without_positions(e: Evidence) -> Measured:
     bare = "WithoutPositions," + ("WithoutMask," if stream.name == "decoder" else "")
     value, n = _gap(e, stream.name, bare.rstrip(","), bare + edits)
     unmasked = ", and without the mask," if stream.name == "decoder" else ""
-    return Measured(value, f"The text’s tokens were read in another order without positions{unmasked} and {n} of them stood elsewhere. Each took its vector along: they differ by {number(value)} of their length. So the set of vectors stays, and their order is the tokens’.")
+    return Measured(
+        value,
+        f"The text’s tokens were read in another order without positions{unmasked} and {n} of them stood elsewhere. Each took its vector along: they differ by {number(value)} of their length. So the set of vectors stays, and their order is the tokens’.",
+    )
 
 
 def _knows_none(e: Evidence) -> bool:
@@ -158,7 +259,10 @@ def _knows_none(e: Evidence) -> bool:
         without = e.again("WithoutPositions", "", None)
     except Untestable:
         return False
-    return all(np.array_equal(here.resid, there.resid) for here, there in zip(e.recording.streams, without.streams))
+    return all(
+        np.array_equal(here.resid, there.resid)
+        for here, there in zip(e.recording.streams, without.streams)
+    )
 
 
 def with_positions(e: Evidence) -> Measured:
@@ -167,16 +271,26 @@ def with_positions(e: Evidence) -> Measured:
     if _knows_none(e):
         raise Untestable("This model has no positions.")
     value, n = _gap(e, stream.name, "", edits)
-    return Measured(value, f"The same shuffle, with positions: the last vectors of the {n} tokens that stand elsewhere differ by {value:.0%} of their length in the mean.")
+    return Measured(
+        value,
+        f"The same shuffle, with positions: the last vectors of the {n} tokens that stand elsewhere differ by {value:.0%} of their length in the mean.",
+    )
 
 
 def mask_tells(e: Evidence) -> Measured:
     """How far a decoder's last vectors move when the tokens are shuffled, without positions but with its mask."""
     if len(e.recording.streams) > 1:
-        raise Untestable("A translator’s target is written word by word, so its order is not shuffled here.")
+        raise Untestable(
+            "A translator’s target is written word by word, so its order is not shuffled here."
+        )
     _, stream = masked(e.recording)
-    value, n = _gap(e, stream.name, "WithoutPositions", "WithoutPositions," + _shuffled(e.recording))
-    return Measured(value, f"Without positions, but under the causal mask, the last vectors of the {n} moved tokens differ by {value:.0%} of their length: which tokens one may see already depends on the order. Only attention without a mask is blind to it.")
+    value, n = _gap(
+        e, stream.name, "WithoutPositions", "WithoutPositions," + _shuffled(e.recording)
+    )
+    return Measured(
+        value,
+        f"Without positions, but under the causal mask, the last vectors of the {n} moved tokens differ by {value:.0%} of their length: which tokens one may see already depends on the order. Only attention without a mask is blind to it.",
+    )
 
 
 def no_blow_up(e: Evidence) -> Measured:
@@ -185,6 +299,16 @@ def no_blow_up(e: Evidence) -> Measured:
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
         raise Untestable("This model has no LayerNorm.")
     bare = e.again("WithoutNorm", "", None).stream(stream.name)
-    here, there = (np.linalg.norm(each.resid[-1].astype(np.float64), axis=1).mean() for each in (stream, bare))
-    rows = [np.linalg.norm(bare.at(total).astype(np.float64), axis=1).mean() for _, wrote, total in bare.writes() if wrote.endswith("ffn.wrote")]
-    return Measured(float(there / here), f"The mean length of the last vectors is {number(float(here))}; with every LayerNorm left out, and all weights the same, it is {number(float(there))}.", by_layer("length without LayerNorm after ", rows))
+    here, there = (
+        np.linalg.norm(each.resid[-1].astype(np.float64), axis=1).mean() for each in (stream, bare)
+    )
+    rows = [
+        np.linalg.norm(bare.at(total).astype(np.float64), axis=1).mean()
+        for _, wrote, total in bare.writes()
+        if wrote.endswith("ffn.wrote")
+    ]
+    return Measured(
+        float(there / here),
+        f"The mean length of the last vectors is {number(float(here))}; with every LayerNorm left out, and all weights the same, it is {number(float(there))}.",
+        by_layer("length without LayerNorm after ", rows),
+    )

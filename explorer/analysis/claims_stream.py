@@ -7,11 +7,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import Evidence, Measured, Untestable, at_least, factor, number, text_places, writer
+from explorer.analysis.evidence import (
+    Evidence,
+    Measured,
+    Untestable,
+    at_least,
+    factor,
+    number,
+    text_places,
+    writer,
+)
 from models.recording import Stream
 
 WIDTH = 64  # of the recurrent network
-GAINS = (1.0, 2.0)  # the size of its weights: the first decides, the second shows how much hangs on it
+GAINS = (
+    1.0,
+    2.0,
+)  # the size of its weights: the first decides, the second shows how much hangs on it
 NEAR_AND_FAR = 8  # tokens that a text must have before near and far differ
 SMALL_GAIN = 1e-2
 
@@ -22,7 +34,10 @@ def adds(e: Evidence) -> Measured:
         _layers(stream)
     found = [residual.conservation(stream) for stream in e.recording.streams]
     worst, size = max(error for error, _, _ in found), max(largest for _, _, largest in found)
-    return Measured(worst / size, f"{sum(n for _, n, _ in found):,} additions of this recording were done again: the largest error is {number(worst)}, where components reach {number(size)}.")
+    return Measured(
+        worst / size,
+        f"{sum(n for _, n, _ in found):,} additions of this recording were done again: the largest error is {number(worst)}, where components reach {number(size)}.",
+    )
 
 
 def little_work(e: Evidence) -> Measured:
@@ -31,11 +46,22 @@ def little_work(e: Evidence) -> Measured:
     for stream in e.recording.streams:
         text = text_places(stream)
         for each in _layers(stream):
-            turned = float(np.nanmean(residual.degrees(residual.at(stream, each.before)[text], residual.at(stream, each.after)[text])))
+            turned = float(
+                np.nanmean(
+                    residual.degrees(
+                        residual.at(stream, each.before)[text],
+                        residual.at(stream, each.after)[text],
+                    )
+                )
+            )
             angles.append(turned)
             rows.append((_named(e, stream, each.name), f"{turned:.1f}°"))
     value = float(np.mean(angles))
-    return Measured(value, f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°. Turned at random, a vector of so many dimensions would stand at about 90° to the one before; at 60° half of it still points the old way.", tuple(rows))
+    return Measured(
+        value,
+        f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°. Turned at random, a vector of so many dimensions would stand at about 90° to the one before; at 60° half of it still points the old way.",
+        tuple(rows),
+    )
 
 
 def _layers(stream: Stream) -> tuple[residual.SubLayer, ...]:
@@ -52,7 +78,9 @@ def _named(e: Evidence, stream: Stream, name: str) -> str:
 # ---- LayerNorm ------------------------------------------------------------------------------------------------------
 
 
-def _norms(e: Evidence) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float]]]:
+def _norms(
+    e: Evidence,
+) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float]]]:
     """Every LayerNorm of a sub-layer: its stream, its name, what it is given and what it gives (token, d_model), and its gain, bias and eps."""
     found = False
     for stream in e.recording.streams:
@@ -67,7 +95,12 @@ def _norms(e: Evidence) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, t
             else:
                 continue
             found = True
-            yield stream, _named(e, stream, each.name), *(residual.at(stream, site) for site in pair), norms[each.site]
+            yield (
+                stream,
+                _named(e, stream, each.name),
+                *(residual.at(stream, site) for site in pair),
+                norms[each.site],
+            )
     if not found:
         raise Untestable("This model has no LayerNorm that it shows both sides of.")
 
@@ -77,13 +110,21 @@ def mean_and_spread(e: Evidence) -> Measured:
     mean, variance, error, n = 0.0, 0.0, 0.0, 0
     for _, _, given, gives, (gain, bias, eps) in _norms(e):
         normed = residual.normalised(given, eps)
-        mean, variance = max(mean, float(np.abs(normed.mean(-1)).max())), max(variance, float(np.abs(normed.var(-1) - 1).max()))
+        mean, variance = (
+            max(mean, float(np.abs(normed.mean(-1)).max())),
+            max(variance, float(np.abs(normed.var(-1) - 1).max())),
+        )
         error = max(error, float(np.abs(normed * gain + bias - gives).max()))
         n += len(given)
     return Measured(
-        max(mean, variance, error), f"{n:,} vectors were normalised again, each by its own mean and variance, and agree with the model’s to {number(error)}. Before gain and bias their means are 0 to {number(mean)}, their variances 1 to {number(variance)}.",
-        (("mean, off 0 by", number(mean)), ("variance, off 1 by", number(variance)), ("after gain and bias, off the model’s by", number(error))),
-    )  # fmt: skip
+        max(mean, variance, error),
+        f"{n:,} vectors were normalised again, each by its own mean and variance, and agree with the model’s to {number(error)}. Before gain and bias their means are 0 to {number(mean)}, their variances 1 to {number(variance)}.",
+        (
+            ("mean, off 0 by", number(mean)),
+            ("variance, off 1 by", number(variance)),
+            ("after gain and bias, off the model’s by", number(error)),
+        ),
+    )
 
 
 def unit_length(e: Evidence) -> Measured:
@@ -92,7 +133,10 @@ def unit_length(e: Evidence) -> Measured:
     d = e.recording.model.d_model
     with np.errstate(divide="ignore"):
         value = float(np.maximum(lengths, 1 / lengths).mean())
-    return Measured(value, f"The {len(lengths):,} vectors after a LayerNorm are {number(float(lengths.mean()))} long in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. LayerNorm makes the variance 1, so the length is √d = √{d} = {np.sqrt(d):.1f} before gain and bias.")
+    return Measured(
+        value,
+        f"The {len(lengths):,} vectors after a LayerNorm are {number(float(lengths.mean()))} long in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. LayerNorm makes the variance 1, so the length is √d = √{d} = {np.sqrt(d):.1f} before gain and bias.",
+    )
 
 
 def on_a_sphere(e: Evidence) -> Measured:
@@ -100,12 +144,22 @@ def on_a_sphere(e: Evidence) -> Measured:
     worst, longest, shortest = 0.0, 0.0, np.inf
     for _, _, given, gives, (gain, bias, eps) in _norms(e):
         strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
-        u = np.where(strong, (gives - bias) / np.where(strong, gain, 1), residual.normalised(given, eps))
+        u = np.where(
+            strong, (gives - bias) / np.where(strong, gain, 1), residual.normalised(given, eps)
+        )
         length = np.linalg.norm(u, axis=-1)
         longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
         worst = max(worst, float(np.abs(length / np.sqrt(u.shape[-1]) - 1).max()))
     d = e.recording.model.d_model
-    return Measured(worst, f"With gain and bias taken back, every vector is between {shortest:.3f} and {longest:.3f} long; √{d} is {np.sqrt(d):.3f}. All of them also have mean 0, so they lie on that sphere cut by a plane.", (("radius √d", f"{np.sqrt(d):.3f}"), ("shortest", f"{shortest:.3f}"), ("longest", f"{longest:.3f}")))
+    return Measured(
+        worst,
+        f"With gain and bias taken back, every vector is between {shortest:.3f} and {longest:.3f} long; √{d} is {np.sqrt(d):.3f}. All of them also have mean 0, so they lie on that sphere cut by a plane.",
+        (
+            ("radius √d", f"{np.sqrt(d):.3f}"),
+            ("shortest", f"{shortest:.3f}"),
+            ("longest", f"{longest:.3f}"),
+        ),
+    )
 
 
 def only_turns(e: Evidence) -> Measured:
@@ -117,9 +171,23 @@ def only_turns(e: Evidence) -> Measured:
             before, after = (residual.at(stream, site)[text] for site in (each.before, each.after))
             ratio = np.linalg.norm(after, axis=-1) / np.linalg.norm(before, axis=-1)
             off.append(float(np.abs(ratio - 1).mean()))
-            rows.append((_named(e, stream, each.name), f"turned {np.nanmean(residual.degrees(before, after)):.1f}°, length × {ratio.mean():.2f}"))
+            rows.append(
+                (
+                    _named(e, stream, each.name),
+                    f"turned {np.nanmean(residual.degrees(before, after)):.1f}°, length × {ratio.mean():.2f}",
+                )
+            )
     value = float(np.mean(off))
-    return Measured(value, f"A rotation keeps lengths. Each sub-layer does turn the vector, and changes its length by {value:.0%} in the mean." + (" Before gain and bias, and from the first LayerNorm on, all lengths are √d, and the reading as rotations is exact." if each.after.endswith(".normed") else ""), tuple(rows))
+    return Measured(
+        value,
+        f"A rotation keeps lengths. Each sub-layer does turn the vector, and changes its length by {value:.0%} in the mean."
+        + (
+            " Before gain and bias, and from the first LayerNorm on, all lengths are √d, and the reading as rotations is exact."
+            if each.after.endswith(".normed")
+            else ""
+        ),
+        tuple(rows),
+    )
 
 
 def vocabulary_sphere(e: Evidence) -> Measured:
@@ -127,7 +195,17 @@ def vocabulary_sphere(e: Evidence) -> Measured:
     words = e.embeddings().astype(np.float64)
     lengths, chance = np.linalg.norm(words, axis=-1), 1 / np.sqrt(2 * words.shape[1])
     spread = float(lengths.std() / lengths.mean())
-    return Measured(spread / chance, f"The {len(lengths):,} rows, as the stream begins with them, are {number(float(lengths.min()))} to {number(float(lengths.max()))} long, {number(float(lengths.mean()))} in the mean: a spread of {spread:.1%}. Random vectors of {words.shape[1]} numbers have one of {chance:.1%}, near a sphere by their width alone. Nothing in training holds words to one length.", (("spread of the lengths", f"{spread:.1%}"), ("of random vectors", f"{chance:.1%}"), ("shortest", number(float(lengths.min()))), ("mean", number(float(lengths.mean()))), ("longest", number(float(lengths.max())))))
+    return Measured(
+        spread / chance,
+        f"The {len(lengths):,} rows, as the stream begins with them, are {number(float(lengths.min()))} to {number(float(lengths.max()))} long, {number(float(lengths.mean()))} in the mean: a spread of {spread:.1%}. Random vectors of {words.shape[1]} numbers have one of {chance:.1%}, near a sphere by their width alone. Nothing in training holds words to one length.",
+        (
+            ("spread of the lengths", f"{spread:.1%}"),
+            ("of random vectors", f"{chance:.1%}"),
+            ("shortest", number(float(lengths.min()))),
+            ("mean", number(float(lengths.mean()))),
+            ("longest", number(float(lengths.max()))),
+        ),
+    )
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------
@@ -138,14 +216,24 @@ def identity_plus(e: Evidence) -> Measured:
     stream = writer(e.recording)
     token, each = int(text_places(stream)[-1]), _layers(stream)[-1]
     if f"{each.site}.read" in stream.sites:
-        raise Untestable("In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian is not measured here.")
+        raise Untestable(
+            "In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian is not measured here."
+        )
     found = e.jacobian(stream.name, token, each.site)
     if not found.adds:
-        raise Untestable("This model was trained without residual connections, so f is added to nothing.")
+        raise Untestable(
+            "This model was trained without residual connections, so f is added to nothing."
+        )
     return Measured(
-        float(found.error), f"Both Jacobians at “{stream.tokens[token]}” in {each.name}, {len(found.total)} × {len(found.total)} numbers each, were worked out apart. That of f alone stretches by at most {number(float(found.wrote[0]))} and loses some directions ({number(float(found.wrote[-1]))}); with x added, the weakest keeps {number(float(found.total[-1]))}.",
-        (("largest stretch of f", number(float(found.wrote[0]))), ("smallest of f", number(float(found.wrote[-1]))), ("largest of x + f", number(float(found.total[0]))), ("smallest of x + f", number(float(found.total[-1])))),
-    )  # fmt: skip
+        float(found.error),
+        f"Both Jacobians at “{stream.tokens[token]}” in {each.name}, {len(found.total)} × {len(found.total)} numbers each, were worked out apart. That of f alone stretches by at most {number(float(found.wrote[0]))} and loses some directions ({number(float(found.wrote[-1]))}); with x added, the weakest keeps {number(float(found.total[-1]))}.",
+        (
+            ("largest stretch of f", number(float(found.wrote[0]))),
+            ("smallest of f", number(float(found.wrote[-1]))),
+            ("largest of x + f", number(float(found.total[0]))),
+            ("smallest of x + f", number(float(found.total[-1]))),
+        ),
+    )
 
 
 def _kept(e: Evidence, way: str) -> tuple[float, tuple[tuple[str, str], ...]]:
@@ -153,24 +241,36 @@ def _kept(e: Evidence, way: str) -> tuple[float, tuple[tuple[str, str], ...]]:
     stream = writer(e.recording)
     found = e.highway(stream.name, int(text_places(stream)[-1]))
     if way not in found.ways:
-        raise Untestable("This model was trained without residual connections, so there is no such pair to compare.")
+        raise Untestable(
+            "This model was trained without residual connections, so there is no such pair to compare."
+        )
     norms = residual.over_tokens(found.norm[found.ways.index(way)])
     if not norms[-1] > 0:
         raise Untestable("The gradient is 0 already at the last state.")
-    return float(norms[0] / norms[-1]), tuple((site, number(float(value))) for site, value in zip(found.sites, norms))
+    return float(norms[0] / norms[-1]), tuple(
+        (site, number(float(value))) for site, value in zip(found.sites, norms)
+    )
 
 
 def gradient_with(e: Evidence) -> Measured:
     """By what factor the gradient differs between the last state and the first, with residual connections."""
     kept, rows = _kept(e, "residual on")
-    return Measured(_away(kept), f"The gradient of the likeliest word’s score is {number(kept)} times as long at the first state as at the last.", rows)
+    return Measured(
+        _away(kept),
+        f"The gradient of the likeliest word’s score is {number(kept)} times as long at the first state as at the last.",
+        rows,
+    )
 
 
 def gradient_without(e: Evidence) -> Measured:
     """The same without residual connections."""
     kept, rows = _kept(e, "residual off")
     with_, _ = _kept(e, "residual on")
-    return Measured(_away(kept), f"With every residual taken away, the gradient at the first state is {number(kept)} times that at the last; with them it was {number(with_)} times. LayerNorm, which stays, rescales on the way.", rows)
+    return Measured(
+        _away(kept),
+        f"With every residual taken away, the gradient at the first state is {number(kept)} times that at the last; with them it was {number(with_)} times. LayerNorm, which stays, rescales on the way.",
+        rows,
+    )
 
 
 def _away(kept: float) -> float:
@@ -182,7 +282,9 @@ def far_words(e: Evidence) -> Measured:
     stream = writer(e.recording)
     text = text_places(stream)
     if len(text) < NEAR_AND_FAR:
-        raise Untestable(f"This needs at least {NEAR_AND_FAR} tokens of text, so that near and far differ; there {'is' if len(text) == 1 else 'are'} {len(text)}.")
+        raise Untestable(
+            f"This needs at least {NEAR_AND_FAR} tokens of text, so that near and far differ; there {'is' if len(text) == 1 else 'are'} {len(text)}."
+        )
     token = int(text[-1])
     found = e.highway(stream.name, token)
     norms = found.norm[0, 0]  # the model as it is
@@ -197,7 +299,11 @@ def far_words(e: Evidence) -> Measured:
     near, far = int(distance.min()), int(distance.max())
     total = float(step ** (near - far))
     said = f"{number(total)} times weaker" if total >= 1 else f"{number(1 / total)} times stronger"
-    return Measured(total, f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, which makes it {said} at {far} tokens than at {near}. Measured there alone, it is {number(float(means[far] / means[near]))} of what it is next door.", tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]))
+    return Measured(
+        total,
+        f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, which makes it {said} at {far} tokens than at {near}. Measured there alone, it is {number(float(means[far] / means[near]))} of what it is next door.",
+        tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]),
+    )
 
 
 def recurrent_fades(e: Evidence) -> Measured:
@@ -213,9 +319,17 @@ def recurrent_fades(e: Evidence) -> Measured:
     own, other = GAINS
     back = len(inward) - 1
     return Measured(
-        steps[own], f"A recurrent network of width {WIDTH}, its weights at random with a gain of {own:g}, read this text’s embeddings. From the last state back over {back} tokens the gradient comes to {number(lengths[own][-1])} of itself, × {steps[own]:.2f} a token. The gain decides: at {other:g}, with the same tanh, it is × {steps[other]:.2f} a token.",
-        tuple((f"{at} back; at a gain of {other:g}", f"{number(lengths[own][at])}; {number(lengths[other][at])}") for at in sorted({1, 2, 5, 10, 20, back}) if at <= back),
-    )  # fmt: skip
+        steps[own],
+        f"A recurrent network of width {WIDTH}, its weights at random with a gain of {own:g}, read this text’s embeddings. From the last state back over {back} tokens the gradient comes to {number(lengths[own][-1])} of itself, × {steps[own]:.2f} a token. The gain decides: at {other:g}, with the same tanh, it is × {steps[other]:.2f} a token.",
+        tuple(
+            (
+                f"{at} back; at a gain of {other:g}",
+                f"{number(lengths[own][at])}; {number(lengths[other][at])}",
+            )
+            for at in sorted({1, 2, 5, 10, 20, back})
+            if at <= back
+        ),
+    )
 
 
 def _back(w: np.ndarray, inward: np.ndarray) -> list[float]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import Evidence, Measured, Untestable, embedding_factor, few, text_places, writer
+from explorer.analysis.evidence import (
+    Evidence,
+    Measured,
+    Untestable,
+    embedding_factor,
+    few,
+    text_places,
+    writer,
+)
 from models.recording import Stream
 
 MOST_TOKENS, TOP = 8, 5
@@ -28,7 +36,14 @@ def near_words(e: Evidence) -> Measured:
         shares += [float((cosine < cosine[id]).mean()) for id in likely]
         cosines += [float(cosine[likely[0]])]
     value = float(np.mean(shares))
-    return Measured(value, f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its last vector than {value:.1%} of the {len(words):,} words. Near is not on top of it: the likeliest one is at a cosine of {np.mean(cosines):.2f} in the mean.", (("cosine to the likeliest word, mean", f"{np.mean(cosines):.2f}"), ("largest", f"{max(cosines):.2f}")))
+    return Measured(
+        value,
+        f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its last vector than {value:.1%} of the {len(words):,} words. Near is not on top of it: the likeliest one is at a cosine of {np.mean(cosines):.2f} in the mean.",
+        (
+            ("cosine to the likeliest word, mean", f"{np.mean(cosines):.2f}"),
+            ("largest", f"{max(cosines):.2f}"),
+        ),
+    )
 
 
 def distance_tells(e: Evidence) -> Measured:
@@ -43,7 +58,11 @@ def distance_tells(e: Evidence) -> Measured:
         found.append(_rank_correlation(2 * product - squares, scores))
         straight.append(_rank_correlation(product, scores))
     value = float(np.mean(found))
-    return Measured(value, f"Sorted by distance to the last vector, the rows of the readout are in the order of their words’ probability with a rank correlation of {value:.2f} (1: the same order). The readout takes the product h·e and adds a bias, and a product is not a distance where words are of unlike lengths: sorted by h·e alone it is {np.mean(straight):.2f}.", (("by distance |h − e|", f"{value:.2f}"), ("by product h·e", f"{np.mean(straight):.2f}")))
+    return Measured(
+        value,
+        f"Sorted by distance to the last vector, the rows of the readout are in the order of their words’ probability with a rank correlation of {value:.2f} (1: the same order). The readout takes the product h·e and adds a bias, and a product is not a distance where words are of unlike lengths: sorted by h·e alone it is {np.mean(straight):.2f}.",
+        (("by distance |h − e|", f"{value:.2f}"), ("by product h·e", f"{np.mean(straight):.2f}")),
+    )
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
@@ -60,7 +79,11 @@ def readable(e: Evidence) -> Measured:
     stream = writer(e.recording)
     lens, text = e.lens(stream.name), text_places(stream)
     n_vocab = e.recording.model.n_vocab
-    blocks = {site.partition(".")[0]: at for at, site in enumerate(lens.sites) if site.partition(".")[0].isdecimal()}  # the last site of each
+    blocks = {
+        site.partition(".")[0]: at
+        for at, site in enumerate(lens.sites)
+        if site.partition(".")[0].isdecimal()
+    }  # the last site of each
     if not blocks:
         raise Untestable("This model does not show what comes out of its blocks.")
     ranks = {layer: lens.rank[at, text] for layer, at in blocks.items()}
@@ -68,9 +91,21 @@ def readable(e: Evidence) -> Measured:
     shares = {layer: float((rank == 0).mean()) for layer, rank in ranks.items()}
     first = next(iter(ranks))
     return Measured(
-        value, f"Read through the same readout, the output of block {first} puts the model’s final answer at rank {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} in the median (by chance: {n_vocab // 2:,}) and first at {shares[first]:.0%} of the tokens." + (" Nothing is masked here, so the answer is mostly the word that stands there." if stream.name == "encoder" else ""),
-        tuple((f"block {layer}: final answer first; median rank; KL to the end", f"{shares[layer]:.0%}; {np.median(rank) + 1:.0f}; {lens.kl[blocks[layer], text].mean():.2f} nats") for layer, rank in ranks.items()),
-    )  # fmt: skip
+        value,
+        f"Read through the same readout, the output of block {first} puts the model’s final answer at rank {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} in the median (by chance: {n_vocab // 2:,}) and first at {shares[first]:.0%} of the tokens."
+        + (
+            " Nothing is masked here, so the answer is mostly the word that stands there."
+            if stream.name == "encoder"
+            else ""
+        ),
+        tuple(
+            (
+                f"block {layer}: final answer first; median rank; KL to the end",
+                f"{shares[layer]:.0%}; {np.median(rank) + 1:.0f}; {lens.kl[blocks[layer], text].mean():.2f} nats",
+            )
+            for layer, rank in ranks.items()
+        ),
+    )
 
 
 def both_halves(e: Evidence) -> Measured:
@@ -79,7 +114,10 @@ def both_halves(e: Evidence) -> Measured:
     why = {
         "encoder": "This model is an encoder alone: it reads a text both ways and fills words in.",
         "decoder": "This model is a decoder alone, as today’s language models are: it reads from left to right and says what comes next.",
-    }.get(kind, "This model has both: an encoder that reads the source, and a decoder that writes and looks back at it.")
+    }.get(
+        kind,
+        "This model has both: an encoder that reads the source, and a decoder that writes and looks back at it.",
+    )
     return Measured(float(n), why)
 
 
@@ -90,17 +128,36 @@ def context_moves(e: Evidence) -> Measured:
     if len(text) < 2:
         raise Untestable("This needs at least two tokens of text: a word alone has no context.")
     if stream.name == "decoder":
-        text = text[1:]  # the first word of a decoder stands alone here too: it sees nothing before it
+        text = text[
+            1:
+        ]  # the first word of a decoder stands alone here too: it sees nothing before it
     goes_on = [token.startswith(GOES_ON) for token in (*stream.tokens[1:], "")]
-    words = [place for place in text if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha() and not goes_on[place]]
+    words = [
+        place
+        for place in text
+        if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha() and not goes_on[place]
+    ]
     rows, cosines = [], []
     for place in few(np.array(words, dtype=int), 3):
         apart = e.again("", stream.tokens[place], ()).stream(stream.name)
         same = np.flatnonzero(apart.ids == stream.ids[place])
         if len(same):
-            cosines.append(float(residual.cosine(residual.at(stream, stream.sites[-1])[place], residual.at(apart, apart.sites[-1])[same[0]])))
+            cosines.append(
+                float(
+                    residual.cosine(
+                        residual.at(stream, stream.sites[-1])[place],
+                        residual.at(apart, apart.sites[-1])[same[0]],
+                    )
+                )
+            )
             rows.append((f"{stream.tokens[place]} (token {place})", f"{cosines[-1]:.2f}"))
     if not cosines:
-        raise Untestable("No word of this text that has context is one token of letters, which could stand alone.")
+        raise Untestable(
+            "No word of this text that has context is one token of letters, which could stand alone."
+        )
     value = float(np.mean(cosines))
-    return Measured(value, f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, and ends at a cosine of {value:.2f} to what it is in this sentence.", tuple(rows))
+    return Measured(
+        value,
+        f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, and ends at a cosine of {value:.2f} to what it is in this sentence.",
+        tuple(rows),
+    )

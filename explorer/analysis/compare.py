@@ -82,7 +82,11 @@ class Alignment:
 
 def text_of(recording: Recording, stream: str) -> str:
     """The text that a stream's spans count characters of."""
-    return recording.target if len(recording.streams) > 1 and stream == recording.streams[-1].name else recording.text
+    return (
+        recording.target
+        if len(recording.streams) > 1 and stream == recording.streams[-1].name
+        else recording.text
+    )
 
 
 def axis(recording: Recording, stream: str) -> Axis:
@@ -97,7 +101,9 @@ def axes(recording: Recording, attention: Attention) -> tuple[Axis, Axis]:
     if attention.query == attention.key:
         return queries, keys
     spans = np.concatenate((queries.spans[1:], [[-1, -1]]))
-    return Axis(queries.text, tuple(f"→ {label}" for label in (*queries.labels[1:], "what follows")), spans), keys
+    return Axis(
+        queries.text, tuple(f"→ {label}" for label in (*queries.labels[1:], "what follows")), spans
+    ), keys
 
 
 def align(a: Axis, b: Axis) -> Alignment:
@@ -106,17 +112,25 @@ def align(a: Axis, b: Axis) -> Alignment:
     marks = [_positions(a), _positions(b)]
     if not same:
         shared_a, shared_b = _shared_words(a.text, b.text)
-        marks = [[_moved(each, shared) for each in side] for side, shared in zip(marks, (shared_a, shared_b))]
+        marks = [
+            [_moved(each, shared) for each in side]
+            for side, shared in zip(marks, (shared_a, shared_b))
+        ]
     groups = _groups(*marks)
     units = [Unit(_label(a, b, ours, theirs), ours, theirs) for ours, theirs in groups]
     for role in ("first", "last"):
         ours, theirs = _role(a, role), _role(b, role)
         if ours and theirs:
             names = dict.fromkeys((a.labels[ours[0]], b.labels[theirs[0]]))
-            units.insert(0 if role == "first" else len(units), Unit(" / ".join(names), ours, theirs, True))
+            units.insert(
+                0 if role == "first" else len(units), Unit(" / ".join(names), ours, theirs, True)
+            )
     used_a, used_b = ({at for unit in units for at in getattr(unit, side)} for side in "ab")
     return Alignment(
-        tuple(units), tuple(at for at in range(len(a.labels)) if at not in used_a), tuple(at for at in range(len(b.labels)) if at not in used_b), CHARACTERS if same else WORDS
+        tuple(units),
+        tuple(at for at in range(len(a.labels)) if at not in used_a),
+        tuple(at for at in range(len(b.labels)) if at not in used_b),
+        CHARACTERS if same else WORDS,
     )
 
 
@@ -142,11 +156,21 @@ def _moved(positions: set[int] | None, shared: dict[int, int]) -> set[int] | Non
 
 def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]:
     """The characters of the words that two texts have in the same order, case aside, each by one number that is the same in both."""
-    first, second = ([(match.group().casefold(), match.end() - match.start(), match.start()) for match in WORD.finditer(text)] for text in (one, other))
-    blocks = SequenceMatcher(None, [word[:2] for word in first], [word[:2] for word in second], autojunk=False).get_matching_blocks()
+    first, second = (
+        [
+            (match.group().casefold(), match.end() - match.start(), match.start())
+            for match in WORD.finditer(text)
+        ]
+        for text in (one, other)
+    )
+    blocks = SequenceMatcher(
+        None, [word[:2] for word in first], [word[:2] for word in second], autojunk=False
+    ).get_matching_blocks()
     ours, theirs = {}, {}
     for block in blocks:
-        for (_, length, start), (_, _, other_start) in zip(first[block.a : block.a + block.size], second[block.b : block.b + block.size]):
+        for (_, length, start), (_, _, other_start) in zip(
+            first[block.a : block.a + block.size], second[block.b : block.b + block.size]
+        ):
             for step in range(length):
                 theirs[other_start + step] = ours[start + step] = len(ours)
     return ours, theirs
@@ -154,10 +178,15 @@ def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]
 
 def own_words(one: str, other: str) -> tuple[str, str]:
     """The words of each of two texts that the other has not in the same order."""
-    return tuple(" ".join(match.group() for match in WORD.finditer(text) if match.start() not in shared) for text, shared in zip((one, other), _shared_words(one, other)))
+    return tuple(
+        " ".join(match.group() for match in WORD.finditer(text) if match.start() not in shared)
+        for text, shared in zip((one, other), _shared_words(one, other))
+    )
 
 
-def _groups(a: list[set[int] | None], b: list[set[int] | None]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _groups(
+    a: list[set[int] | None], b: list[set[int] | None]
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Tokens of both sides that share characters, directly or through others, as groups in the order of their first character.
 
     Left out are groups of one side alone, and groups in which a token has a character of no shared word, or one after the other side's end.
@@ -167,7 +196,15 @@ def _groups(a: list[set[int] | None], b: list[set[int] | None]) -> list[tuple[tu
     for side, places in enumerate((a, b)):
         for at, each in enumerate(places):
             if shared := [one for one in each or () if one >= 0]:
-                tokens.append((min(shared), max(shared), side, at, len(shared) == len(each) and max(shared) <= limit))
+                tokens.append(
+                    (
+                        min(shared),
+                        max(shared),
+                        side,
+                        at,
+                        len(shared) == len(each) and max(shared) <= limit,
+                    )
+                )
     groups, reach = [], -1
     for start, end, side, at, whole in sorted(tokens):
         if start > reach:
@@ -175,7 +212,11 @@ def _groups(a: list[set[int] | None], b: list[set[int] | None]) -> list[tuple[tu
         reach = max(reach, end)
         groups[-1][side].append(at)
         groups[-1][2].append(whole)
-    return [(tuple(sorted(ours)), tuple(sorted(theirs))) for ours, theirs, whole in groups if ours and theirs and all(whole)]
+    return [
+        (tuple(sorted(ours)), tuple(sorted(theirs)))
+        for ours, theirs, whole in groups
+        if ours and theirs and all(whole)
+    ]
 
 
 def _label(a: Axis, b: Axis, ours: tuple[int, ...], theirs: tuple[int, ...]) -> str:
@@ -213,7 +254,9 @@ def refusal(rows: Alignment, columns: Alignment) -> str:
 # ---- matrices on common units ---------------------------------------------------------------------------------------
 
 
-def onto(pattern: np.ndarray, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]) -> np.ndarray:
+def onto(
+    pattern: np.ndarray, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]
+) -> np.ndarray:
     """A pattern (layer, head, query, key) on units: (layer, head, row, column + 1). Keys of a unit are summed, its queries averaged; the last
     column is what goes to no unit. Rows sum to 1."""
     n = pattern.shape[-1]
@@ -240,13 +283,18 @@ def _averaged(array: np.ndarray, groups: Sequence[Sequence[int]], axis: int = -2
     picked = array[..., order, :]
     if len(order) == len(groups):
         return picked
-    return np.add.reduceat(picked, np.cumsum([0, *sizes])[:-1], axis=axis) / sizes[:, None].astype(array.dtype)
+    return np.add.reduceat(picked, np.cumsum([0, *sizes])[:-1], axis=axis) / sizes[:, None].astype(
+        array.dtype
+    )
 
 
 def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
     """Which units (row) count: those whose query had a choice of keys on one side at least, allowed (query, key) each; all where none had."""
     choice_a, choice_b = a.sum(axis=1) > 1, b.sum(axis=1) > 1
-    free = np.array([choice_a[list(unit.a)].any() or choice_b[list(unit.b)].any() for unit in rows.units], dtype=bool)
+    free = np.array(
+        [choice_a[list(unit.a)].any() or choice_b[list(unit.b)].any() for unit in rows.units],
+        dtype=bool,
+    )
     return free if free.any() else ~free
 
 
@@ -291,10 +339,20 @@ class Sides:
         return self.a[a][:, :end], self.b[b][:, :end]
 
 
-def sides(a: tuple[Recording, Attention], b: tuple[Recording, Attention], rows: Alignment, columns: Alignment) -> Sides:
+def sides(
+    a: tuple[Recording, Attention],
+    b: tuple[Recording, Attention],
+    rows: Alignment,
+    columns: Alignment,
+) -> Sides:
     """Both attentions on the units of `rows` and `columns`."""
     one, other = (
-        onto(attention.pattern, [getattr(unit, side) for unit in rows.units], [getattr(unit, side) for unit in columns.units]) for (_, attention), side in ((a, "a"), (b, "b"))
+        onto(
+            attention.pattern,
+            [getattr(unit, side) for unit in rows.units],
+            [getattr(unit, side) for unit in columns.units],
+        )
+        for (_, attention), side in ((a, "a"), (b, "b"))
     )
     return Sides(rows, columns, one, other, free_rows(a[1].allowed, b[1].allowed, rows))
 
@@ -316,8 +374,15 @@ def _plogp(p: np.ndarray) -> np.ndarray:
 def paired(found: Sides) -> np.ndarray:
     """The distance of each head to the one in the same place on the other side, (layer, head). Raises ValueError where shapes differ."""
     if not found.same_shape:
-        raise ValueError(f"heads in the same place need the same shape, not {found.a.shape[:2]} and {found.b.shape[:2]}")
-    return np.stack([row_distances(a[:, found.free], b[:, found.free]).mean(axis=-1) for a, b in zip(found.a, found.b)])
+        raise ValueError(
+            f"heads in the same place need the same shape, not {found.a.shape[:2]} and {found.b.shape[:2]}"
+        )
+    return np.stack(
+        [
+            row_distances(a[:, found.free], b[:, found.free]).mean(axis=-1)
+            for a, b in zip(found.a, found.b)
+        ]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,8 +401,14 @@ def distances(found: Sides, most: int = MOST_WORK) -> Distances:
     rows = np.flatnonzero(found.free)
     (la, ha), (lb, hb) = found.a.shape[:2], found.b.shape[:2]
     fitting = max(FEWEST_ROWS, most // (la * ha * lb * hb * found.a.shape[-1]))
-    used = rows if len(rows) <= fitting else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
-    a, b = (side.reshape(-1, *side.shape[2:])[:, used].astype(np.float32) for side in (found.a, found.b))
+    used = (
+        rows
+        if len(rows) <= fitting
+        else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
+    )
+    a, b = (
+        side.reshape(-1, *side.shape[2:])[:, used].astype(np.float32) for side in (found.a, found.b)
+    )
     for side in (a, b):
         side[side < TINY] = 0  # halves of smaller numbers are not exact
     values = np.empty((len(a), len(b)), dtype=np.float64)
@@ -384,10 +455,15 @@ def nearest(found: Distances) -> tuple[Nearest, ...]:
         mutual = bool(back[first] == at or values[at, first] == values[:, first].min())
         made.append(
             Nearest(
-                head, divmod(first, found.shape_b[1]), float(row[first]), None if second is None else divmod(second, found.shape_b[1]),
-                float("nan") if second is None else float(row[second]), float(np.median(row)), mutual,
+                head,
+                divmod(first, found.shape_b[1]),
+                float(row[first]),
+                None if second is None else divmod(second, found.shape_b[1]),
+                float("nan") if second is None else float(row[second]),
+                float(np.median(row)),
+                mutual,
             )
-        )  # fmt: skip
+        )
     return tuple(made)
 
 
@@ -414,7 +490,14 @@ def change(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> Change:
     less, more = int(moved.argmin()), int(moved.argmax())
     labels = found.column_labels
     return Change(
-        found.rows.labels[at], float(far[at]), labels[less], float(one[at, less]), float(other[at, less]), labels[more], float(one[at, more]), float(other[at, more])
+        found.rows.labels[at],
+        float(far[at]),
+        labels[less],
+        float(one[at, less]),
+        float(other[at, less]),
+        labels[more],
+        float(one[at, more]),
+        float(other[at, more]),
     )
 
 
@@ -423,7 +506,9 @@ def pair_distance(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> float
     return float(row_distances(found.a[a][found.free], found.b[b][found.free]).mean())
 
 
-def pair_matrices(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+def pair_matrices(
+    found: Sides, a: tuple[int, int], b: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
     """A head of A, one of B and B - A, each (row, column), the largest weight of both, and the largest difference either way."""
     one, other = found.heads(a, b)
     change = other.astype(np.float64) - one
@@ -448,7 +533,10 @@ def farthest_head(near: Sequence[Nearest]) -> tuple[tuple[int, int], tuple[int, 
 
 def marks(near: Sequence[Nearest], all_values: Distances) -> list[tuple[int, int]]:
     """The cell of the nearest head in each row of all distances."""
-    return [(head_number(one.head, all_values.shape_a), head_number(one.nearest, all_values.shape_b)) for one in near]
+    return [
+        (head_number(one.head, all_values.shape_a), head_number(one.nearest, all_values.shape_b))
+        for one in near
+    ]
 
 
 def head_number(head: tuple[int, int], shape: Sequence[int]) -> int:
@@ -472,7 +560,11 @@ def outside(found: Sides) -> tuple[np.ndarray, np.ndarray]:
 def states(stream: Stream) -> tuple[str, ...]:
     """The states a stream passes on, one after the embeddings and one after each sub-layer: after its LayerNorm where that follows the sum."""
     found = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
-    found = [site for site in found if not (site.endswith(".sum") and site[:-3] + "normed" in stream.sites)]
+    found = [
+        site
+        for site in found
+        if not (site.endswith(".sum") and site[:-3] + "normed" in stream.sites)
+    ]
     start = [site for site in found if site.startswith("embed")]
     return (*start[-1:], *(site for site in found if site not in start))
 
@@ -483,7 +575,11 @@ def state_title(site: str) -> str:
     if site.startswith("embed"):
         return "start"
     place = rest.partition(".")[0]
-    return f"L{layer} { {'attn': 'attention', 'cross': 'cross', 'ffn': 'FFN'}.get(place, place)}" if layer.isdecimal() else {"final": "last norm"}.get(layer, site)
+    return (
+        f"L{layer} { {'attn': 'attention', 'cross': 'cross', 'ffn': 'FFN'}.get(place, place) }"
+        if layer.isdecimal()
+        else {"final": "last norm"}.get(layer, site)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -506,10 +602,14 @@ def spaces(a: Stream, b: Stream, alignment: Alignment) -> Spaces:
     """The states of two streams at their common units; a unit's vector is the mean over its tokens."""
     units = [unit for unit in alignment.units if not unit.special]
     made = [
-        _averaged(stream.resid[[stream.sites.index(site) for site in states(stream)]].astype(np.float64), [getattr(unit, side) for unit in units]) if units
+        _averaged(
+            stream.resid[[stream.sites.index(site) for site in states(stream)]].astype(np.float64),
+            [getattr(unit, side) for unit in units],
+        )
+        if units
         else np.zeros((len(states(stream)), 0, stream.resid.shape[-1]))
         for stream, side in ((a, "a"), (b, "b"))
-    ]  # fmt: skip
+    ]
     return Spaces(tuple(unit.label for unit in units), states(a), states(b), *made)
 
 
@@ -539,12 +639,20 @@ def likeness(found: Spaces) -> Likeness:
     """Linear CKA (Kornblith et al. 2019) of the states on both sides, over units. Raises ValueError for fewer than three units."""
     n_all = len(found.labels)
     if n_all < FEWEST_TOKENS:
-        raise ValueError(f"{n_all} aligned tokens are too few to compare spaces; it takes {FEWEST_TOKENS}")
+        raise ValueError(
+            f"{n_all} aligned tokens are too few to compare spaces; it takes {FEWEST_TOKENS}"
+        )
     used = np.unique(np.linspace(0, n_all - 1, min(n_all, MOST_TOKENS)).round().astype(int))
     one, other = (_grams(side[:, used]) for side in (found.a, found.b))
     flat = one.reshape(len(one), -1)
     rng = np.random.default_rng(0)
-    chance = np.mean([flat @ other[:, order][:, :, order].reshape(len(other), -1).T for order in (rng.permutation(len(used)) for _ in range(SHUFFLES))], axis=0)
+    chance = np.mean(
+        [
+            flat @ other[:, order][:, :, order].reshape(len(other), -1).T
+            for order in (rng.permutation(len(used)) for _ in range(SHUFFLES))
+        ],
+        axis=0,
+    )
     values = flat @ other.reshape(len(other), -1).T
     return Likeness(np.clip(values, 0, 1), np.clip(chance, 0, 1), len(used), n_all)
 
@@ -574,7 +682,10 @@ def planes(found: Spaces, common: bool) -> tuple[Plane, Plane]:
     """Both sides' paths in the two directions along which they spread most: together in one plane, or each in its own."""
     flat = [side.reshape(-1, side.shape[-1]) for side in (found.a, found.b)]
     bases = [_plane(np.concatenate(flat))] * 2 if common else [_plane(each) for each in flat]
-    return tuple(Plane((side - centre) @ axes, explained) for side, (centre, axes, explained) in zip((found.a, found.b), bases))
+    return tuple(
+        Plane((side - centre) @ axes, explained)
+        for side, (centre, axes, explained) in zip((found.a, found.b), bases)
+    )
 
 
 def _plane(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
@@ -640,7 +751,10 @@ def told(what: Change) -> str:
     """A change in words."""
     if what.distance == 0:
         return "Every row is the same."
-    lost, gained = ("what is not aligned" if label == NOT_ALIGNED else f"“{label}”" for label in (what.lost, what.gained))
+    lost, gained = (
+        "what is not aligned" if label == NOT_ALIGNED else f"“{label}”"
+        for label in (what.lost, what.gained)
+    )
     return f"From A to B, “{what.row}” looks less at {lost} ({what.lost_from:.2f} → {what.lost_to:.2f}) and more at {gained} ({what.gained_from:.2f} → {what.gained_to:.2f})."
 
 
@@ -660,11 +774,15 @@ def lengths_told(found: Spaces) -> str:
 
 def likeness_told(found: Spaces, like: Likeness) -> str:
     """What CKA comes to at both ends and where it stands out most from chance, in a sentence."""
-    few = f" Only {like.n} tokens: chance is high, so read the values beside it." if like.n < 20 else ""
-    part = f" {like.n} of {like.n_all} tokens, evenly spaced, are used." if like.n < like.n_all else ""
-    return (
-        f"The first states: CKA {like.values[0, 0]:.2f}, by chance {like.chance[0, 0]:.2f}. The last states: {like.values[-1, -1]:.2f}, by chance {like.chance[-1, -1]:.2f}.{few}{part}"
+    few = (
+        f" Only {like.n} tokens: chance is high, so read the values beside it."
+        if like.n < 20
+        else ""
     )
+    part = (
+        f" {like.n} of {like.n_all} tokens, evenly spaced, are used." if like.n < like.n_all else ""
+    )
+    return f"The first states: CKA {like.values[0, 0]:.2f}, by chance {like.chance[0, 0]:.2f}. The last states: {like.values[-1, -1]:.2f}, by chance {like.chance[-1, -1]:.2f}.{few}{part}"
 
 
 def apart_told(found: Spaces, unit: int) -> str:
@@ -697,7 +815,9 @@ def changed_columns(found: Sides, paired_distances: np.ndarray) -> dict[str, lis
         "distance": [float(paired_distances[head]) for head in order],
         "row that differs most": [one.row for one in changes],
         "less at": [f"{one.lost}  {one.lost_from:.2f} → {one.lost_to:.2f}" for one in changes],
-        "more at": [f"{one.gained}  {one.gained_from:.2f} → {one.gained_to:.2f}" for one in changes],
+        "more at": [
+            f"{one.gained}  {one.gained_from:.2f} → {one.gained_to:.2f}" for one in changes
+        ],
     }
 
 
@@ -716,15 +836,24 @@ def pair_columns(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> dict[s
 
 def distance_columns(all_values: Distances) -> dict[str, list]:
     """Every head of A to every head of B, a column for each head of B."""
-    return {"A \\ B": names(all_values.shape_a)} | {label: column.tolist() for label, column in zip(names(all_values.shape_b), all_values.values.T)}
+    return {"A \\ B": names(all_values.shape_a)} | {
+        label: column.tolist()
+        for label, column in zip(names(all_values.shape_b), all_values.values.T)
+    }
 
 
 def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
     """Which tokens are laid beside which, as named columns; what is in no unit comes last."""
     spelled = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)  # noqa: E731  one line, used twice
     rows = [(unit.label, spelled(a, unit.a), spelled(b, unit.b)) for unit in alignment.units]
-    rows += [("not aligned", spelled(a, (at,)), "") for at in alignment.outside_a] + [("not aligned", "", spelled(b, (at,))) for at in alignment.outside_b]
-    return {"unit": [row[0] for row in rows], "tokens of A": [row[1] for row in rows], "tokens of B": [row[2] for row in rows]}
+    rows += [("not aligned", spelled(a, (at,)), "") for at in alignment.outside_a] + [
+        ("not aligned", "", spelled(b, (at,))) for at in alignment.outside_b
+    ]
+    return {
+        "unit": [row[0] for row in rows],
+        "tokens of A": [row[1] for row in rows],
+        "tokens of B": [row[2] for row in rows],
+    }
 
 
 def outside_columns(found: Sides) -> dict[str, list]:
@@ -735,11 +864,28 @@ def outside_columns(found: Sides) -> dict[str, list]:
 
 def norm_columns(found: Spaces) -> dict[str, list]:
     """Lengths by state on both sides as named columns."""
-    made: dict[str, list] = {"side": [], "state": [], "depth": [], "mean": [], "least": [], "largest": []}
+    made: dict[str, list] = {
+        "side": [],
+        "state": [],
+        "depth": [],
+        "mean": [],
+        "least": [],
+        "largest": [],
+    }
     for side, sites, vectors in (("A", found.sites_a, found.a), ("B", found.sites_b, found.b)):
         mean, least, most = norms(vectors)
         for at, site in enumerate(sites):
-            for key, value in zip(made, (side, state_title(site), float(depth(len(sites))[at]), float(mean[at]), float(least[at]), float(most[at]))):
+            for key, value in zip(
+                made,
+                (
+                    side,
+                    state_title(site),
+                    float(depth(len(sites))[at]),
+                    float(mean[at]),
+                    float(least[at]),
+                    float(most[at]),
+                ),
+            ):
                 made[key].append(value)
     return made
 
@@ -761,7 +907,9 @@ def path_columns(found: Spaces, made: tuple[Plane, Plane]) -> dict[str, list]:
     for side, sites, plane in (("A", found.sites_a, made[0]), ("B", found.sites_b, made[1])):
         for unit, label in enumerate(_numbered(found.labels)):
             for at, site in enumerate(sites):
-                for key, value in zip(columns, (side, label, state_title(site), *map(float, plane.points[at, unit]))):
+                for key, value in zip(
+                    columns, (side, label, state_title(site), *map(float, plane.points[at, unit]))
+                ):
                     columns[key].append(value)
     return columns
 

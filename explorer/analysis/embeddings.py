@@ -32,13 +32,17 @@ STILL = 0.005  # a cosine that changes by less has not moved
 def sites(stream: Stream, sums: bool = False) -> tuple[str, ...]:
     """The states of a stream, each after its LayerNorm where it has one; with `sums` also the sums before the LayerNorms."""
     states = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
-    before_norm = {site for site in states if site.endswith(".sum") and site[:-3] + "normed" in states}
+    before_norm = {
+        site for site in states if site.endswith(".sum") and site[:-3] + "normed" in states
+    }
     return tuple(site for site in states if sums or site not in before_norm)
 
 
 def site_title(site: str, names: Sequence[str]) -> str:
     """A site as an axis names it, "L2 attention", or "L2 attention, sum" where `names` also has the state after its LayerNorm."""
-    return lens.site_name(site) + (", sum" if site.endswith(".sum") and site[:-3] + "normed" in names else "")
+    return lens.site_name(site) + (
+        ", sum" if site.endswith(".sum") and site[:-3] + "normed" in names else ""
+    )
 
 
 def places(stream: Stream, specials: bool) -> np.ndarray:
@@ -114,13 +118,17 @@ def through(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) -> 
     centre = rows.mean(0)
     offset = rows - centre
     rest = _spread(offset - np.outer(offset @ first, first), 2, first)
-    return _basis(rows, centre, np.vstack((first, rest)), (name, "PC 1 of the rest", "PC 2 of the rest"))
+    return _basis(
+        rows, centre, np.vstack((first, rest)), (name, "PC 1 of the rest", "PC 2 of the rest")
+    )
 
 
 def _spread(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
     """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
     weight = offset.T @ offset
-    if avoid is not None:  # last of all, also where nothing is left over and every direction is as good
+    if (
+        avoid is not None
+    ):  # last of all, also where nothing is left over and every direction is as good
         weight -= (np.trace(weight) + 1) * np.outer(avoid, avoid)
     _, found = np.linalg.eigh(weight)
     axes = found[:, ::-1][:, :n].T
@@ -141,7 +149,11 @@ def followed(first: Stream, second: Stream | None, shown: np.ndarray) -> int:
     """The token (its place) to follow where the reader has chosen none: the longest one that both texts have, else the longest."""
     here = [int(at) for at in shown]
     if second is not None:
-        both = [at for at in here if counterpart(first, at, second) is not None and not first.special[at]]
+        both = [
+            at
+            for at in here
+            if counterpart(first, at, second) is not None and not first.special[at]
+        ]
         here = both or here
     return max(here, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
 
@@ -152,7 +164,9 @@ def counterpart(first: Stream, at: int, second: Stream) -> int | None:
     if len(same):
         return int(same[0])
     wanted = first.tokens[at].casefold()
-    return next((place for place, token in enumerate(second.tokens) if token.casefold() == wanted), None)
+    return next(
+        (place for place, token in enumerate(second.tokens) if token.casefold() == wanted), None
+    )
 
 
 # ---- anchors --------------------------------------------------------------------------------------------------------
@@ -162,7 +176,9 @@ def groups(text: str) -> tuple[tuple[str, ...], ...]:
     """Two groups of words as a reader writes them, "fruit, tree / mac, os"; empty ones are left out, repeated words too."""
     found = []
     for part in text.split("/")[:2]:
-        words = dict.fromkeys(" ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip())
+        words = dict.fromkeys(
+            " ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip()
+        )
         if words:
             found.append(tuple(words)[:MOST_WORDS])
     return tuple(found)
@@ -183,7 +199,9 @@ def word_in_frame(stream: Stream, word: str, names: Sequence[str]) -> np.ndarray
 
 def _tokens_of(stream: Stream, word: str) -> np.ndarray:
     start = FRAME.index("{")
-    inside = np.flatnonzero((stream.spans[:, 0] < start + len(word)) & (stream.spans[:, 1] > start) & ~stream.special)
+    inside = np.flatnonzero(
+        (stream.spans[:, 0] < start + len(word)) & (stream.spans[:, 1] > start) & ~stream.special
+    )
     if not len(inside):
         raise ValueError(f"{word!r} has no token of its own")
     return inside
@@ -205,7 +223,12 @@ class Anchors:
         return np.stack([self.vectors[self.group == at].mean(0) for at in range(len(self.words))])
 
 
-def anchors_of(words: tuple[tuple[str, ...], ...], recordings: Sequence[Recording], stream: str, names: Sequence[str]) -> Anchors:
+def anchors_of(
+    words: tuple[tuple[str, ...], ...],
+    recordings: Sequence[Recording],
+    stream: str,
+    names: Sequence[str],
+) -> Anchors:
     """The anchors from one recording of `framed(word)` for each word, in the words' order."""
     flat = [word for group in words for word in group]
     streams = [recording.stream(stream) for recording in recordings]
@@ -213,7 +236,9 @@ def anchors_of(words: tuple[tuple[str, ...], ...], recordings: Sequence[Recordin
         words,
         np.stack([word_in_frame(one, word, names) for one, word in zip(streams, flat)]),
         np.array([at for at, group in enumerate(words) for _ in group]),
-        np.concatenate([vectors(one, names, np.flatnonzero(~one.special)).swapaxes(0, 1) for one in streams]),
+        np.concatenate(
+            [vectors(one, names, np.flatnonzero(~one.special)).swapaxes(0, 1) for one in streams]
+        ),
         tuple(word for one, word in zip(streams, flat) if len(_tokens_of(one, word)) > 1),
     )
 
@@ -223,7 +248,9 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (unit(a) * unit(b)).sum(-1)
 
 
-def pulls(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray], measure: str) -> np.ndarray:
+def pulls(
+    paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray], measure: str
+) -> np.ndarray:
     """How near a word stands to each group by site, one of `MEASURES`: (text, group, site), for "Difference" (text, 1, site).
 
     paths: for each text the word's vectors (site, d_model); around: for each text the vectors (site, token, d_model) of all its tokens,
@@ -237,9 +264,15 @@ def pulls(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.nda
     return near[:, :1] - near[:, 1:2] if measure == "Difference" else near
 
 
-def curves(paths: Sequence[np.ndarray], anchors: Anchors | None, around: Sequence[np.ndarray], measure: str) -> np.ndarray:
+def curves(
+    paths: Sequence[np.ndarray], anchors: Anchors | None, around: Sequence[np.ndarray], measure: str
+) -> np.ndarray:
     """`pulls` as (line, site), text by text and in each group by group; no lines without anchors."""
-    return np.empty((0, len(paths[0]))) if anchors is None else pulls(paths, anchors, around, measure).reshape(-1, len(paths[0]))
+    return (
+        np.empty((0, len(paths[0])))
+        if anchors is None
+        else pulls(paths, anchors, around, measure).reshape(-1, len(paths[0]))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +306,9 @@ def shift(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.nda
     if 1 - own[-1] < STILL or abs(gap) < STILL:
         verdict = "still"
     else:
-        verdict = "apart" if as_far <= max(1, CLEAR * len(gaps)) and len(gaps) >= 1 / CLEAR else "chance"
+        verdict = (
+            "apart" if as_far <= max(1, CLEAR * len(gaps)) and len(gaps) >= 1 / CLEAR else "chance"
+        )
     centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
     return Shift(near, lean, gap, own, centred_gap, as_far, len(gaps), verdict)
 
@@ -337,7 +372,9 @@ class Scene:
         """A token's number among all points; None where it is not shown."""
         if text >= len(self.texts) or place not in self.texts[text].places:
             return None
-        return sum(len(group.places) for group in self.texts[:text]) + self.texts[text].places.index(place)
+        return sum(len(group.places) for group in self.texts[:text]) + self.texts[
+            text
+        ].places.index(place)
 
     def path(self, text: int, place: int, raw: bool = False) -> np.ndarray:
         """A token's vectors (site, d_model), as shown or as recorded."""
@@ -349,31 +386,65 @@ class Scene:
         shown = np.concatenate([group.vectors for group in self.groups], axis=1)
         raw = np.concatenate([group.raw for group in self.groups], axis=1)
         found = {
-            "coordinates": self.basis.project(shown)[..., :2], "error": self.basis.error(shown), "norm": np.linalg.norm(raw, axis=-1), "moved": moved(shown),
-        }  # fmt: skip
+            "coordinates": self.basis.project(shown)[..., :2],
+            "error": self.basis.error(shown),
+            "norm": np.linalg.norm(raw, axis=-1),
+            "moved": moved(shown),
+        }
         return {name: array.swapaxes(0, 1) for name, array in found.items()}
 
 
-def scene(streams: Sequence[Stream], anchors: Anchors | None, names: Sequence[str], *, specials: bool, unit_length: bool, words_plane: bool) -> Scene:
+def scene(
+    streams: Sequence[Stream],
+    anchors: Anchors | None,
+    names: Sequence[str],
+    *,
+    specials: bool,
+    unit_length: bool,
+    words_plane: bool,
+) -> Scene:
     """One or two texts and perhaps anchors in one basis.
 
     The basis is fitted on all shown vectors of the texts, at all sites; anchors are placed in it and do not change it. With `words_plane`
     its first axis leads from the first group's mean to the second's, at the last site.
     """
     made = [
-        (f"text {at + 1}" if len(streams) > 1 else "text", at, tuple(stream.tokens[place] for place in shown), tuple(map(int, shown)), vectors(stream, names, shown))
+        (
+            f"text {at + 1}" if len(streams) > 1 else "text",
+            at,
+            tuple(stream.tokens[place] for place in shown),
+            tuple(map(int, shown)),
+            vectors(stream, names, shown),
+        )
         for at, stream in enumerate(streams)
         for shown in [places(stream, specials)]
     ]
     if anchors is not None:
         by_site = anchors.vectors.swapaxes(0, 1)
-        made += [(", ".join(words), 2 + at, words, tuple(range(len(words))), by_site[:, anchors.group == at]) for at, words in enumerate(anchors.words)]
+        made += [
+            (
+                ", ".join(words),
+                2 + at,
+                words,
+                tuple(range(len(words))),
+                by_site[:, anchors.group == at],
+            )
+            for at, words in enumerate(anchors.words)
+        ]
     groups_made = tuple(Group(*one, unit(one[-1]) if unit_length else one[-1]) for one in made)
-    rows = np.concatenate([group.vectors.reshape(-1, group.vectors.shape[-1]) for group in groups_made if group.kind < 2])
+    rows = np.concatenate(
+        [
+            group.vectors.reshape(-1, group.vectors.shape[-1])
+            for group in groups_made
+            if group.kind < 2
+        ]
+    )
     ends = [group.vectors[-1].mean(0) for group in groups_made if group.kind > 1]
     possible = len(ends) == 2 and bool(np.linalg.norm(ends[1] - ends[0]) > 0)
     if words_plane and possible:
-        basis = through(rows, *ends, " → ".join(group.name for group in groups_made if group.kind > 1))
+        basis = through(
+            rows, *ends, " → ".join(group.name for group in groups_made if group.kind > 1)
+        )
     else:
         basis = principal(rows)
     return Scene(tuple(names), groups_made, basis, words_plane and not possible)
@@ -394,12 +465,22 @@ class Journey:
 def journey(path: np.ndarray) -> Journey:
     """The way of (site, d_model), in all dimensions."""
     steps = moved(path)
-    return Journey(float(steps.sum()), float(np.linalg.norm(path[-1] - path[0])), float(cosine(path[0], path[-1])), float(steps.max()), int(steps.argmax()))
+    return Journey(
+        float(steps.sum()),
+        float(np.linalg.norm(path[-1] - path[0])),
+        float(cosine(path[0], path[-1])),
+        float(steps.max()),
+        int(steps.argmax()),
+    )
 
 
 def mean_error(shown: Scene, n_axes: int, site: int) -> float:
     """The mean projection error over the texts' tokens at a site."""
-    return float(np.concatenate([shown.basis.error(group.vectors[site], n_axes) for group in shown.texts]).mean())
+    return float(
+        np.concatenate(
+            [shown.basis.error(group.vectors[site], n_axes) for group in shown.texts]
+        ).mean()
+    )
 
 
 # ---- tables and files -----------------------------------------------------------------------------------------------
@@ -409,37 +490,63 @@ def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> dict[s
     """One token's path, array (site, d_model), as named columns."""
     x, y, z = basis.project(array).T
     return {
-        "site": list(titles), "x": x, "y": y, "z": z, "error in 2-D": basis.error(array, 2), "error in 3-D": basis.error(array, 3),
-        "norm": np.linalg.norm(array, axis=-1), "moved": moved(array),
-    }  # fmt: skip
+        "site": list(titles),
+        "x": x,
+        "y": y,
+        "z": z,
+        "error in 2-D": basis.error(array, 2),
+        "error in 3-D": basis.error(array, 3),
+        "norm": np.linalg.norm(array, axis=-1),
+        "moved": moved(array),
+    }
 
 
-def site_table(texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Basis) -> dict[str, Sequence]:
+def site_table(
+    texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Basis
+) -> dict[str, Sequence]:
     """Every point at one site; each text is (its name, labels, vectors (token, d_model))."""
     rows = np.concatenate([array for *_, array in texts])
     x, y, z = basis.project(rows).T
     return {
-        "of": [name for name, labels, _ in texts for _ in labels], "token": [label for _, labels, _ in texts for label in labels],
-        "x": x, "y": y, "z": z, "error in 2-D": basis.error(rows, 2), "error in 3-D": basis.error(rows, 3), "norm": np.linalg.norm(rows, axis=-1),
-    }  # fmt: skip
+        "of": [name for name, labels, _ in texts for _ in labels],
+        "token": [label for _, labels, _ in texts for label in labels],
+        "x": x,
+        "y": y,
+        "z": z,
+        "error in 2-D": basis.error(rows, 2),
+        "error in 3-D": basis.error(rows, 3),
+        "norm": np.linalg.norm(rows, axis=-1),
+    }
 
 
-def pull_table(titles: Sequence[str], lines: Sequence[str], values: np.ndarray) -> dict[str, Sequence]:
+def pull_table(
+    titles: Sequence[str], lines: Sequence[str], values: np.ndarray
+) -> dict[str, Sequence]:
     """Curves (line, site) as named columns, one row a site."""
-    return {"site": list(titles)} | {f"{at}: {name}" if lines.count(name) > 1 else name: row for at, (name, row) in enumerate(zip(lines, values))}
+    return {"site": list(titles)} | {
+        f"{at}: {name}" if lines.count(name) > 1 else name: row
+        for at, (name, row) in enumerate(zip(lines, values))
+    }
 
 
-def near_table(titles: Sequence[str], words: Sequence[Sequence[str]], cosines: np.ndarray) -> dict[str, Sequence]:
+def near_table(
+    titles: Sequence[str], words: Sequence[Sequence[str]], cosines: np.ndarray
+) -> dict[str, Sequence]:
     """The nearest words (site, rank) with their cosines, one row a site."""
     columns: dict[str, Sequence] = {"site": list(titles)}
     for rank in range(cosines.shape[1]):
-        columns |= {f"word {rank + 1}": [row[rank] for row in words], f"cosine {rank + 1}": cosines[:, rank]}
+        columns |= {
+            f"word {rank + 1}": [row[rank] for row in words],
+            f"cosine {rank + 1}": cosines[:, rank],
+        }
     return columns
 
 
 def at_site(shown: Scene, site: int) -> dict[str, Sequence]:
     """Every point of a scene at one site."""
-    return site_table([(group.name, group.labels, group.vectors[site]) for group in shown.groups], shown.basis)
+    return site_table(
+        [(group.name, group.labels, group.vectors[site]) for group in shown.groups], shown.basis
+    )
 
 
 def all_paths(shown: Scene) -> dict[str, Sequence]:
@@ -465,5 +572,8 @@ def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows([repr(float(value)) if isinstance(value, float) else value for value in row] for row in zip(*table.values()))
+    writer.writerows(
+        [repr(float(value)) if isinstance(value, float) else value for value in row]
+        for row in zip(*table.values())
+    )
     return file.getvalue()

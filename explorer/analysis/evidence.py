@@ -115,9 +115,19 @@ def settle(claim: Claim, evidence: Evidence) -> Finding:
     except Untestable as reason:
         return Finding(UNTESTABLE, None, "–", str(reason))
     except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
-        return Finding(UNTESTABLE, None, "–", f"{LACKS}.")  # the error's own words are a programmer's
-    holds = found.value <= claim.tolerance if claim.bound == AT_MOST else found.value >= claim.tolerance
-    return Finding(HOLDS if holds else FAILS, found.value, found.shown or with_unit(found.value, claim.unit), found.why, found.rows)
+        return Finding(
+            UNTESTABLE, None, "–", f"{LACKS}."
+        )  # the error's own words are a programmer's
+    holds = (
+        found.value <= claim.tolerance if claim.bound == AT_MOST else found.value >= claim.tolerance
+    )
+    return Finding(
+        HOLDS if holds else FAILS,
+        found.value,
+        found.shown or with_unit(found.value, claim.unit),
+        found.why,
+        found.rows,
+    )
 
 
 def _spoken(evidence: Evidence) -> Evidence:
@@ -135,7 +145,17 @@ def _spoken(evidence: Evidence) -> Evidence:
     return replace(evidence, **{name: heard(getattr(evidence, name)) for name in _ASKED})
 
 
-_ASKED = ("again", "norms", "outputs", "jacobian", "highway", "lens", "logits", "embeddings", "stepwise")
+_ASKED = (
+    "again",
+    "norms",
+    "outputs",
+    "jacobian",
+    "highway",
+    "lens",
+    "logits",
+    "embeddings",
+    "stepwise",
+)
 
 
 def number(value: float) -> str:
@@ -161,7 +181,9 @@ def at_least(stream: Stream, n: int, what: str = "") -> None:
     """Raises Untestable for a stream of fewer than n tokens."""
     if len(stream.tokens) < n:
         words = {2: "two", 3: "three", 4: "four", 5: "five"}.get(n, str(n))
-        raise Untestable(f"This needs at least {words} tokens{what}; there {'is' if len(stream.tokens) == 1 else 'are'} {len(stream.tokens)}.")
+        raise Untestable(
+            f"This needs at least {words} tokens{what}; there {'is' if len(stream.tokens) == 1 else 'are'} {len(stream.tokens)}."
+        )
 
 
 def opened(recording: Recording) -> tuple[Attention, ...]:
@@ -175,7 +197,11 @@ def opened(recording: Recording) -> tuple[Attention, ...]:
 
 def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
     """The self-attentions, of one stream where it is named. Raises Untestable where there is none."""
-    found = tuple(each for each in recording.attention if each.query == each.key and stream in ("", each.query))
+    found = tuple(
+        each
+        for each in recording.attention
+        if each.query == each.key and stream in ("", each.query)
+    )
     if not found:
         raise Untestable("This model shows no self-attention.")
     return found
@@ -186,7 +212,9 @@ def masked(recording: Recording) -> tuple[Attention, Stream]:
     for each in recording.attention:
         if each.query == each.key == "decoder":
             return each, recording.stream("decoder")
-    raise Untestable("This model has no decoder: an encoder’s attention has no mask, and each token sees the later ones too.")
+    raise Untestable(
+        "This model has no decoder: an encoder’s attention has no mask, and each token sees the later ones too."
+    )
 
 
 def writer(recording: Recording) -> Stream:
@@ -202,14 +230,20 @@ def text_places(stream: Stream) -> np.ndarray:
 
 def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
     """At most so many of some places, evenly spread."""
-    return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+    return (
+        places
+        if len(places) <= most
+        else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+    )
 
 
 def choosing(attention: Attention) -> np.ndarray:
     """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises Untestable where there is none."""
     places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
     if not len(places):
-        raise Untestable("No token has more than one token to look at, so there is nothing to choose between.")
+        raise Untestable(
+            "No token has more than one token to look at, so there is nothing to choose between."
+        )
     return few(places)
 
 
@@ -252,13 +286,17 @@ def embedding_factor(e: Evidence) -> float:
     product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
     times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
     if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
-        raise Untestable("This model’s readout is not its embedding matrix itself, so the two cannot be compared.")
+        raise Untestable(
+            "This model’s readout is not its embedding matrix itself, so the two cannot be compared."
+        )
     return times
 
 
 def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, str], ...]:
     """Values of layers as rows of a small table."""
-    return tuple((f"{name}layer {layer}", number(float(value))) for layer, value in enumerate(values))
+    return tuple(
+        (f"{name}layer {layer}", number(float(value))) for layer, value in enumerate(values)
+    )
 
 
 def factor(ratio: float) -> float:

@@ -75,7 +75,11 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     if not attention.allowed.all():
         return MEANING | MEANING_CAUSAL
     special = recording.stream(attention.key).special
-    return MEANING if special[0] else MEANING | {"special": "Attention rests on the special token at the end."}
+    return (
+        MEANING
+        if special[0]
+        else MEANING | {"special": "Attention rests on the special token at the end."}
+    )
 
 
 @dataclass(frozen=True)
@@ -135,18 +139,31 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     layers, heads = attention.pattern.shape[:2]
     described = []
     for layer, head in np.ndindex(layers, heads):
-        name, score, chance, n_queries, n_shown = _name(found[layer][head], float(entropy[layer, head]), attention)
+        name, score, chance, n_queries, n_shown = _name(
+            found[layer][head], float(entropy[layer, head]), attention
+        )
         described.append(
             Head(
-                layer, head, name, score, chance, n_queries, n_shown,
-                float(entropy[layer, head]), float(distance[layer, head]), float(sink[layer, head]),
-                found[layer][head], _evidence(attention.pattern[layer, head], masks.get(name)),
-            )  # fmt: skip
+                layer,
+                head,
+                name,
+                score,
+                chance,
+                n_queries,
+                n_shown,
+                float(entropy[layer, head]),
+                float(distance[layer, head]),
+                float(sink[layer, head]),
+                found[layer][head],
+                _evidence(attention.pattern[layer, head], masks.get(name)),
+            )
         )
     return tuple(described)
 
 
-def _relations(attention: Attention, masks: dict[str, np.ndarray]) -> list[list[tuple[Relation, ...]]]:
+def _relations(
+    attention: Attention, masks: dict[str, np.ndarray]
+) -> list[list[tuple[Relation, ...]]]:
     """Every relation that this text can show, for each [layer][head]."""
     layers, heads = attention.pattern.shape[:2]
     found: list[list[list[Relation]]] = [[[] for _ in range(heads)] for _ in range(layers)]
@@ -159,7 +176,14 @@ def _relations(attention: Attention, masks: dict[str, np.ndarray]) -> list[list[
         for layer, head in np.ndindex(layers, heads):
             n_shown = int(shown[layer, head])
             found[layer][head].append(
-                Relation(name, float(mass[layer, head].mean()), float(chance.mean()), int(rows.sum()), n_shown, float(fluke[n_shown]))
+                Relation(
+                    name,
+                    float(mass[layer, head].mean()),
+                    float(chance.mean()),
+                    int(rows.sum()),
+                    n_shown,
+                    float(fluke[n_shown]),
+                )
             )
     return [[tuple(each) for each in layer] for layer in found]
 
@@ -187,26 +211,44 @@ def masks_of(recording: Recording, attention: Attention) -> dict[str, np.ndarray
     else:
         masks = relations.across(attention.pattern.shape[2], keys.tokens, keys.special)
     held = {name: mask & attention.allowed for name, mask in masks.items()}
-    held = {name: mask & (mask.sum(axis=1) < attention.allowed.sum(axis=1))[:, None] for name, mask in held.items()}
+    held = {
+        name: mask & (mask.sum(axis=1) < attention.allowed.sum(axis=1))[:, None]
+        for name, mask in held.items()
+    }
     return {
-        name: mask for name, mask in held.items()
-        if mask.any() and not any(other in held and np.array_equal(mask, held[other]) for other in SAID_BY.get(name, ()))
-    }  # fmt: skip
+        name: mask
+        for name, mask in held.items()
+        if mask.any()
+        and not any(
+            other in held and np.array_equal(mask, held[other]) for other in SAID_BY.get(name, ())
+        )
+    }
 
 
-def _name(found: tuple[Relation, ...], entropy: float, attention: Attention) -> tuple[str, float, float, int, int]:
+def _name(
+    found: tuple[Relation, ...], entropy: float, attention: Attention
+) -> tuple[str, float, float, int, int]:
     """(name, score, chance, queries that could show it, queries that do): the rule of the module's docstring."""
     shape, across = attention.pattern.shape, attention.query != attention.key
     luckiest, edge = (FLUKE, EDGE) if across else (1.0, 0.0)
     if min(shape[2:]) < FEWEST_TOKENS:
         return TOO_SHORT, float("nan"), float("nan"), 0, 0
     fit = [
-        one for one in found
-        if one.lift >= NAMED and one.n_shown >= FEWEST_QUERIES.get(one.name, FEWEST_QUERIES_ELSE) and 2 * one.n_shown > one.n_queries
+        one
+        for one in found
+        if one.lift >= NAMED
+        and one.n_shown >= FEWEST_QUERIES.get(one.name, FEWEST_QUERIES_ELSE)
+        and 2 * one.n_shown > one.n_queries
         and one.fluke <= luckiest
-    ]  # fmt: skip
+    ]
     if fit:
-        best = max(fit, key=lambda relation: (relation.name != "special", relation.lift - edge * (relation.name == "separator")))
+        best = max(
+            fit,
+            key=lambda relation: (
+                relation.name != "special",
+                relation.lift - edge * (relation.name == "separator"),
+            ),
+        )
         return best.name, best.score, best.chance, best.n_queries, best.n_shown
     if entropy >= BROAD:
         return "broad", entropy, 1.0, shape[2], shape[2]
@@ -234,13 +276,19 @@ def _distance(attention: Attention) -> np.ndarray:
         return np.full(attention.pattern.shape[:2], np.nan)
     queries, keys = attention.allowed.shape
     apart = np.abs(np.arange(queries)[rows, None] - np.arange(keys)[None, :])
-    return np.einsum("lhqk,qk->lhq", attention.pattern[:, :, rows], apart.astype(attention.pattern.dtype)).mean(axis=-1)
+    return np.einsum(
+        "lhqk,qk->lhq", attention.pattern[:, :, rows], apart.astype(attention.pattern.dtype)
+    ).mean(axis=-1)
 
 
 def _sink(attention: Attention) -> np.ndarray:
     """Mean attention to position 0, (layer, head)."""
     rows = _choosing(attention)
-    return attention.pattern[:, :, rows, 0].mean(axis=-1) if rows.any() else np.full(attention.pattern.shape[:2], np.nan)
+    return (
+        attention.pattern[:, :, rows, 0].mean(axis=-1)
+        if rows.any()
+        else np.full(attention.pattern.shape[:2], np.nan)
+    )
 
 
 def _choosing(attention: Attention) -> np.ndarray:

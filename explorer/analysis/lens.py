@@ -24,7 +24,11 @@ MEASURES = {
     "KL": "How far the distribution here is from the final one, in nats; 0 is the same. On a scale of ln(1 + KL).",
 }
 # As the head of a row, and in a sentence.
-_PLACES = {"attn": ("attention", "attention"), "cross": ("cross", "cross-attention"), "ffn": ("FFN", "FFN")}
+_PLACES = {
+    "attn": ("attention", "attention"),
+    "cross": ("cross", "cross-attention"),
+    "ffn": ("FFN", "FFN"),
+}
 _ENDS = {
     "embed": ("embedding", "The embedding alone"),
     "embed+pos": ("+ position", "Embedding + position"),
@@ -89,7 +93,9 @@ def asked_token(recording: Recording) -> int:
 
 def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
     """Every id that the picture names, each once, ascending: the `shown` top words of each cell, the answers, the right words."""
-    return np.unique(np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD])))
+    return np.unique(
+        np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD]))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +118,16 @@ def cell(lens: Lens, site: int, token: int) -> Cell:
     """A cell of the lens, opened."""
     probabilities = np.exp(lens.top_logprobs[site, token])
     return Cell(
-        site, token, lens.top_ids[site, token], probabilities, max(0.0, 1.0 - float(probabilities.sum())), int(lens.final_id[token]),
-        int(lens.rank[site, token]), float(np.exp(lens.logprob[site, token])), float(lens.kl[site, token]),
-    )  # fmt: skip
+        site,
+        token,
+        lens.top_ids[site, token],
+        probabilities,
+        max(0.0, 1.0 - float(probabilities.sum())),
+        int(lens.final_id[token]),
+        int(lens.rank[site, token]),
+        float(np.exp(lens.logprob[site, token])),
+        float(lens.kl[site, token]),
+    )
 
 
 def column(lens: Lens, token: int) -> tuple[Cell, ...]:
@@ -125,7 +138,11 @@ def column(lens: Lens, token: int) -> tuple[Cell, ...]:
 def named(way: Sequence[Cell], right: np.ndarray) -> np.ndarray:
     """Every id that a column of cells and what would be right there name, each once, ascending."""
     here = right[way[0].token]
-    return np.unique(np.concatenate([*(each.ids for each in way), [way[0].final_id], [here] if here != _NO_WORD else []]).astype(np.int64))
+    return np.unique(
+        np.concatenate(
+            [*(each.ids for each in way), [way[0].final_id], [here] if here != _NO_WORD else []]
+        ).astype(np.int64)
+    )
 
 
 def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
@@ -147,14 +164,37 @@ def to_csv(lens: Lens, tokens: Sequence[str], labels: dict[int, str], about: Seq
     """The lens as CSV: `about` in lines that begin with #, then a row for each token of each site, its top words with their
     probabilities last, numbers in full."""
     ranks = range(lens.top_ids.shape[-1])
-    head = ("site", "token", "token text", "final answer", "probability of final answer", "rank of final answer", "KL to final (nats)")
+    head = (
+        "site",
+        "token",
+        "token text",
+        "final answer",
+        "probability of final answer",
+        "rank of final answer",
+        "KL to final (nats)",
+    )
     rows = []
     for at, site in enumerate(lens.sites):
         for token, text in enumerate(tokens):
-            top = ((labels[int(lens.top_ids[at, token, r])], float(np.exp(lens.top_logprobs[at, token, r]))) for r in ranks)
-            answer = labels[int(lens.final_id[token])], float(np.exp(lens.logprob[at, token])), int(lens.rank[at, token]) + 1, float(lens.kl[at, token])
+            top = (
+                (
+                    labels[int(lens.top_ids[at, token, r])],
+                    float(np.exp(lens.top_logprobs[at, token, r])),
+                )
+                for r in ranks
+            )
+            answer = (
+                labels[int(lens.final_id[token])],
+                float(np.exp(lens.logprob[at, token])),
+                int(lens.rank[at, token]) + 1,
+                float(lens.kl[at, token]),
+            )
             rows.append((site, token, text, *answer, *(each for pair in top for each in pair)))
-    return _csv((*head, *(name for r in ranks for name in (f"word {r + 1}", f"probability {r + 1}"))), rows, about)
+    return _csv(
+        (*head, *(name for r in ranks for name in (f"word {r + 1}", f"probability {r + 1}"))),
+        rows,
+        about,
+    )
 
 
 @dataclass(frozen=True)
@@ -170,12 +210,20 @@ def part_name(part: Part) -> str:
     """A part as the label of its bar, "L2 head 5"."""
     if part.kind == "head":
         return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
-    return f"L{part.layer} FFN" if part.kind == "ffn" else {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
+    return (
+        f"L{part.layer} FFN"
+        if part.kind == "ffn"
+        else {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
+    )
 
 
 def part_key(part: Part) -> str:
     """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. "" for a part that is no head."""
-    return f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}" if part.kind == "head" else ""
+    return (
+        f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}"
+        if part.kind == "head"
+        else ""
+    )
 
 
 def n_norms(recording: Recording) -> int:
@@ -194,8 +242,17 @@ def groups(attribution: Attribution) -> tuple[Group, ...]:
     found: dict[str, list[Part]] = {}
     for part in sorted(attribution.parts, key=lambda part: part.kind == "bias"):
         kind = "cross-heads" if part.attention == "cross" else "heads"
-        found.setdefault(places.get(part.kind) or f"L{part.layer} {'FFN' if part.kind == 'ffn' else kind}", []).append(part)
-    return tuple(Group(name, sum(part.value for part in parts), tuple(sorted(parts, key=lambda part: -abs(part.value)))) for name, parts in found.items())
+        found.setdefault(
+            places.get(part.kind) or f"L{part.layer} {'FFN' if part.kind == 'ffn' else kind}", []
+        ).append(part)
+    return tuple(
+        Group(
+            name,
+            sum(part.value for part in parts),
+            tuple(sorted(parts, key=lambda part: -abs(part.value))),
+        )
+        for name, parts in found.items()
+    )
 
 
 def total(attribution: Attribution) -> float:
@@ -226,7 +283,10 @@ def parts_to_csv(attribution: Attribution, about: Sequence[str]) -> str:
     """The parts as CSV, the strongest first, with their sum and the logit itself in the last two rows."""
     columns = parts_table(attribution)
     rows = [["" if value is None else value for value in row] for row in zip(*columns.values())]
-    ends = [[name, "", "", "", "", value] for name, value in (("sum of parts", total(attribution)), ("logit", attribution.logit))]
+    ends = [
+        [name, "", "", "", "", value]
+        for name, value in (("sum of parts", total(attribution)), ("logit", attribution.logit))
+    ]
     return _csv(tuple(columns), rows + ends, about)
 
 
@@ -236,5 +296,7 @@ def _csv(head: Sequence[str], rows: Sequence[Sequence], about: Sequence[str]) ->
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows([repr(value) if isinstance(value, float) else value for value in row] for row in rows)
+    writer.writerows(
+        [repr(value) if isinstance(value, float) else value for value in row] for row in rows
+    )
     return file.getvalue()

@@ -49,9 +49,15 @@ class Lookup:
     cosine: float
 
 
-def lookup(attention: Attention, layer: int, head: int, query: int, temperature: float = 1.0) -> Lookup:
+def lookup(
+    attention: Attention, layer: int, head: int, query: int, temperature: float = 1.0
+) -> Lookup:
     """The soft lookup at a temperature beside the hard one."""
-    scores, allowed, values = attention.scores[layer, head, query], attention.allowed[query], attention.v[layer, head].astype(np.float64)
+    scores, allowed, values = (
+        attention.scores[layer, head, query],
+        attention.allowed[query],
+        attention.v[layer, head].astype(np.float64),
+    )
     key = int(np.where(allowed, scores, -np.inf).argmax())
     soft, hard = softened(scores, allowed, temperature) @ values, values[key]
     distance, relative, cosine = (float(each) for each in apart(soft, hard))
@@ -63,7 +69,11 @@ def apart(soft: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     distance = np.linalg.norm(soft - hard, axis=-1)
     a, b = np.linalg.norm(soft, axis=-1), np.linalg.norm(hard, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return distance, np.where(b > 0, distance / b, np.nan), np.where(a * b > 0, np.clip((soft * hard).sum(-1) / (a * b), -1, 1), np.nan)
+        return (
+            distance,
+            np.where(b > 0, distance / b, np.nan),
+            np.where(a * b > 0, np.clip((soft * hard).sum(-1) / (a * b), -1, 1), np.nan),
+        )
 
 
 def everywhere(attention: Attention) -> np.ndarray:
@@ -72,9 +82,13 @@ def everywhere(attention: Attention) -> np.ndarray:
     choosing = attention.allowed.sum(axis=1) > 1
     for layer in range(len(found)):
         values = attention.v[layer].astype(np.float64)
-        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(axis=-1)  # (head, query)
+        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(
+            axis=-1
+        )  # (head, query)
         hard = np.take_along_axis(values, keys[..., None], axis=1)
-        found[layer] = np.where(choosing, apart(attention.pattern[layer].astype(np.float64) @ values, hard)[1], np.nan)
+        found[layer] = np.where(
+            choosing, apart(attention.pattern[layer].astype(np.float64) @ values, hard)[1], np.nan
+        )
     return found
 
 
@@ -88,7 +102,11 @@ def medians(found: np.ndarray) -> np.ndarray:
 def counted(found: np.ndarray) -> tuple[int, int, float]:
     """How many lookups there are, how many are within NEAR of the hard one, and the median relative distance (NaN of none)."""
     known = found[np.isfinite(found)]
-    return known.size, int((known <= NEAR).sum()), float(np.median(known)) if known.size else float("nan")
+    return (
+        known.size,
+        int((known <= NEAR).sum()),
+        float(np.median(known)) if known.size else float("nan"),
+    )
 
 
 def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int, float]] | None:
@@ -96,11 +114,21 @@ def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int,
     middle = medians(found)
     if np.isnan(middle).all():
         return None
-    least, most = (np.unravel_index(at, middle.shape) for at in (np.nanargmin(middle), np.nanargmax(middle)))
+    least, most = (
+        np.unravel_index(at, middle.shape) for at in (np.nanargmin(middle), np.nanargmax(middle))
+    )
     return tuple((int(at[0]), int(at[1]), float(middle[at])) for at in (least, most))
 
 
-def divided(attention: Attention, rows: Sequence[str], keys: Sequence[str], special: Sequence[bool], layer: int | None = None, head: int | None = None, query: int | None = None) -> tuple[int, int, int]:
+def divided(
+    attention: Attention,
+    rows: Sequence[str],
+    keys: Sequence[str],
+    special: Sequence[bool],
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+) -> tuple[int, int, int]:
     """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard one; what is given is kept.
 
     The draw is w2 |v2 - v1| / (|v1| + |v2|), w2 the second largest weight of a row, v1 and v2 the values of the two: 0 where one key takes
@@ -110,19 +138,28 @@ def divided(attention: Attention, rows: Sequence[str], keys: Sequence[str], spec
     layers, heads, queries, count = attention.pattern.shape
     if count < 2:
         return layer or 0, head or 0, query or 0
-    at_layers, at_heads, at_rows = (range(size) if each is None else [each] for size, each in ((layers, layer), (heads, head), (queries, query)))
+    at_layers, at_heads, at_rows = (
+        range(size) if each is None else [each]
+        for size, each in ((layers, layer), (heads, head), (queries, query))
+    )
     worded = _worded(keys, special)
     asking = _worded(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[at_rows]
     choosing = attention.allowed.sum(axis=1)[at_rows] > 1
     best, found = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
     for one in at_layers:
         for other in at_heads:
-            weights = np.where(attention.allowed[at_rows], attention.pattern[one, other][at_rows], -1.0)
+            weights = np.where(
+                attention.allowed[at_rows], attention.pattern[one, other][at_rows], -1.0
+            )
             two = np.argpartition(-weights, 1, axis=1)[:, :2]
-            draw = np.maximum(np.take_along_axis(weights, two, axis=1).min(axis=1), 0).astype(np.float64)
+            draw = np.maximum(np.take_along_axis(weights, two, axis=1).min(axis=1), 0).astype(
+                np.float64
+            )
             if attention.opens:
                 a, b = attention.v[one, other].astype(np.float64)[two.T]
-                draw *= np.linalg.norm(a - b, axis=-1) / np.maximum(np.linalg.norm(a, axis=-1) + np.linalg.norm(b, axis=-1), 1e-300)
+                draw *= np.linalg.norm(a - b, axis=-1) / np.maximum(
+                    np.linalg.norm(a, axis=-1) + np.linalg.norm(b, axis=-1), 1e-300
+                )
             draw += choosing.astype(float) + (choosing & asking & worded[two].all(axis=1))
             at = int(draw.argmax())
             if draw[at] > best:
@@ -132,10 +169,18 @@ def divided(attention: Attention, rows: Sequence[str], keys: Sequence[str], spec
 
 def _worded(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
     """Which tokens are of the text and have a letter or a digit."""
-    return np.array([not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)])
+    return np.array(
+        [not out and any(map(str.isalnum, label)) for label, out in zip(labels, special)]
+    )
 
 
-def distances(attention: Attention, layer: int, head: int, query: int, temperatures: Sequence[float] = tuple(CURVE)) -> np.ndarray:
+def distances(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    temperatures: Sequence[float] = tuple(CURVE),
+) -> np.ndarray:
     """|z(T) - z_hard| at each temperature."""
     return np.array([lookup(attention, layer, head, query, each).distance for each in temperatures])
 
@@ -145,10 +190,14 @@ def distances(attention: Attention, layer: int, head: int, query: int, temperatu
 
 def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndarray:
     """What a token receives from each key: weight x value, (key, d_head). Their sum is the head's z."""
-    return attention.pattern[layer, head, query].astype(np.float64)[:, None] * attention.v[layer, head].astype(np.float64)
+    return attention.pattern[layer, head, query].astype(np.float64)[:, None] * attention.v[
+        layer, head
+    ].astype(np.float64)
 
 
-def received(attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]) -> dict[str, Sequence]:
+def received(
+    attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
+) -> dict[str, Sequence]:
     """The messages to a token as named columns, largest weight first; the share of z is (message . z) / |z|^2, and shares sum to 1."""
     parts = messages(attention, layer, head, query)
     z = parts.sum(axis=0)
@@ -168,17 +217,31 @@ def received(attention: Attention, layer: int, head: int, query: int, labels: Se
 def lengths(attention: Attention, layer: int, head: int, query: int) -> tuple[float, float]:
     """|z|, and the largest |sum of messages - weights . V| of any component: the two ways to compute z."""
     parts = messages(attention, layer, head, query)
-    other = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[layer, head].astype(np.float64)
+    other = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[
+        layer, head
+    ].astype(np.float64)
     return float(np.linalg.norm(other)), float(np.abs(parts.sum(axis=0) - other).max())
 
 
-def wrote_error(recording: Recording, attention: Attention, w_o: np.ndarray, b_o: np.ndarray, layer: int, query: int) -> float | None:
+def wrote_error(
+    recording: Recording,
+    attention: Attention,
+    w_o: np.ndarray,
+    b_o: np.ndarray,
+    layer: int,
+    query: int,
+) -> float | None:
     """The largest |sum over heads of (sum of messages) W_O + b_O - what attention wrote| at a token; None where the model does not offer the site."""
     stream = recording.stream(attention.query)
     site = f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
     if site not in stream.sites:
         return None
-    z = np.stack([messages(attention, layer, head, query).sum(axis=0) for head in range(attention.pattern.shape[1])])
+    z = np.stack(
+        [
+            messages(attention, layer, head, query).sum(axis=0)
+            for head in range(attention.pattern.shape[1])
+        ]
+    )
     said = np.einsum("hd,hdm->m", z, w_o[layer].astype(np.float64)) + b_o[layer]
     return float(np.abs(said - stream.at(site)[query]).max())
 
@@ -202,10 +265,23 @@ def edges(weights: np.ndarray, allowed: np.ndarray, times: float) -> Edges:
     queries, keys = np.nonzero(through)
     order = np.argsort(-weights[queries, keys], kind="stable")
     kept = order[:MOST_EDGES]
-    return Edges(queries[kept], keys[kept], weights[queries[kept], keys[kept]].astype(np.float64), len(order), int(allowed.sum()), weights.sum(axis=0, dtype=np.float64))
+    return Edges(
+        queries[kept],
+        keys[kept],
+        weights[queries[kept], keys[kept]].astype(np.float64),
+        len(order),
+        int(allowed.sum()),
+        weights.sum(axis=0, dtype=np.float64),
+    )
 
 
-def nodes(weights: np.ndarray, allowed: np.ndarray, times: float, queries: Sequence[str], keys: Sequence[str]) -> dict[str, Sequence]:
+def nodes(
+    weights: np.ndarray,
+    allowed: np.ndarray,
+    times: float,
+    queries: Sequence[str],
+    keys: Sequence[str],
+) -> dict[str, Sequence]:
     """Every token of the graph as named columns: how many edges come in and go out by the rule of `edges`, and the sums of all weights in and out.
 
     Where queries and keys are two texts, their columns stand one below the other, "target" and "source".
@@ -214,7 +290,13 @@ def nodes(weights: np.ndarray, allowed: np.ndarray, times: float, queries: Seque
     incoming, outgoing = through.sum(axis=1), through.sum(axis=0)
     into, out = weights.sum(axis=1, dtype=np.float64), weights.sum(axis=0, dtype=np.float64)
     if tuple(queries) == tuple(keys):
-        return {"token": [f"{at} {label}" for at, label in enumerate(keys)], "edges in": incoming, "weight in": into, "edges out": outgoing, "weight out": out}
+        return {
+            "token": [f"{at} {label}" for at, label in enumerate(keys)],
+            "edges in": incoming,
+            "weight in": into,
+            "edges out": outgoing,
+            "weight out": out,
+        }
     none_in, none_out = [0] * len(keys), [0] * len(queries)
     return {
         "side": ["target"] * len(queries) + ["source"] * len(keys),
@@ -262,16 +344,24 @@ def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarr
     return stream.at(before[0]) if before else None
 
 
-def constructions(x: np.ndarray, attention: Attention, layer: int, head: int) -> tuple[Construction, ...]:
+def constructions(
+    x: np.ndarray, attention: Attention, layer: int, head: int
+) -> tuple[Construction, ...]:
     """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x (token, d_model); Ux . Ux with the head's own W_Q
     (and its bias) for U, so that Ux = q; and the head's own scores, as recorded. The first two are divided by the root of their vectors' width.
 
     Raises ValueError for an attention between two streams.
     """
     if attention.query != attention.key:
-        raise ValueError(f"{attention.name} goes from one stream to another: rows and columns are not the same tokens")
+        raise ValueError(
+            f"{attention.name} goes from one stream to another: rows and columns are not the same tokens"
+        )
     x, q = x.astype(np.float64), attention.q[layer, head].astype(np.float64)
-    made = (("x · x", x @ x.T / np.sqrt(x.shape[-1])), ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])), ("q · k", attention.scores[layer, head].astype(np.float64)))
+    made = (
+        ("x · x", x @ x.T / np.sqrt(x.shape[-1])),
+        ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
+        ("q · k", attention.scores[layer, head].astype(np.float64)),
+    )
     return tuple(_construction(name, scores, attention.allowed) for name, scores in made)
 
 
@@ -280,7 +370,15 @@ def _construction(name: str, scores: np.ndarray, allowed: np.ndarray) -> Constru
     weights = softened(scores, allowed, 1.0)
     largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
     own = (largest == np.arange(len(scores)))[choosing]
-    return Construction(name, scores, weights, asymmetry(scores), int(own.sum()), len(own), float(np.diagonal(weights)[choosing].mean()) if len(own) else float("nan"))
+    return Construction(
+        name,
+        scores,
+        weights,
+        asymmetry(scores),
+        int(own.sum()),
+        len(own),
+        float(np.diagonal(weights)[choosing].mean()) if len(own) else float("nan"),
+    )
 
 
 def asymmetry(scores: np.ndarray) -> float:
@@ -314,7 +412,14 @@ def mean_of_heads(attention: Attention, layer: int) -> np.ndarray:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def row_table(attention: Attention, layer: int, head: int, query: int, temperature: float, labels: Sequence[str]) -> dict[str, Sequence]:
+def row_table(
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    temperature: float,
+    labels: Sequence[str],
+) -> dict[str, Sequence]:
     """One row as named columns: score, weight, weight at the temperature, and the hard lookup's, for every key."""
     scores, allowed = attention.scores[layer, head, query], attention.allowed[query]
     return {
@@ -330,12 +435,20 @@ def heads_table(found: np.ndarray) -> dict[str, Sequence]:
     """`everywhere` as named columns: layer, head, then a column for each query."""
     layers, heads, queries = found.shape
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
-    return {"layer": [layer for layer, _ in places], "head": [head for _, head in places]} | {f"query {at}": found[..., at].ravel() for at in range(queries)}
+    return {"layer": [layer for layer, _ in places], "head": [head for _, head in places]} | {
+        f"query {at}": found[..., at].ravel() for at in range(queries)
+    }
 
 
-def constructions_table(made: Sequence[Construction], labels: Sequence[str], what: str) -> dict[str, Sequence]:
+def constructions_table(
+    made: Sequence[Construction], labels: Sequence[str], what: str
+) -> dict[str, Sequence]:
     """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction, query, then a column for each key."""
     n = len(labels)
     values = np.concatenate([one.scores if what == "Scores" else one.weights for one in made])
     named = [f"{at} {label}" for at, label in enumerate(labels)]
-    return {"construction": [one.name for one in made for _ in range(n)], "query": named * len(made), **dict(zip(named, values.T))}
+    return {
+        "construction": [one.name for one in made for _ in range(n)],
+        "query": named * len(made),
+        **dict(zip(named, values.T)),
+    }

@@ -28,7 +28,9 @@ SAME = 1e-5  # a recorded encoding that is within this of the formula is the for
 def rates(d: int) -> np.ndarray:
     """By how much the angle of each pair grows from one position to the next, 1 / 10000^(2i/d): (pair). Raises ValueError for an odd d."""
     if d < 2 or d % 2:
-        raise ValueError(f"sines and cosines come in pairs, so d_model must be even and at least 2; it is {d}")
+        raise ValueError(
+            f"sines and cosines come in pairs, so d_model must be even and at least 2; it is {d}"
+        )
     return BASE ** (-np.arange(0, d, 2) / d)
 
 
@@ -59,7 +61,9 @@ def wave(n: int, d: int, pair: int) -> Wave:
     """Pair `pair` of an encoding over n positions."""
     rate = rates(d)[pair]
     angle, place = np.arange(n) * rate, np.linspace(0, n - 1, (n - 1) * DRAWN_POINTS + 1)
-    return Wave(angle, np.sin(angle), np.cos(angle), place, np.sin(place * rate), np.cos(place * rate))
+    return Wave(
+        angle, np.sin(angle), np.cos(angle), place, np.sin(place * rate), np.cos(place * rate)
+    )
 
 
 # ---- products and shifts --------------------------------------------------------------------------------------------------
@@ -82,7 +86,10 @@ def products(encoding: np.ndarray) -> Products:
     gram = encoding @ encoding.T
     law = np.cos(np.arange(n)[:, None] * rates(d)).sum(axis=1)
     diagonals = [np.diagonal(gram, distance) for distance in range(n)]
-    low, high = np.array([each.min() for each in diagonals]), np.array([each.max() for each in diagonals])
+    low, high = (
+        np.array([each.min() for each in diagonals]),
+        np.array([each.max() for each in diagonals]),
+    )
     return Products(law, low, high, float(np.maximum(np.abs(low - law), np.abs(high - law)).max()))
 
 
@@ -108,9 +115,17 @@ def by_distance(table: np.ndarray) -> ByDistance:
     found = table.astype(np.float64) @ table.astype(np.float64).T
     diagonals = [np.diagonal(found, distance) for distance in range(len(found))]
     mean = np.array([each.mean() for each in diagonals])
-    within = sum((1 + (distance > 0)) * ((each - each.mean()) ** 2).sum() for distance, each in enumerate(diagonals))
+    within = sum(
+        (1 + (distance > 0)) * ((each - each.mean()) ** 2).sum()
+        for distance, each in enumerate(diagonals)
+    )
     total = ((found - found.mean()) ** 2).sum()
-    return ByDistance(mean, np.array([each.min() for each in diagonals]), np.array([each.max() for each in diagonals]), float(1 - within / total) if total else 1.0)
+    return ByDistance(
+        mean,
+        np.array([each.min() for each in diagonals]),
+        np.array([each.max() for each in diagonals]),
+        float(1 - within / total) if total else 1.0,
+    )
 
 
 def lengths(table: np.ndarray) -> np.ndarray:
@@ -146,7 +161,9 @@ def tried(table: np.ndarray, shift: int) -> Tried | None:
     if not 0 < shift < len(table) or table.shape[1] % 2:
         return None
     here, there, size = table[:-shift], table[shift:], np.linalg.norm(table, axis=1).mean() or 1
-    turned, still = (np.linalg.norm(each - there, axis=1).mean() / size for each in (shifted(here, shift), here))
+    turned, still = (
+        np.linalg.norm(each - there, axis=1).mean() / size for each in (shifted(here, shift), here)
+    )
     return Tried(float(turned), float(still))
 
 
@@ -204,9 +221,13 @@ class Added:
 
 def added(stream: Stream) -> Added:
     """What positions add to each token of a stream. Raises KeyError for a stream recorded without positions."""
-    word, encoding, both = (stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos"))
+    word, encoding, both = (
+        stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos")
+    )
     lengths = [np.linalg.norm(each, axis=1) for each in (word, encoding, both)]
-    return Added(*lengths, (word * encoding).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-30))
+    return Added(
+        *lengths, (word * encoding).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-30)
+    )
 
 
 def kind(stream: Stream) -> str:
@@ -264,10 +285,14 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
     offset, group, pairs = np.unique(key - query, return_inverse=True, return_counts=True)
 
     def mean(scores: np.ndarray) -> np.ndarray:
-        return np.bincount(group, scores[query, key].astype(np.float64), len(offset)) / np.maximum(pairs, 1)
+        return np.bincount(group, scores[query, key].astype(np.float64), len(offset)) / np.maximum(
+            pairs, 1
+        )
 
     places = mean(places_part(with_, without, head)) if split else None
-    return ByOffset(offset, pairs, mean(with_.scores[layer, head]), mean(without.scores[layer, head]), places)
+    return ByOffset(
+        offset, pairs, mean(with_.scores[layer, head]), mean(without.scores[layer, head]), places
+    )
 
 
 def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
@@ -275,7 +300,10 @@ def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
 
     q is linear in word + position, so q with positions minus q without is the position's own part; so is k's.
     """
-    q, k = (with_[0, head].astype(np.float64) - without[0, head] for with_, without in ((plain.q, bare.q), (plain.k, bare.k)))
+    q, k = (
+        with_[0, head].astype(np.float64) - without[0, head]
+        for with_, without in ((plain.q, bare.q), (plain.k, bare.k))
+    )
     return q @ k.T / divisor(plain)
 
 
@@ -286,7 +314,9 @@ def splits(stream: Stream) -> bool:
 
 def divisor(attention: Attention) -> float:
     """What scores are divided by, found from the recorded numbers: sqrt(d_head), or 1 in a model trained without the scale."""
-    q, k, scores = (each[0].astype(np.float64) for each in (attention.q, attention.k, attention.scores))
+    q, k, scores = (
+        each[0].astype(np.float64) for each in (attention.q, attention.k, attention.scores)
+    )
     bare = q @ k.swapaxes(-1, -2)
     return min((np.sqrt(q.shape[-1]), 1.0), key=lambda by: np.abs(bare / by - scores).max())
 
@@ -296,7 +326,9 @@ def most_positional(plain: Recording, bare: Recording, stream: str) -> int:
     positions change most."""
     with_, without = attention_of(plain, stream), attention_of(bare, stream)
     if splits(plain.stream(stream)):
-        return int(np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])]))
+        return int(
+            np.argmax([places_part(with_, without, head).std() for head in range(with_.q.shape[1])])
+        )
     return int(np.argmax((with_.scores[0].astype(np.float64) - without.scores[0]).std(axis=(1, 2))))
 
 
@@ -335,7 +367,12 @@ def matched(one: Stream, other: Stream, same_text: bool) -> Matched:
     for place, name in enumerate(_names(one, same_text)):
         pairs.append((place, waiting[name].pop(0))) if waiting.get(name) else alone.append(place)
     here, there = np.array(pairs, dtype=int).reshape(-1, 2).T
-    return Matched(here, there, tuple(alone), tuple(sorted(place for left in waiting.values() for place in left)))
+    return Matched(
+        here,
+        there,
+        tuple(alone),
+        tuple(sorted(place for left in waiting.values() for place in left)),
+    )
 
 
 def _names(stream: Stream, with_place: bool) -> list[tuple[int, ...]]:
@@ -365,7 +402,9 @@ class Agreement:
 
     def along(self, sites: Sequence[str]) -> np.ndarray:
         """`by_site` in the order of other sites, NaN for one that is not there."""
-        return np.array([self.by_site[self.site.index(site)] if site in self.site else np.nan for site in sites])
+        return np.array(
+            [self.by_site[self.site.index(site)] if site in self.site else np.nan for site in sites]
+        )
 
     def to_draw(self, sites: Sequence[str]) -> np.ndarray:
         """The same, but NaN for a difference of 0 too, which no log scale has."""
@@ -388,12 +427,22 @@ def agreement(one: Stream, other: Stream, pairs: Matched) -> Agreement:
     sites = tuple(site for site in states(one) if site in other.sites)
     gaps, sizes, a, b = [], [], np.zeros((0, 1)), np.zeros((0, 1))
     for site in sites:
-        a, b = one.at(site)[pairs.here].astype(np.float64), other.at(site)[pairs.there].astype(np.float64)
+        a, b = (
+            one.at(site)[pairs.here].astype(np.float64),
+            other.at(site)[pairs.there].astype(np.float64),
+        )
         gaps.append(np.abs(a - b).max(initial=0))
         sizes.append(np.abs(a).max(initial=0))
     by_token = np.abs(a - b).max(axis=1, initial=0)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return Agreement(sites, np.array(gaps), np.array(sizes), by_token, digits(by_token, np.abs(a).max(axis=1, initial=0)), (a * b).sum(axis=1) / np.maximum(lengths, 1e-30))
+    return Agreement(
+        sites,
+        np.array(gaps),
+        np.array(sizes),
+        by_token,
+        digits(by_token, np.abs(a).max(axis=1, initial=0)),
+        (a * b).sum(axis=1) / np.maximum(lengths, 1e-30),
+    )
 
 
 def digits(difference: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -403,7 +452,9 @@ def digits(difference: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.maximum(0.0, -np.log10(difference / np.where(size > 0, size, 1)))
 
 
-def maps(one: np.ndarray, other: np.ndarray, pairs: Matched) -> tuple[np.ndarray, np.ndarray, float]:
+def maps(
+    one: np.ndarray, other: np.ndarray, pairs: Matched
+) -> tuple[np.ndarray, np.ndarray, float]:
     """A head's weights (query, key) in two orders, rows and columns of the second put in the order of the first, and the largest difference.
     Only matched tokens."""
     here, there = one[np.ix_(pairs.here, pairs.here)], other[np.ix_(pairs.there, pairs.there)]
@@ -412,7 +463,13 @@ def maps(one: np.ndarray, other: np.ndarray, pairs: Matched) -> tuple[np.ndarray
 
 def largest_gap(one: Attention, other: Attention, pairs: Matched) -> float:
     """The largest difference of any weight of any head in two orders, over matched tokens."""
-    gaps = (maps(a, b, pairs)[2] for a, b in zip(one.pattern.reshape(-1, *one.allowed.shape), other.pattern.reshape(-1, *other.allowed.shape)))
+    gaps = (
+        maps(a, b, pairs)[2]
+        for a, b in zip(
+            one.pattern.reshape(-1, *one.allowed.shape),
+            other.pattern.reshape(-1, *other.allowed.shape),
+        )
+    )
     return max(gaps, default=0.0)
 
 
@@ -429,13 +486,27 @@ class Orders:
     without: Agreement
 
 
-def orders(recorded: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool) -> Orders:
+def orders(
+    recorded: Callable[[bool], tuple[Recording, Recording]], stream: str, same_text: bool
+) -> Orders:
     """Two orders compared. `recorded` gives both recordings, without positions where it is asked for True; one pair at a time is held."""
     one, other = recorded(False)
-    tokens, read, dropped, pairs = one.stream(stream).tokens, other.streams[0].tokens, other.dropped, matched(one.stream(stream), other.stream(stream), same_text)
+    tokens, read, dropped, pairs = (
+        one.stream(stream).tokens,
+        other.streams[0].tokens,
+        other.dropped,
+        matched(one.stream(stream), other.stream(stream), same_text),
+    )
     with_ = agreement(one.stream(stream), other.stream(stream), pairs)
     one, other = recorded(True)
-    return Orders(tokens, read, dropped, pairs, with_, agreement(one.stream(stream), other.stream(stream), pairs))
+    return Orders(
+        tokens,
+        read,
+        dropped,
+        pairs,
+        with_,
+        agreement(one.stream(stream), other.stream(stream), pairs),
+    )
 
 
 @dataclass(frozen=True)
@@ -454,7 +525,14 @@ class Maps:
 def both_maps(one: Attention, other: Attention, layer: int, head: int, pairs: Matched) -> Maps:
     """One head in two orders."""
     here, there, gap = maps(one.pattern[layer, head], other.pattern[layer, head], pairs)
-    return Maps(here, there, gap, largest_gap(one, other, pairs), one.pattern.shape[0] * one.pattern.shape[1], float(max(here.max(), there.max())))
+    return Maps(
+        here,
+        there,
+        gap,
+        largest_gap(one, other, pairs),
+        one.pattern.shape[0] * one.pattern.shape[1],
+        float(max(here.max(), there.max())),
+    )
 
 
 # ---- adding or concatenating ----------------------------------------------------------------------------------------------
@@ -498,41 +576,81 @@ def _shares(parts: np.ndarray) -> np.ndarray:
 # ---- as tables ------------------------------------------------------------------------------------------------------------
 
 
-def table_columns(values: np.ndarray, name: str = "dimension", first: int = 0) -> dict[str, Sequence]:
+def table_columns(
+    values: np.ndarray, name: str = "dimension", first: int = 0
+) -> dict[str, Sequence]:
     """A table (position, column) as named columns; `name` is what they are called, before their number. `first`: the position of the first row,
     and where the columns are positions too, of the first column."""
-    return {"position": np.arange(first, first + len(values)), **{f"{name} {first + at}": column for at, column in enumerate(values.T)}}
+    return {
+        "position": np.arange(first, first + len(values)),
+        **{f"{name} {first + at}": column for at, column in enumerate(values.T)},
+    }
 
 
 def wave_columns(of: Wave) -> dict[str, Sequence]:
     """A pair over the positions as named columns."""
-    return {"position": np.arange(len(of.angle)), "angle": of.angle, "sin": of.sine, "cos": of.cosine}
+    return {
+        "position": np.arange(len(of.angle)),
+        "angle": of.angle,
+        "sin": of.sine,
+        "cos": of.cosine,
+    }
 
 
 def product_columns(of: Products) -> dict[str, Sequence]:
     """The products by distance as named columns."""
-    return {"distance": np.arange(len(of.law)), "sum of cosines": of.law, "smallest p·p": of.low, "largest p·p": of.high}
+    return {
+        "distance": np.arange(len(of.law)),
+        "sum of cosines": of.law,
+        "smallest p·p": of.low,
+        "largest p·p": of.high,
+    }
 
 
 def circle_columns(of: Wave, shift: int, d: int, pair: int) -> dict[str, Sequence]:
     """A pair at every position, and turned by `shift` positions, as named columns."""
     turned = turn(d, pair, shift) @ np.stack((of.sine, of.cosine))
-    return {"position": np.arange(len(of.angle)), "sin": of.sine, "cos": of.cosine, f"turned by {shift}: sin": turned[0], f"turned by {shift}: cos": turned[1]}
+    return {
+        "position": np.arange(len(of.angle)),
+        "sin": of.sine,
+        "cos": of.cosine,
+        f"turned by {shift}: sin": turned[0],
+        f"turned by {shift}: cos": turned[1],
+    }
 
 
-def added_columns(of: Added, tokens: Sequence[str], word: str = "√d × embedding") -> dict[str, Sequence]:
+def added_columns(
+    of: Added, tokens: Sequence[str], word: str = "√d × embedding"
+) -> dict[str, Sequence]:
     """Word + position as named columns; `word` is what the word's vector is called."""
-    return {"position": np.arange(len(tokens)), "token": list(tokens), word: of.word, "encoding": of.encoding, "sum": of.both, "cosine": of.cosine}
+    return {
+        "position": np.arange(len(tokens)),
+        "token": list(tokens),
+        word: of.word,
+        "encoding": of.encoding,
+        "sum": of.both,
+        "cosine": of.cosine,
+    }
 
 
 def distance_columns(of: ByDistance) -> dict[str, Sequence]:
     """Products of a learned table by distance as named columns."""
-    return {"distance": np.arange(len(of.mean)), "mean p·p": of.mean, "smallest p·p": of.low, "largest p·p": of.high}
+    return {
+        "distance": np.arange(len(of.mean)),
+        "mean p·p": of.mean,
+        "smallest p·p": of.low,
+        "largest p·p": of.high,
+    }
 
 
 def offset_columns(of: ByOffset) -> dict[str, Sequence]:
     """Scores by offset as named columns."""
-    columns = {"key − query": of.offset, "pairs": of.pairs, "with positions": of.together, "without": of.alone}
+    columns = {
+        "key − query": of.offset,
+        "pairs": of.pairs,
+        "with positions": of.together,
+        "without": of.alone,
+    }
     return columns if of.places is None else columns | {"position × position": of.places}
 
 
@@ -570,7 +688,12 @@ def _short(digits: float) -> str:
 
 def site_columns(with_: Agreement, without: Agreement) -> dict[str, Sequence]:
     """The largest difference at every site as named columns."""
-    return {"site": list(with_.site), "with: largest difference": with_.by_site, "with: largest number": with_.size_by_site, "without: largest difference": without.along(with_.site)}
+    return {
+        "site": list(with_.site),
+        "with: largest difference": with_.by_site,
+        "with: largest number": with_.size_by_site,
+        "without: largest difference": without.along(with_.site),
+    }
 
 
 def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
@@ -587,7 +710,12 @@ def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> d
 
 def overlap_columns(of: Overlap) -> dict[str, Sequence]:
     """Shares by number of directions as named columns."""
-    return {"directions": np.arange(len(of.words)), "embeddings": of.words, "encoding": of.places, "chance": of.chance}
+    return {
+        "directions": np.arange(len(of.words)),
+        "embeddings": of.words,
+        "encoding": of.places,
+        "chance": of.chance,
+    }
 
 
 def to_csv(columns: dict[str, Sequence], about: Sequence[str]) -> str:
@@ -598,5 +726,7 @@ def to_csv(columns: dict[str, Sequence], about: Sequence[str]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
     plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
-    writer.writerows([repr(cell) if isinstance(cell, float) else cell for cell in row] for row in zip(*plain))
+    writer.writerows(
+        [repr(cell) if isinstance(cell, float) else cell for cell in row] for row in zip(*plain)
+    )
     return file.getvalue()

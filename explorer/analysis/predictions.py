@@ -51,7 +51,9 @@ def distribution(logits: np.ndarray, sampling: Sampling = Sampling()) -> Distrib
     order = np.argsort(-logits, kind="stable")
     own = softmax(logits)
     plain = sampling == Sampling()
-    return Distribution(logits, sampling, own, own if plain else probabilities(logits, sampling), order)
+    return Distribution(
+        logits, sampling, own, own if plain else probabilities(logits, sampling), order
+    )
 
 
 def entropy(p: np.ndarray) -> float:
@@ -76,7 +78,10 @@ def top(of: Distribution, wanted: Sequence[int] = (), most: int = MOST_ROWS) -> 
     first = min(most, len(of.order))
     ranks = (*range(first), *sorted({of.rank(id) for id in wanted} - set(range(first))))
     ids = of.order[list(ranks)].tolist()
-    return tuple(Word(id, rank, float(of.own[id]), float(of.drawn[id]), bool(of.drawn[id] > 0)) for rank, id in zip(ranks, ids))
+    return tuple(
+        Word(id, rank, float(of.own[id]), float(of.drawn[id]), bool(of.drawn[id] > 0))
+        for rank, id in zip(ranks, ids)
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,14 @@ def rest(of: Distribution, words: Sequence[Word]) -> Rest:
     """What is left beside these words."""
     left = np.delete(of.order, [word.rank for word in words])
     own, drawn = float(of.own[left].sum()), float(of.drawn[left].sum())
-    return Rest(len(left), int(of.kept[left].sum()), own, drawn, own + sum(word.own for word in words), drawn + sum(word.drawn for word in words))
+    return Rest(
+        len(left),
+        int(of.kept[left].sum()),
+        own,
+        drawn,
+        own + sum(word.own for word in words),
+        drawn + sum(word.drawn for word in words),
+    )
 
 
 # ---- how its numbers are made -------------------------------------------------------------------------------------------
@@ -125,7 +137,15 @@ def steps(of: Distribution, id: int) -> Steps:
     peak = z.max()
     log_total = float(peak + np.log(np.exp(z - peak).sum()))
     tempered = np.exp(z - log_total)
-    return Steps(float(of.logits[id]), float(z[id]), log_total, float(tempered[id]), int(of.kept.sum()), float(tempered[of.kept].sum()), float(of.drawn[id]))
+    return Steps(
+        float(of.logits[id]),
+        float(z[id]),
+        log_total,
+        float(tempered[id]),
+        int(of.kept.sum()),
+        float(tempered[of.kept].sum()),
+        float(of.drawn[id]),
+    )
 
 
 def power_of_e(exponent: float) -> tuple[float, int]:
@@ -168,8 +188,12 @@ def draw(of: Distribution, seed: int, place: int) -> Draw:
     number = float(np.random.default_rng((seed, place)).random())
     ends = np.cumsum(of.drawn[of.order])
     last = int(np.flatnonzero(of.kept[of.order])[-1])
-    rank = min(int(np.searchsorted(ends, number, side="right")), last)  # rounding may leave the end of the line just under 1
-    return Draw(int(of.order[rank]), number, float(ends[rank - 1]) if rank else 0.0, float(ends[rank]))
+    rank = min(
+        int(np.searchsorted(ends, number, side="right")), last
+    )  # rounding may leave the end of the line just under 1
+    return Draw(
+        int(of.order[rank]), number, float(ends[rank - 1]) if rank else 0.0, float(ends[rank])
+    )
 
 
 # ---- the words of a sentence --------------------------------------------------------------------------------------------
@@ -178,13 +202,23 @@ def draw(of: Distribution, seed: int, place: int) -> Draw:
 def word_to_hide(stream: Stream) -> int | None:
     """The word to begin with: the last one that is a single token and is written in letters, else the last token of the text; None for none."""
     places = np.flatnonzero(~stream.special)
-    words = [at for at in places if stream.tokens[at].isalpha() and len(stream.tokens[at]) > 1 and not is_piece(stream.tokens, at)]
+    words = [
+        at
+        for at in places
+        if stream.tokens[at].isalpha()
+        and len(stream.tokens[at]) > 1
+        and not is_piece(stream.tokens, at)
+    ]
     return int(words[-1] if words else places[-1]) if len(places) else None
 
 
 def is_piece(tokens: Sequence[str], place: int) -> bool:
     """True for a token that is only a part of a word, so that the other parts tell of it."""
-    return tokens[place].startswith(CONTINUES) or place + 1 < len(tokens) and tokens[place + 1].startswith(CONTINUES)
+    return (
+        tokens[place].startswith(CONTINUES)
+        or place + 1 < len(tokens)
+        and tokens[place + 1].startswith(CONTINUES)
+    )
 
 
 def joined(labels: Sequence[str]) -> str:
@@ -220,8 +254,16 @@ def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
 
 def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
     """What one token looks at as named columns: the tokens, the mean over all heads, then a column for each head. rows (layer, head, key)."""
-    heads = {f"L{layer} H{head}": rows[layer, head] for layer in range(rows.shape[0]) for head in range(rows.shape[1])}
-    return {"token": [f"{place} {token}" for place, token in enumerate(tokens)], "mean": rows.mean(axis=(0, 1), dtype=np.float64), **heads}
+    heads = {
+        f"L{layer} H{head}": rows[layer, head]
+        for layer in range(rows.shape[0])
+        for head in range(rows.shape[1])
+    }
+    return {
+        "token": [f"{place} {token}" for place, token in enumerate(tokens)],
+        "mean": rows.mean(axis=(0, 1), dtype=np.float64),
+        **heads,
+    }
 
 
 def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
@@ -231,5 +273,7 @@ def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(table)
-    writer.writerows(zip(*(column if isinstance(column, list) else column.tolist() for column in table.values())))
+    writer.writerows(
+        zip(*(column if isinstance(column, list) else column.tolist() for column in table.values()))
+    )
     return file.getvalue()

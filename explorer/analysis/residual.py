@@ -37,20 +37,64 @@ class Measure:
 
 TONES = ("Linear", "Log")
 WRITES = (
-    Measure("Turned", "the angle between the vector before a sub-layer and the one after it, and after its LayerNorm where one follows", "°", 1),
-    Measure("Share", "the length of what was written, of that length and the length before taken together: |w| / (|w| + |x|)", "", 2, 0.0, 1.0),
-    Measure("Cosine", "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 against it", "", 2, -1.0, 1.0, True),
+    Measure(
+        "Turned",
+        "the angle between the vector before a sub-layer and the one after it, and after its LayerNorm where one follows",
+        "°",
+        1,
+    ),
+    Measure(
+        "Share",
+        "the length of what was written, of that length and the length before taken together: |w| / (|w| + |x|)",
+        "",
+        2,
+        0.0,
+        1.0,
+    ),
+    Measure(
+        "Cosine",
+        "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 against it",
+        "",
+        2,
+        -1.0,
+        1.0,
+        True,
+    ),
     Measure("Written", "the length of what each sub-layer wrote", "", 2, spread=True),
-    Measure("Norm", "the length of the vector at every site, what was written among them", "", 2, spread=True),
+    Measure(
+        "Norm",
+        "the length of the vector at every site, what was written among them",
+        "",
+        2,
+        spread=True,
+    ),
 )
 NORMS = (
     Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
-    Measure("Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True),
-    Measure("Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3),
-    Measure("Mean after", "the mean of the components after LayerNorm with gain and bias", "", 3, None, None, True),
+    Measure(
+        "Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True
+    ),
+    Measure(
+        "Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3
+    ),
+    Measure(
+        "Mean after",
+        "the mean of the components after LayerNorm with gain and bias",
+        "",
+        3,
+        None,
+        None,
+        True,
+    ),
 )
 HEADS = (
-    Measure("Length", "the length of what a head wrote: its z through its slice of W_O", "", 2, spread=True),
+    Measure(
+        "Length",
+        "the length of what a head wrote: its z through its slice of W_O",
+        "",
+        2,
+        spread=True,
+    ),
     Measure("Share of heads", "a head’s length, of all lengths of its layer together", "", 3),
 )
 
@@ -113,7 +157,17 @@ def sublayers(stream: Stream) -> tuple[SubLayer, ...]:
         site = wrote.removesuffix(".wrote")
         number, _, place = site.rpartition(".")
         normed = f"{site}.normed"
-        made.append(SubLayer(site, int(number) if number else -1, place, before, wrote, total, normed if normed in stream.sites else total))
+        made.append(
+            SubLayer(
+                site,
+                int(number) if number else -1,
+                place,
+                before,
+                wrote,
+                total,
+                normed if normed in stream.sites else total,
+            )
+        )
     return tuple(made)
 
 
@@ -136,7 +190,9 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (a, b))
-    return np.degrees(2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+    return np.degrees(
+        2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    )
 
 
 def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
@@ -164,7 +220,11 @@ def writes(stream: Stream, measure: str) -> Grid:
                 "Written": lambda: np.linalg.norm(wrote, axis=-1),
             }[measure]()
         )
-    return Grid(of, tuple(columns), np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)))
+    return Grid(
+        of,
+        tuple(columns),
+        np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)),
+    )
 
 
 def norm_grid(stream: Stream, measure: str) -> Grid:
@@ -176,7 +236,9 @@ def norm_grid(stream: Stream, measure: str) -> Grid:
     reduce = np.std if what == "Sigma" else np.mean
     values = [reduce(at(stream, site), axis=-1) for site in sites]
     columns = tuple(Column(each.group, each.label, f"LayerNorm, {each.name}") for each in found)
-    return Grid(of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)))
+    return Grid(
+        of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+    )
 
 
 def norms_of(stream: Stream) -> tuple[Norm, ...]:
@@ -186,10 +248,25 @@ def norms_of(stream: Stream) -> tuple[Norm, ...]:
         place, _, what = site.rpartition(".")
         if what in ("normed", "read"):
             number, _, sublayer = place.partition(".")
-            name, group, label = {"embed": ("of the input", "Input", "norm"), "final": ("the last", "End", "norm")}.get(place) or (
-                f"layer {number}, {'after' if what == 'normed' else 'before'} {PLACES[sublayer]}", f"Layer {number}", SHORT[sublayer],
-            )  # fmt: skip
-            found.append(Norm(place, int(number) if number.isdecimal() else -1, state, site, name, group, label))
+            name, group, label = {
+                "embed": ("of the input", "Input", "norm"),
+                "final": ("the last", "End", "norm"),
+            }.get(place) or (
+                f"layer {number}, {'after' if what == 'normed' else 'before'} {PLACES[sublayer]}",
+                f"Layer {number}",
+                SHORT[sublayer],
+            )
+            found.append(
+                Norm(
+                    place,
+                    int(number) if number.isdecimal() else -1,
+                    state,
+                    site,
+                    name,
+                    group,
+                    label,
+                )
+            )
         if what not in ("wrote", "read"):
             state = site
     return tuple(found)
@@ -204,40 +281,68 @@ def norm_place(stream: Stream) -> str | None:
 def adds(stream: Stream) -> bool:
     """True where what the sub-layers write is added to the stream; False where it replaces it, in a model without residual connections."""
     own = [each for each in sublayers(stream) if each.layer >= 0]
-    off = max((float(np.abs(stream.at(each.total) - stream.at(each.wrote)).max(initial=0)) for each in own), default=1.0)
+    off = max(
+        (
+            float(np.abs(stream.at(each.total) - stream.at(each.wrote)).max(initial=0))
+            for each in own
+        ),
+        default=1.0,
+    )
     return off > 0
 
 
-def head_grid(recording: Recording, stream: Stream, measure: str, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Grid:
+def head_grid(
+    recording: Recording,
+    stream: Stream,
+    measure: str,
+    outputs: Mapping[str, tuple[np.ndarray, np.ndarray]],
+) -> Grid:
     """A measure of HEADS for every token of a stream and every head that writes there; `outputs` as in `written_by_heads`."""
     of = next(each for each in HEADS if each.name == measure)
     columns, values = [], []
     own = [attention for attention in recording.attention if attention.query == stream.name]
-    norms = {attention.name: head_norms(attention, outputs[attention.name][0], _silent(recording, attention)) for attention in own}
+    norms = {
+        attention.name: head_norms(
+            attention, outputs[attention.name][0], _silent(recording, attention)
+        )
+        for attention in own
+    }
     for layer in range(recording.model.n_layer):
         for attention in own:
             of_layer = norms[attention.name][layer]  # (head, token)
             if measure == "Share of heads":
                 together = of_layer.sum(axis=0)
                 of_layer = of_layer / np.where(together > 0, together, 1)
-            kind = "" if attention.name == "self" else f" {'cross' if attention.query != attention.key else 'self'}"
+            kind = (
+                ""
+                if attention.name == "self"
+                else f" {'cross' if attention.query != attention.key else 'self'}"
+            )
             for head, row in enumerate(of_layer):
-                columns.append(Column(f"Layer {layer}{kind}", f"{head}", f"layer {layer}{kind}, head {head}"))
+                columns.append(
+                    Column(f"Layer {layer}{kind}", f"{head}", f"layer {layer}{kind}, head {head}")
+                )
                 values.append(row)
     return Grid(of, tuple(columns), np.stack(values, axis=1))
 
 
-def head_norms(attention: Attention, w_o: np.ndarray, silent: Sequence[tuple[int, int]] = ()) -> np.ndarray:
+def head_norms(
+    attention: Attention, w_o: np.ndarray, silent: Sequence[tuple[int, int]] = ()
+) -> np.ndarray:
     """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model). `silent` (layer, head) wrote nothing."""
     z = _z(attention)
-    gram = w_o.astype(np.float64) @ w_o.astype(np.float64).swapaxes(-1, -2)  # (layer, head, d_head, d_head)
+    gram = w_o.astype(np.float64) @ w_o.astype(np.float64).swapaxes(
+        -1, -2
+    )  # (layer, head, d_head, d_head)
     norms = np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
     for layer, head in silent:
         norms[layer, head] = 0
     return norms
 
 
-def heads_error(recording: Recording, stream: Stream, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> float:
+def heads_error(
+    recording: Recording, stream: Stream, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]
+) -> float:
     """The largest |sum of all heads' writes + b_O - what attention wrote|, over all tokens and layers of a stream.
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
@@ -251,25 +356,36 @@ def heads_error(recording: Recording, stream: Stream, outputs: Mapping[str, tupl
                 z[layer, head] = 0
             place = "attn" if attention.query == attention.key else "cross"
             for layer in range(len(z)):
-                said = np.einsum("hqd,hdm->qm", z[layer], w_o[layer].astype(np.float64), optimize=True) + bias[layer]
+                said = (
+                    np.einsum("hqd,hdm->qm", z[layer], w_o[layer].astype(np.float64), optimize=True)
+                    + bias[layer]
+                )
                 worst = max(worst, float(np.abs(said - at(stream, f"{layer}.{place}.wrote")).max()))
     return worst
 
 
 def _z(attention: Attention) -> np.ndarray:
-    return attention.pattern.astype(np.float64) @ attention.v.astype(np.float64)  # (layer, head, query, d_head)
+    return attention.pattern.astype(np.float64) @ attention.v.astype(
+        np.float64
+    )  # (layer, head, query, d_head)
 
 
 def _silent(recording: Recording, attention: Attention) -> list[tuple[int, int]]:
     """The (layer, head) that an edit kept from writing."""
-    return [(edit.layer, edit.head) for edit in recording.edits if type(edit).__name__ == "ZeroHead" and edit.attention == attention.name]
+    return [
+        (edit.layer, edit.head)
+        for edit in recording.edits
+        if type(edit).__name__ == "ZeroHead" and edit.attention == attention.name
+    ]
 
 
 def conservation(stream: Stream) -> tuple[float, int, float]:
     """The law before + wrote = after: the largest |before + wrote - after| of all components, over how many additions, and the largest component."""
     worst, n = 0.0, 0
     for before, wrote, total in stream.writes():
-        worst = max(worst, float(np.abs(at(stream, before) + at(stream, wrote) - at(stream, total)).max()))
+        worst = max(
+            worst, float(np.abs(at(stream, before) + at(stream, wrote) - at(stream, total)).max())
+        )
         n += 1
     return worst, n * len(stream.tokens), float(np.abs(stream.resid).max())
 
@@ -281,7 +397,10 @@ def followed(stream: Stream, token: int) -> dict[str, Sequence]:
     """One token through the sub-layers as named columns; angles in degrees, "by adding" before -> sum, "by norm" sum -> after. The last two
     are left out where no LayerNorm follows a sum."""
     rows = sublayers(stream)
-    before, wrote, total, after = (np.stack([at(stream, getattr(each, what))[token] for each in rows]) for what in ("before", "wrote", "total", "after"))
+    before, wrote, total, after = (
+        np.stack([at(stream, getattr(each, what))[token] for each in rows])
+        for what in ("before", "wrote", "total", "after")
+    )
     way = {
         "sub-layer": [each.name for each in rows],
         "|before|": np.linalg.norm(before, axis=-1),
@@ -302,7 +421,9 @@ def followed(stream: Stream, token: int) -> dict[str, Sequence]:
 def furthest(way: Mapping[str, Sequence]) -> int:
     """The row of `followed` that turned the vector furthest, positions left aside."""
     turned = np.nan_to_num(way["turned in all °"], nan=-1.0)
-    return int(np.where([name.startswith("layer") for name in way["sub-layer"]], turned, -2).argmax())
+    return int(
+        np.where([name.startswith("layer") for name in way["sub-layer"]], turned, -2).argmax()
+    )
 
 
 def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
@@ -312,18 +433,28 @@ def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
     for layer in layers:
         own = [each for each in sublayers(stream) if each.layer == layer]
         for each in own:
-            table.setdefault(f"{PLACES[each.place]} °", []).append(float(degrees(at(stream, each.before)[token], at(stream, each.after)[token])))
-        table.setdefault("whole layer °", []).append(float(degrees(at(stream, own[0].before)[token], at(stream, own[-1].after)[token])))
+            table.setdefault(f"{PLACES[each.place]} °", []).append(
+                float(degrees(at(stream, each.before)[token], at(stream, each.after)[token]))
+            )
+        table.setdefault("whole layer °", []).append(
+            float(degrees(at(stream, own[0].before)[token], at(stream, own[-1].after)[token]))
+        )
     return table
 
 
 def most_turned(stream: Stream) -> int:
     """The token that any one sub-layer turned furthest: of those with a letter in them, else of the text, else of all."""
     own = [each for each in sublayers(stream) if each.layer >= 0]
-    turned = [np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own]
+    turned = [
+        np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own
+    ]
     furthest = np.max(turned, axis=0) if turned else np.zeros(len(stream.tokens))
     letters = np.array([any(map(str.isalpha, token)) for token in stream.tokens])
-    among = next(each for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool)) if each.any())
+    among = next(
+        each
+        for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool))
+        if each.any()
+    )
     return int(np.where(among, furthest, -1).argmax())
 
 
@@ -344,7 +475,14 @@ def norm_error(stream: Stream, norms: Norms) -> float:
     worst = 0.0
     for each in norms_of(stream):
         gain, bias, eps = norms[each.site]
-        worst = max(worst, float(np.abs(normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)).max()))
+        worst = max(
+            worst,
+            float(
+                np.abs(
+                    normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)
+                ).max()
+            ),
+        )
     return worst
 
 
@@ -353,7 +491,13 @@ def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Seq
     each = next(one for one in norms_of(stream) if one.site == site)
     gain, bias, eps = norms[site]
     x = at(stream, each.before)[token]
-    steps = [x, x - x.mean(), normalised(x, eps), normalised(x, eps) * gain, normalised(x, eps) * gain + bias]
+    steps = [
+        x,
+        x - x.mean(),
+        normalised(x, eps),
+        normalised(x, eps) * gain,
+        normalised(x, eps) * gain + bias,
+    ]
     return {
         "step": STAGES,
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
@@ -382,7 +526,10 @@ def change(stream: Stream, site: str, token: int, times: float, eps: float) -> C
     x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
     changed = x.copy()
     changed[token] *= times
-    moved = [np.linalg.norm(how(changed) - how(x), axis=-1) for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)]
+    moved = [
+        np.linalg.norm(how(changed) - how(x), axis=-1)
+        for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)
+    ]
     return Change(token, times, *moved)
 
 
@@ -473,10 +620,28 @@ def _group(layer: int) -> str:
 def _site_column(site: str) -> Column:
     number, _, rest = site.partition(".")
     if not number.isdecimal():
-        short = {"pos.wrote": "pos", "embed+pos": "sum", "embed.normed": "norm", "final.normed": "norm"}
-        names = {"pos.wrote": "what positions wrote", "embed.normed": "the input after its LayerNorm", "final.normed": "after the last LayerNorm"}
-        return Column("End" if site == "final.normed" else "Input", short.get(site, site), names.get(site, site))
+        short = {
+            "pos.wrote": "pos",
+            "embed+pos": "sum",
+            "embed.normed": "norm",
+            "final.normed": "norm",
+        }
+        names = {
+            "pos.wrote": "what positions wrote",
+            "embed.normed": "the input after its LayerNorm",
+            "final.normed": "after the last LayerNorm",
+        }
+        return Column(
+            "End" if site == "final.normed" else "Input",
+            short.get(site, site),
+            names.get(site, site),
+        )
     place, _, what = rest.partition(".")
     label = {"read": "norm", "wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
-    name = {"read": f"what {PLACES[place]} reads, after LayerNorm", "wrote": f"what {PLACES[place]} wrote", "sum": f"the sum after {PLACES[place]}", "normed": f"after {PLACES[place]}’s add & norm"}[what]
+    name = {
+        "read": f"what {PLACES[place]} reads, after LayerNorm",
+        "wrote": f"what {PLACES[place]} wrote",
+        "sum": f"the sum after {PLACES[place]}",
+        "normed": f"after {PLACES[place]}’s add & norm",
+    }[what]
     return Column(f"Layer {number}", label, f"layer {number}, {name}")

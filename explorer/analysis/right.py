@@ -52,7 +52,13 @@ class Check:
         """True where the largest error is within the tolerance; False too where it is no number."""
         return isfinite(self.error) and self.error <= self.tolerance
 
-    def take(self, expected: np.ndarray, recorded: np.ndarray, where: Callable[[tuple[int, ...]], str], largest: float | None = None) -> None:
+    def take(
+        self,
+        expected: np.ndarray,
+        recorded: np.ndarray,
+        where: Callable[[tuple[int, ...]], str],
+        largest: float | None = None,
+    ) -> None:
         """Compare what should stand somewhere with what stands there. where(place) names a place in the arrays."""
         if not recorded.size:
             return
@@ -60,9 +66,14 @@ class Check:
         place = int(errors.argmax())  # the first that is no number, where there is one
         worst = float(errors.flat[place])
         if not self.numbers or (not isnan(self.error) and not worst <= self.error):
-            self.error, self.where = worst, where(tuple(int(at) for at in np.unravel_index(place, errors.shape)))
+            self.error, self.where = (
+                worst,
+                where(tuple(int(at) for at in np.unravel_index(place, errors.shape))),
+            )
         self.numbers += recorded.size
-        self.largest = max(self.largest, float(np.abs(recorded).max()) if largest is None else largest)
+        self.largest = max(
+            self.largest, float(np.abs(recorded).max()) if largest is None else largest
+        )
 
     def leave(self, what: str) -> None:
         """Note a part that is not checked, once."""
@@ -70,7 +81,12 @@ class Check:
             self.not_checked.append(what)
 
 
-def checks(recording: Recording, outputs: Outputs | None = None, norms: Norms | None = None, built: Mapping[str, Any] | None = None) -> tuple[Check, ...]:
+def checks(
+    recording: Recording,
+    outputs: Outputs | None = None,
+    norms: Norms | None = None,
+    built: Mapping[str, Any] | None = None,
+) -> tuple[Check, ...]:
     """Every law of a recording, checked.
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model). norms: by stream, then by place, gain
@@ -95,7 +111,11 @@ def row_sums(recording: Recording) -> Check:
     check = Check("Each row of weights sums to 1", ROUNDING)
     for attention, layer, head in _heads(recording):
         pattern = attention.pattern[layer, head]
-        check.take(np.ones(len(pattern)), pattern.sum(axis=1, dtype=np.float64), _in_head(recording, attention, layer, head))
+        check.take(
+            np.ones(len(pattern)),
+            pattern.sum(axis=1, dtype=np.float64),
+            _in_head(recording, attention, layer, head),
+        )
     return check
 
 
@@ -116,19 +136,36 @@ def forbidden(recording: Recording) -> Check:
 def scores(recording: Recording, scaled: bool = True, biased: bool = False) -> Check:
     """Scores are q . k / sqrt(d_head); under an edit divided by something else, or less a penalty on distance."""
     plain = _edits(recording, "WithoutScale") or not scaled
-    edits = [*_edits(recording, "ScaledBy"), *_edits(recording, "WithoutScale"), *(each for each in _edits(recording, "OtherPositions") if each.to == "distance")]
-    law = "q · k = score: this model does not divide" if not scaled and not edits else "q · k / √d_head = score"
+    edits = [
+        *_edits(recording, "ScaledBy"),
+        *_edits(recording, "WithoutScale"),
+        *(each for each in _edits(recording, "OtherPositions") if each.to == "distance"),
+    ]
+    law = (
+        "q · k = score: this model does not divide"
+        if not scaled and not edits
+        else "q · k / √d_head = score"
+    )
     check = Check(f"{law}{_under(edits)}" if plain or edits else law, SUMMED)
     for attention, layer, head in _heads(recording):
         if not attention.opens:
             check.leave(f"{attention.name}-attention: the model does not show its q and k")
             continue
         if biased:
-            check.leave(f"{attention.name}-attention: the model adds a bias to q · k that it does not show")
+            check.leave(
+                f"{attention.name}-attention: the model adds a bias to q · k that it does not show"
+            )
             continue
-        q, k = attention.q[layer, head].astype(np.float64), attention.k[layer, head].astype(np.float64)
-        expected = q @ k.T / _divisor(recording, layer, q.shape[1], scaled) - _penalty(recording, attention, head)
-        check.take(expected, attention.scores[layer, head], _in_head(recording, attention, layer, head))
+        q, k = (
+            attention.q[layer, head].astype(np.float64),
+            attention.k[layer, head].astype(np.float64),
+        )
+        expected = q @ k.T / _divisor(recording, layer, q.shape[1], scaled) - _penalty(
+            recording, attention, head
+        )
+        check.take(
+            expected, attention.scores[layer, head], _in_head(recording, attention, layer, head)
+        )
     return check
 
 
@@ -139,7 +176,9 @@ def softmax(recording: Recording) -> Check:
     for attention, layer, head in _heads(recording):
         allowed = attention.allowed
         largest = None
-        if (attention.name, layer, head) in {(each.attention, each.layer, each.head) for each in even}:
+        if (attention.name, layer, head) in {
+            (each.attention, each.layer, each.head) for each in even
+        }:
             expected = allowed / allowed.sum(axis=1, keepdims=True)
         elif not attention.opens:
             check.leave(f"{attention.name}-attention: the model does not show its scores")
@@ -150,7 +189,12 @@ def softmax(recording: Recording) -> Check:
             expected = powers / powers.sum(axis=1, keepdims=True)
             # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no better.
             largest = float(np.abs(attention.scores[layer, head]).max()) / 10
-        check.take(expected, attention.pattern[layer, head], _in_head(recording, attention, layer, head), largest)
+        check.take(
+            expected,
+            attention.pattern[layer, head],
+            _in_head(recording, attention, layer, head),
+            largest,
+        )
     return check
 
 
@@ -162,15 +206,23 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
         stream = recording.stream(attention.query)
         place = "attn" if attention.query == attention.key else "cross"
         if outputs is None or attention.name not in outputs or not attention.opens:
-            check.leave(f"{attention.name}-attention: the model does not show its {'W_O' if attention.opens else 'V'}")
+            check.leave(
+                f"{attention.name}-attention: the model does not show its {'W_O' if attention.opens else 'V'}"
+            )
             continue
         w_o, bias = outputs[attention.name]
         for layer in range(len(attention.pattern)):
             site = f"{layer}.{place}.wrote"
-            foreign = [each for each in _edits(recording, "PatchHead") if (each.attention, each.layer) == (attention.name, layer)]
+            foreign = [
+                each
+                for each in _edits(recording, "PatchHead")
+                if (each.attention, each.layer) == (attention.name, layer)
+            ]
             foreign += _patched(recording, stream, site)
             if site not in stream.sites or foreign:
-                check.leave(f"{site}: {'; '.join(map(str, foreign)) or 'the model does not show it'}")
+                check.leave(
+                    f"{site}: {'; '.join(map(str, foreign)) or 'the model does not show it'}"
+                )
                 continue
             said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
             for head in range(attention.pattern.shape[1]):
@@ -182,7 +234,10 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
 def sums(recording: Recording, residual: bool = True) -> Check:
     """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no residual, after = what it wrote."""
     without = _edits(recording, "WithoutResidual")
-    check = Check("before + wrote = after" if residual else "wrote = after: this model has no residual", ROUNDING)
+    check = Check(
+        "before + wrote = after" if residual else "wrote = after: this model has no residual",
+        ROUNDING,
+    )
     check.law += _under(without, "wrote = after")
     for stream in recording.streams:
         triples = stream.writes()
@@ -213,16 +268,28 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
             if kind not in ("read", "wrote"):
                 state = site
         if not found:
-            check.leave(f"{stream.name} stream: no LayerNorm here{_under(_edits(recording, 'WithoutNorm'))}")
+            check.leave(
+                f"{stream.name} stream: no LayerNorm here{_under(_edits(recording, 'WithoutNorm'))}"
+            )
     return check
 
 
-def _one_norm(check: Check, recording: Recording, stream: Stream, own: Mapping[str, tuple[np.ndarray, np.ndarray, float]], place: str, state: str, site: str) -> None:
+def _one_norm(
+    check: Check,
+    recording: Recording,
+    stream: Stream,
+    own: Mapping[str, tuple[np.ndarray, np.ndarray, float]],
+    place: str,
+    state: str,
+    site: str,
+) -> None:
     if patched := _patched(recording, stream, site):
         return check.leave(f"{site}: {'; '.join(map(str, patched))}")
     if place in own:
         gain, bias, eps = own[place]
-    elif place == "final" and own:  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
+    elif (
+        place == "final" and own
+    ):  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
         gain, bias, eps = 1.0, 0.0, next(iter(own.values()))[2]
     else:
         return check.leave(f"{site}: the model does not show this LayerNorm’s gain and bias")
@@ -262,25 +329,38 @@ def _penalty(recording: Recording, attention: Attention, head: int) -> np.ndarra
 
 def _z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """What a head takes of the values, (query, d_head), as it goes into W_O."""
-    z = attention.pattern[layer, head].astype(np.float64) @ attention.v[layer, head].astype(np.float64)
+    z = attention.pattern[layer, head].astype(np.float64) @ attention.v[layer, head].astype(
+        np.float64
+    )
     here = attention.name, layer, head
-    if any((each.attention, each.layer, each.head) == here for each in _edits(recording, "MeanHead")):
+    if any(
+        (each.attention, each.layer, each.head) == here for each in _edits(recording, "MeanHead")
+    ):
         z = np.broadcast_to(z.mean(axis=0), z.shape)
-    if any((each.attention, each.layer, each.head) == here for each in _edits(recording, "ZeroHead")):
+    if any(
+        (each.attention, each.layer, each.head) == here for each in _edits(recording, "ZeroHead")
+    ):
         z = np.zeros_like(z)
     return z
 
 
 def _patched(recording: Recording, stream: Stream, site: str) -> list[Edit]:
     """The edits that put other numbers at a site."""
-    return [each for each in _edits(recording, "PatchSite") if each.site == site and (each.stream or recording.streams[0].name) == stream.name]
+    return [
+        each
+        for each in _edits(recording, "PatchSite")
+        if each.site == site and (each.stream or recording.streams[0].name) == stream.name
+    ]
 
 
 def _replaced(without: list[Edit], wrote: str) -> bool:
     """True where an edit took the residual away around the sub-layer that wrote at a site, such as "0.attn.wrote"."""
     layer, _, rest = wrote.partition(".")
     sublayer = rest.removesuffix(".wrote")
-    return any(layer.isdecimal() and each.layer in (None, int(layer)) and each.sublayer in (None, sublayer) for each in without)
+    return any(
+        layer.isdecimal() and each.layer in (None, int(layer)) and each.sublayer in (None, sublayer)
+        for each in without
+    )
 
 
 # ---- where ----------------------------------------------------------------------------------------------------------
@@ -294,9 +374,14 @@ def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
                 yield attention, layer, head
 
 
-def _in_head(recording: Recording, attention: Attention, layer: int, head: int) -> Callable[[tuple[int, ...]], str]:
+def _in_head(
+    recording: Recording, attention: Attention, layer: int, head: int
+) -> Callable[[tuple[int, ...]], str]:
     which = "" if len(recording.attention) == 1 else f"{attention.name}, "
-    return lambda place: f"{which}layer {layer}, head {head}, row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+    return lambda place: (
+        f"{which}layer {layer}, head {head}, row {place[0]}"
+        + (f", column {place[1]}" if len(place) > 1 else "")
+    )
 
 
 def _in_stream(stream: Stream, site: str) -> Callable[[tuple[int, ...]], str]:

@@ -47,9 +47,13 @@ def mixed(attention: Attention) -> np.ndarray:
     Raises ValueError for an attention between two streams, which has no identity.
     """
     if attention.query != attention.key:
-        raise ValueError(f"{attention.name} goes from one stream to another and has no identity to add")
+        raise ValueError(
+            f"{attention.name} goes from one stream to another and has no identity to add"
+        )
     mean_of_heads = attention.pattern.mean(axis=1, dtype=np.float64)
-    return (mean_of_heads / mean_of_heads.sum(axis=-1, keepdims=True) + np.eye(mean_of_heads.shape[-1])) / 2
+    return (
+        mean_of_heads / mean_of_heads.sum(axis=-1, keepdims=True) + np.eye(mean_of_heads.shape[-1])
+    ) / 2
 
 
 def rollout(attention: Attention, upto: int | None = None) -> np.ndarray:
@@ -95,7 +99,9 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
         return layers[0][tops, bottoms]
     count, middle, n = len(tops), layers[1:], layers.shape[-1]
     # Nodes that count: those between two layers, (graph, level, node). The lowest reach the sink by one edge each.
-    room = np.broadcast_to(middle[:-1], (count, *middle[:-1].shape)).copy()  # of the edges from level to level, downwards
+    room = np.broadcast_to(
+        middle[:-1], (count, *middle[:-1].shape)
+    ).copy()  # of the edges from level to level, downwards
     sent = np.zeros_like(room)
     to_sink = layers[0].T[bottoms].copy()
     excess = np.zeros((count, len(middle), n))
@@ -105,7 +111,9 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
         distance = _distances(room, sent, to_sink)
         alive = ((excess > TINY) & (distance < np.inf)).any(axis=(1, 2))
         if not alive.all():
-            room, sent, to_sink, excess, distance, going = (each[alive] for each in (room, sent, to_sink, excess, distance, going))
+            room, sent, to_sink, excess, distance, going = (
+                each[alive] for each in (room, sent, to_sink, excess, distance, going)
+            )
         if len(going):
             arrived[going] += _push(room, sent, to_sink, excess, distance)
     return arrived
@@ -128,20 +136,34 @@ def _distances(room: np.ndarray, sent: np.ndarray, to_sink: np.ndarray) -> np.nd
     return distance
 
 
-def _push(room: np.ndarray, sent: np.ndarray, to_sink: np.ndarray, excess: np.ndarray, distance: np.ndarray) -> np.ndarray:
+def _push(
+    room: np.ndarray,
+    sent: np.ndarray,
+    to_sink: np.ndarray,
+    excess: np.ndarray,
+    distance: np.ndarray,
+) -> np.ndarray:
     """Push every excess one edge nearer to the sink, from the farthest nodes to the nearest; what arrived there, (graph). Changes its arguments."""
     for at in range(int(distance[distance < np.inf].max()), 1, -1):
         for level in np.flatnonzero((distance == at).any(axis=(0, 2))):
             held = np.where(distance[:, level] == at, excess[:, level], 0)
             if level > 0 and held.any():
-                moved = _share(held, np.where(distance[:, level - 1] == at - 1, 1, 0)[:, None, :] * room[:, level - 1])
+                moved = _share(
+                    held,
+                    np.where(distance[:, level - 1] == at - 1, 1, 0)[:, None, :]
+                    * room[:, level - 1],
+                )
                 room[:, level - 1] -= moved
                 sent[:, level - 1] += moved
                 excess[:, level - 1] += moved.sum(axis=1)
                 excess[:, level] -= (given := moved.sum(axis=2))
                 held = held - given
             if level < excess.shape[1] - 1 and (held > TINY).any():
-                moved = _share(held, np.where(distance[:, level + 1] == at - 1, 1, 0)[:, None, :] * sent[:, level].swapaxes(1, 2))
+                moved = _share(
+                    held,
+                    np.where(distance[:, level + 1] == at - 1, 1, 0)[:, None, :]
+                    * sent[:, level].swapaxes(1, 2),
+                )
                 room[:, level] += moved.swapaxes(1, 2)
                 sent[:, level] -= moved.swapaxes(1, 2)
                 excess[:, level + 1] += moved.sum(axis=1)
@@ -167,13 +189,19 @@ def value_lengths(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarr
 
 
 def _through(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
-    return attention.v[layer].astype(np.float64) @ w_o[layer].astype(np.float64)  # (head, key, d_model)
+    return attention.v[layer].astype(np.float64) @ w_o[layer].astype(
+        np.float64
+    )  # (head, key, d_model)
 
 
-def norms(attention: Attention, w_o: np.ndarray, layer: int | None = None, head: int | None = None) -> np.ndarray:
+def norms(
+    attention: Attention, w_o: np.ndarray, layer: int | None = None, head: int | None = None
+) -> np.ndarray:
     """|weight x f(x)|, (query, key): of one head; of a layer, all its heads' vectors added before the length is taken; of all layers, the mean of theirs."""
     if layer is None:
-        return np.mean([norms(attention, w_o, each) for each in range(len(attention.pattern))], axis=0)
+        return np.mean(
+            [norms(attention, w_o, each) for each in range(len(attention.pattern))], axis=0
+        )
     if head is not None:
         return attention.pattern[layer, head] * value_lengths(attention, w_o, layer)[head]
     through = _through(attention, w_o, layer).swapaxes(0, 1)  # (key, head, d_model)
@@ -219,14 +247,30 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
         weights = attention.pattern[layer][:, choosing].astype(np.float64)
         keys = weights.argmax(axis=-1)
         most = np.take_along_axis(weights, keys[..., None], -1)[..., 0]
-        share = np.take_along_axis(row_shares(weights * value_lengths(attention, w_o, layer)[:, None, :]), keys[..., None], -1)[..., 0]
+        share = np.take_along_axis(
+            row_shares(weights * value_lengths(attention, w_o, layer)[:, None, :]),
+            keys[..., None],
+            -1,
+        )[..., 0]
         in_all += most.size
         cells += [
-            Disagreement(layer, int(head), int(choosing[row]), int(keys[head, row]), float(most[head, row]), float(share[head, row]))
+            Disagreement(
+                layer,
+                int(head),
+                int(choosing[row]),
+                int(keys[head, row]),
+                float(most[head, row]),
+                float(share[head, row]),
+            )
             for head, row in zip(*np.nonzero(most >= MOST))
         ]
     cells.sort(key=lambda cell: cell.share - cell.weight)
-    return Disagreements(len(cells), in_all, tuple(cell for cell in cells if cell.share <= LEAST), cells[0] if cells else None)
+    return Disagreements(
+        len(cells),
+        in_all,
+        tuple(cell for cell in cells if cell.share <= LEAST),
+        cells[0] if cells else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +283,9 @@ class Contributions:
     bias: np.ndarray
 
 
-def contributions(attention: Attention, w_o: np.ndarray, b_o: np.ndarray, query: int | None = None) -> Contributions:
+def contributions(
+    attention: Attention, w_o: np.ndarray, b_o: np.ndarray, query: int | None = None
+) -> Contributions:
     """What each head wrote at one query, or the mean over all queries."""
     length, share, bias = [], [], []
     queries = slice(None) if query is None else slice(query, query + 1)
@@ -262,7 +308,10 @@ def written(recording: Recording, attention: Attention) -> float | None:
     shares = []
     for before, wrote, _ in stream.writes():
         if wrote.split(".")[1:2] == [place] and wrote in stream.sites:
-            x, w = (np.linalg.norm(stream.at(site).astype(np.float64), axis=-1) for site in (before, wrote))
+            x, w = (
+                np.linalg.norm(stream.at(site).astype(np.float64), axis=-1)
+                for site in (before, wrote)
+            )
             shares.append(w / np.where(x + w > 0, x + w, 1))
     return float(np.mean(shares)) if shares else None
 
@@ -298,17 +347,32 @@ def top(values: np.ndarray, what: str) -> float:
     return 1.0 if what == "Max" else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
-def cells(found: Disagreements | None, layer: int | None = None, head: int | None = None) -> list[tuple[int, int]]:
+def cells(
+    found: Disagreements | None, layer: int | None = None, head: int | None = None
+) -> list[tuple[int, int]]:
     """The cells (query, key) of the disagreements of one head, of one layer or of all, widest gap first, each once."""
     if found is None:
         return []
-    return list(dict.fromkeys((one.query, one.key) for one in found.found if layer in (None, one.layer) and head in (None, one.head)))
+    return list(
+        dict.fromkeys(
+            (one.query, one.key)
+            for one in found.found
+            if layer in (None, one.layer) and head in (None, one.head)
+        )
+    )
 
 
 def ends(found: Contributions) -> tuple[tuple[int, int, float], int, tuple[int, int, float]]:
     """(layer, head, length) of the longest write, how many heads have a share under 0, and (layer, head, share) of the lowest."""
-    most, least = (np.unravel_index(at, found.length.shape) for at in (found.length.argmax(), found.share.argmin()))
-    return (int(most[0]), int(most[1]), float(found.length[most])), int((found.share < 0).sum()), (int(least[0]), int(least[1]), float(found.share[least]))
+    most, least = (
+        np.unravel_index(at, found.length.shape)
+        for at in (found.length.argmax(), found.share.argmin())
+    )
+    return (
+        (int(most[0]), int(most[1]), float(found.length[most])),
+        int((found.share < 0).sum()),
+        (int(least[0]), int(least[1]), float(found.share[least])),
+    )
 
 
 def most_bias(found: Contributions) -> tuple[int, float]:
@@ -321,16 +385,27 @@ def masked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return values if allowed.all() else np.where(allowed, values, np.nan)
 
 
-def cancelled(attention: Attention, w_o: np.ndarray, layer: int, head: int, query: int) -> tuple[float, float]:
+def cancelled(
+    attention: Attention, w_o: np.ndarray, layer: int, head: int, query: int
+) -> tuple[float, float]:
     """One head at one query: the sum of the lengths |weight x f(x)| over the keys, and the length of their sum."""
-    parts = attention.pattern[layer, head, query].astype(np.float64)[:, None] * _through(attention, w_o, layer)[head]
+    parts = (
+        attention.pattern[layer, head, query].astype(np.float64)[:, None]
+        * _through(attention, w_o, layer)[head]
+    )
     return float(np.linalg.norm(parts, axis=-1).sum()), float(np.linalg.norm(parts.sum(axis=0)))
 
 
 def by_layer(found: Contributions, measure: str) -> tuple[np.ndarray, list[str], list[str]]:
     """(values (layer, column), names of the rows, names of the columns) of "Length" or of "Share", which has b_O as its last column."""
-    values = found.length if measure == "Length" else np.concatenate([found.share, found.bias[:, None]], axis=1)
-    columns = [f"head {head}" for head in range(found.length.shape[1])] + ([] if measure == "Length" else ["b_O"])
+    values = (
+        found.length
+        if measure == "Length"
+        else np.concatenate([found.share, found.bias[:, None]], axis=1)
+    )
+    columns = [f"head {head}" for head in range(found.length.shape[1])] + (
+        [] if measure == "Length" else ["b_O"]
+    )
     return values, [f"layer {layer}" for layer in range(len(values))], columns
 
 
@@ -346,10 +421,19 @@ def listed(found: Disagreements, rows: Sequence[str], keys: Sequence[str]) -> di
     }
 
 
-def to_npz(values: np.ndarray, rows: Sequence[str], keys: Sequence[str], about: Sequence[str]) -> bytes:
+def to_npz(
+    values: np.ndarray, rows: Sequence[str], keys: Sequence[str], about: Sequence[str]
+) -> bytes:
     """A picture as an .npz file: `values` (row, key), `rows`, `keys`, and `about`, the lines that say what it is."""
     file = io.BytesIO()
-    np.savez_compressed(file, values=values, **{name: np.array([each.replace("\0", "\ufffd") for each in lines] or [""]) for name, lines in (("rows", rows), ("keys", keys), ("about", about))})
+    np.savez_compressed(
+        file,
+        values=values,
+        **{
+            name: np.array([each.replace("\0", "\ufffd") for each in lines] or [""])
+            for name, lines in (("rows", rows), ("keys", keys), ("about", about))
+        },
+    )
     return file.getvalue()
 
 

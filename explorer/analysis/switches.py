@@ -59,14 +59,23 @@ def changed(before: Attention, after: Attention) -> np.ndarray:
     if not rows.any():
         return np.full(before.pattern.shape[:2], np.nan)
     # Layer by layer, because all at once would take several times the memory of a long text's patterns.
-    return np.stack([distances(one[:, rows], other[:, rows]).mean(axis=-1) for one, other in zip(before.pattern, after.pattern)])
+    return np.stack(
+        [
+            distances(one[:, rows], other[:, rows]).mean(axis=-1)
+            for one, other in zip(before.pattern, after.pattern)
+        ]
+    )
 
 
 def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], ...]:
     """The heads (layer, head) that moved furthest, furthest first; those that did not move are not among them. distance (layer, head)."""
     flat = np.nan_to_num(distance).ravel()
     order = np.argsort(-flat, kind="stable")[:most]
-    return tuple((int(at) // distance.shape[1], int(at) % distance.shape[1]) for at in order if flat[at] > SAME)
+    return tuple(
+        (int(at) // distance.shape[1], int(at) % distance.shape[1])
+        for at in order
+        if flat[at] > SAME
+    )
 
 
 # ---- one stream, twice --------------------------------------------------------------------------------------------
@@ -117,10 +126,17 @@ def paths(before: Stream, after: Stream) -> Paths:
     """The two paths of every token, place by place."""
     one, other = states(before), states(after)
     places = tuple(name for name in one if name in other)
-    x, y = (np.stack([stream.at(sites[name]).astype(np.float64) for name in places]) for stream, sites in ((before, one), (after, other)))
+    x, y = (
+        np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
+        for stream, sites in ((before, one), (after, other))
+    )
     lengths = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        cosine = np.where(lengths[0] * lengths[1] > 0, np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1), np.nan)
+        cosine = np.where(
+            lengths[0] * lengths[1] > 0,
+            np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1),
+            np.nan,
+        )
     return Paths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
 
 
@@ -132,7 +148,10 @@ def spread_out(of: Paths) -> bool:
 def growth(stream: Stream) -> float:
     """The tokens' mean length at the last state over that at the first; infinite where the first has none."""
     sites = list(states(stream).values())
-    first, last = (float(np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean()) for site in (sites[0], sites[-1]))
+    first, last = (
+        float(np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean())
+        for site in (sites[0], sites[-1])
+    )
     return last / first if first > 0 else inf
 
 
@@ -162,7 +181,9 @@ def first_bad(run: Recording) -> str | None:
             place, _, what = site.rpartition(".")
             layer, _, kind = place.partition(".")
             for attention in run.attention if what == "wrote" and kind in ("attn", "cross") else ():
-                own = attention.query == stream.name and (attention.key != stream.name) == (kind == "cross")
+                own = attention.query == stream.name and (attention.key != stream.name) == (
+                    kind == "cross"
+                )
                 if own and not np.isfinite(attention.scores[int(layer)]).all():
                     return f"{name}{place}.scores"
             if not np.isfinite(stream.resid[at]).all():
@@ -186,9 +207,19 @@ class Answer:
     def top(self, most: int = 8) -> tuple[int, ...]:
         """The words that are likeliest in one of the two runs, likeliest before first, at most `most`; each run's likeliest is always among them."""
         half = most // 2
-        one, other = np.argsort(-self.before, kind="stable")[:most], np.argsort(-self.after, kind="stable")[:most]
-        chosen = list(dict.fromkeys([*one[:half].tolist(), *other[:half].tolist(), *one.tolist()]))[:most]
-        likely = [word for word in chosen if word in (self.said, self.says) or max(self.before[word], self.after[word]) >= FEWEST_CHANCE]
+        one, other = (
+            np.argsort(-self.before, kind="stable")[:most],
+            np.argsort(-self.after, kind="stable")[:most],
+        )
+        chosen = list(dict.fromkeys([*one[:half].tolist(), *other[:half].tolist(), *one.tolist()]))[
+            :most
+        ]
+        likely = [
+            word
+            for word in chosen
+            if word in (self.said, self.says)
+            or max(self.before[word], self.after[word]) >= FEWEST_CHANCE
+        ]
         return tuple(sorted(likely, key=lambda word: (-self.before[word], -self.after[word])))
 
 
@@ -226,15 +257,27 @@ class Moved:
     says: str
 
 
-def moves(before: Recording, after: Recording, said: Answer | None = None, labels: tuple[str, str] = ("", "")) -> tuple[Moved, ...]:
+def moves(
+    before: Recording,
+    after: Recording,
+    said: Answer | None = None,
+    labels: tuple[str, str] = ("", ""),
+) -> tuple[Moved, ...]:
     """Every quantity that is measured, those that moved furthest first.
 
     said: the two answers at the place looked at, `labels` the likeliest word before and after. How far a quantity moved: of mean row
     entropy, the change as a share of an even row's; of the mean largest weight and of a word's probability, the change itself; of rows, the
     square of their mean Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of KL, 1 - e^-KL.
     """
-    found = [each for one, other in zip(before.attention, after.attention) for each in _attention(one, other, len(before.attention) > 1)]
-    found += [_growth(one, other, len(before.streams) > 1) for one, other in zip(before.streams, after.streams)]
+    found = [
+        each
+        for one, other in zip(before.attention, after.attention)
+        for each in _attention(one, other, len(before.attention) > 1)
+    ]
+    found += [
+        _growth(one, other, len(before.streams) > 1)
+        for one, other in zip(before.streams, after.streams)
+    ]
     if said is not None:
         found += _prediction(said, *labels)
     return tuple(sorted(found, key=lambda each: -each.moved))
@@ -261,37 +304,77 @@ def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Mov
         return
     even = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
     apart = changed(before, after).mean(axis=1)
-    for layer, (one, other) in enumerate(zip(before.pattern[:, :, rows], after.pattern[:, :, rows])):
+    for layer, (one, other) in enumerate(
+        zip(before.pattern[:, :, rows], after.pattern[:, :, rows])
+    ):
         where = f"layer {layer}" + (f" ({before.name}-attention)" if named else "")
         was, now = float(entropies(one).mean()), float(entropies(other).mean())
-        top, tops = float(one.max(axis=-1).mean(dtype=np.float64)), float(other.max(axis=-1).mean(dtype=np.float64))
+        top, tops = (
+            float(one.max(axis=-1).mean(dtype=np.float64)),
+            float(other.max(axis=-1).mean(dtype=np.float64)),
+        )
         entropy = f"row entropy in {where} {went(was, now)} nats"
-        yield Moved(f"row entropy, {where}, nats", "attention", was, now, min(1.0, abs(now - was) / even), f"{entropy}; the largest weight takes {tops:.2f} on average")
-        yield Moved(f"largest weight, {where}", "attention", top, tops, abs(tops - top), f"the largest weight of a row in {where} {went(top, tops)} on average; {entropy}")
         yield Moved(
-            f"rows moved, {where}, Jensen–Shannon distance", "attention", 0.0, float(apart[layer]), float(apart[layer]) ** 2,
+            f"row entropy, {where}, nats",
+            "attention",
+            was,
+            now,
+            min(1.0, abs(now - was) / even),
+            f"{entropy}; the largest weight takes {tops:.2f} on average",
+        )
+        yield Moved(
+            f"largest weight, {where}",
+            "attention",
+            top,
+            tops,
+            abs(tops - top),
+            f"the largest weight of a row in {where} {went(top, tops)} on average; {entropy}",
+        )
+        yield Moved(
+            f"rows moved, {where}, Jensen–Shannon distance",
+            "attention",
+            0.0,
+            float(apart[layer]),
+            float(apart[layer]) ** 2,
             f"the rows of {where} lie {apart[layer]:.2f} away from where they were on average (Jensen–Shannon distance, 0 to 1); {entropy}",
-        )  # fmt: skip
+        )
 
 
 def _growth(before: Stream, after: Stream, named: bool) -> Moved:
     was, now = growth(before), growth(after)
-    moved = min(1.0, abs(log10(now / was))) if 0 < was < inf and 0 < now < inf else float(was != now)
+    moved = (
+        min(1.0, abs(log10(now / was))) if 0 < was < inf and 0 < now < inf else float(was != now)
+    )
     which = f" of the {before.name}" if named else ""
     return Moved(
-        f"length at the last state{which} / at the first", "vectors", was, now, moved,
+        f"length at the last state{which} / at the first",
+        "vectors",
+        was,
+        now,
+        moved,
         f"vectors at the end{which} were {length(was)} times as long as at the start, and now are {length(now)} times",
-    )  # fmt: skip
+    )
 
 
 def _prediction(of: Answer, said: str, says: str) -> list[Moved]:
     was, now = float(of.before[of.said]), float(of.after[of.said])
-    after = "it still comes first" if of.said == of.says else f"“{says}” now comes first with {share(float(of.after[of.says]))}"
+    after = (
+        "it still comes first"
+        if of.said == of.says
+        else f"“{says}” now comes first with {share(float(of.after[of.says]))}"
+    )
     words = f"the probability of “{said}” {went(was, now, share)}, and {after}"
     return [
         Moved(f"probability of “{said}”", "prediction", was, now, abs(now - was), words),
-        Moved("KL(before ‖ after), nats", "prediction", 0.0, of.kl, 1 - exp(-of.kl), f"{words} (KL divergence {of.kl:.2f} nats)"),
-    ]  # fmt: skip
+        Moved(
+            "KL(before ‖ after), nats",
+            "prediction",
+            0.0,
+            of.kl,
+            1 - exp(-of.kl),
+            f"{words} (KL divergence {of.kl:.2f} nats)",
+        ),
+    ]
 
 
 def went(was: float, now: float, written=lambda value: f"{value:.2f}") -> str:
@@ -312,7 +395,15 @@ def share(value: float) -> str:
     """A probability as a person reads it: more digits where it is small, and no power of ten."""
     if value >= 0.1:
         return f"{value:.2f}"
-    return f"{value:.3f}" if value >= 0.0095 else f"{value:.2g}" if value >= 1e-4 else f"{value:.6f}".rstrip("0") if value >= 1e-6 else "under 0.000001"
+    return (
+        f"{value:.3f}"
+        if value >= 0.0095
+        else f"{value:.2g}"
+        if value >= 1e-4
+        else f"{value:.6f}".rstrip("0")
+        if value >= 1e-6
+        else "under 0.000001"
+    )
 
 
 # ---- patching -----------------------------------------------------------------------------------------------------
@@ -376,33 +467,85 @@ EFFECT = "what putting this part of the other run in does to the logit differenc
 RAW = "what putting this part of the other run in adds to the logit difference; the two runs lie too close for a share"
 
 
-def effects_by_head(effects: Sequence[tuple[tuple[int, int], float]], shape: tuple[int, int], clean: float, donor: float) -> Map:
+def effects_by_head(
+    effects: Sequence[tuple[tuple[int, int], float]],
+    shape: tuple[int, int],
+    clean: float,
+    donor: float,
+) -> Map:
     """A sweep's effects as a map of layers down and heads across. effects: ((layer, head), logit difference), any number of them."""
     columns = tuple(Column("heads", f"{head}", f"head {head}") for head in range(shape[1]))
-    return _map(effects, tuple(f"layer {layer}" for layer in range(shape[0])), columns, list(range(shape[0])), list(range(shape[1])), clean, donor, turned=False)
+    return _map(
+        effects,
+        tuple(f"layer {layer}" for layer in range(shape[0])),
+        columns,
+        list(range(shape[0])),
+        list(range(shape[1])),
+        clean,
+        donor,
+        turned=False,
+    )
 
 
-def effects_by_site(effects: Sequence[tuple[tuple[str, int], float]], tokens: Sequence[str], sites: Sequence[str], clean: float, donor: float) -> Map:
+def effects_by_site(
+    effects: Sequence[tuple[tuple[str, int], float]],
+    tokens: Sequence[str],
+    sites: Sequence[str],
+    clean: float,
+    donor: float,
+) -> Map:
     """A sweep's effects as a map of tokens down and sites across. effects: ((site, token), logit difference), any number of them."""
     columns = []
     for site in sites:
         layer, dot, place = site.partition(".")
         inside = bool(dot) and layer.isdigit()
-        columns.append(Column(f"layer {layer}" if inside else "input" if site != "final.normed" else "end", place.partition(".")[0] if inside else site.partition(".")[0], site))
-    return _map(effects, tuple(tokens), tuple(columns), list(range(len(tokens))), list(sites), clean, donor, turned=True)
+        columns.append(
+            Column(
+                f"layer {layer}" if inside else "input" if site != "final.normed" else "end",
+                place.partition(".")[0] if inside else site.partition(".")[0],
+                site,
+            )
+        )
+    return _map(
+        effects,
+        tuple(tokens),
+        tuple(columns),
+        list(range(len(tokens))),
+        list(sites),
+        clean,
+        donor,
+        turned=True,
+    )
 
 
-def _map(effects: Sequence, rows: tuple[str, ...], columns: tuple[Column, ...], row_keys: list, column_keys: list, clean: float, donor: float, turned: bool) -> Map:
+def _map(
+    effects: Sequence,
+    rows: tuple[str, ...],
+    columns: tuple[Column, ...],
+    row_keys: list,
+    column_keys: list,
+    clean: float,
+    donor: float,
+    turned: bool,
+) -> Map:
     normalised = not np.isnan(effect(clean, clean, donor))
     values = np.full((len(rows), len(columns)), np.nan)
-    row_of, column_of = ({key: at for at, key in enumerate(keys)} for keys in (row_keys, column_keys))
+    row_of, column_of = (
+        {key: at for at, key in enumerate(keys)} for keys in (row_keys, column_keys)
+    )
     for place, value in effects:
         row, column = place[::-1] if turned else place
         if row in row_of and column in column_of:
-            values[row_of[row], column_of[column]] = effect(value, clean, donor) if normalised else value - clean
+            values[row_of[row], column_of[column]] = (
+                effect(value, clean, donor) if normalised else value - clean
+            )
     most = float(np.nanmax(np.abs(values), initial=0.0)) if not np.isnan(values).all() else 0.0
     high = max(1.0, most) if normalised else most or 1.0
-    measure = Measure("Effect", EFFECT, low=-high, high=high) if normalised else Measure("Added", RAW, low=-high, high=high)
+    measure = (
+        Measure("Effect", EFFECT, low=-high, high=high)
+        if normalised
+        else Measure("Added", RAW, low=-high, high=high)
+    )
     return Map(measure, rows, columns, values, normalised)
 
 
@@ -416,12 +559,19 @@ def strongest(of: Map, read: int | None = None, row: int | None = None) -> tuple
         return row, int(np.nanargmax(sizes[row]))
     if read is not None and read < len(sizes) and len(sizes) > 1:
         sizes[read] = np.nan
-    return None if np.isnan(sizes).all() else tuple(int(each) for each in np.unravel_index(int(np.nanargmax(sizes)), sizes.shape))
+    return (
+        None
+        if np.isnan(sizes).all()
+        else tuple(int(each) for each in np.unravel_index(int(np.nanargmax(sizes)), sizes.shape))
+    )
 
 
 def map_columns(of: Map) -> dict[str, Sequence]:
     """A map as named columns, its rows' names first."""
-    return {"": [f"{at} {name}" for at, name in enumerate(of.rows)], **{column.name: of.values[:, at] for at, column in enumerate(of.columns)}}
+    return {
+        "": [f"{at} {name}" for at, name in enumerate(of.rows)],
+        **{column.name: of.values[:, at] for at, column in enumerate(of.columns)},
+    }
 
 
 # ---- trained without ----------------------------------------------------------------------------------------------
@@ -449,10 +599,33 @@ def trained_without(cards: Mapping[str, Mapping]) -> tuple[Trained, ...]:
     for name, card in cards.items():
         if not card.get("without"):
             continue
-        of = card.get("of") or next((other for other in sorted(cards, key=len, reverse=True) if other != name and name.startswith(f"{other}-no-") and not cards[other].get("without")), None)
+        of = card.get("of") or next(
+            (
+                other
+                for other in sorted(cards, key=len, reverse=True)
+                if other != name
+                and name.startswith(f"{other}-no-")
+                and not cards[other].get("without")
+            ),
+            None,
+        )
         if of in cards:
-            without = card["without"] if isinstance(card["without"], str) else ", ".join(map(str, card["without"]))
-            made.append(Trained(name, without, of, _curve(card), _curve(cards[of]), card.get("scores", {}), cards[of].get("scores", {})))
+            without = (
+                card["without"]
+                if isinstance(card["without"], str)
+                else ", ".join(map(str, card["without"]))
+            )
+            made.append(
+                Trained(
+                    name,
+                    without,
+                    of,
+                    _curve(card),
+                    _curve(cards[of]),
+                    card.get("scores", {}),
+                    cards[of].get("scores", {}),
+                )
+            )
     return tuple(made)
 
 
@@ -463,7 +636,10 @@ def _curve(card: Mapping) -> np.ndarray:
 
 def result_columns(found: Sequence[Trained]) -> dict[str, Sequence]:
     """What models of one family came to, the full one first: the last loss of each, and those of their scores that are numbers."""
-    rows = [("nothing", found[0].full_curve, found[0].full_scores), *((of.without, of.curve, of.scores) for of in found)]
+    rows = [
+        ("nothing", found[0].full_curve, found[0].full_scores),
+        *((of.without, of.curve, of.scores) for of in found),
+    ]
     names = [name for name, value in rows[0][2].items() if isinstance(value, (int, float))]
     return {
         "trained without": [without for without, _, _ in rows],
@@ -484,7 +660,9 @@ def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> dict[str, Sequenc
 # ---- files --------------------------------------------------------------------------------------------------------
 
 
-def matrix_columns(before: np.ndarray, after: np.ndarray, rows: Sequence[str], keys: Sequence[str]) -> dict[str, Sequence]:
+def matrix_columns(
+    before: np.ndarray, after: np.ndarray, rows: Sequence[str], keys: Sequence[str]
+) -> dict[str, Sequence]:
     """Two matrices (query, key) as named columns, one line for each pair of tokens; tokens have their places in front."""
     queries, columns = np.indices(before.shape).reshape(2, -1)
     return {
@@ -504,7 +682,12 @@ def head_columns(distance: np.ndarray) -> dict[str, Sequence]:
 
 def moved_columns(found: Sequence[Moved]) -> dict[str, Sequence]:
     """What was measured as named columns."""
-    return {"measured": [each.name for each in found], "before": [each.before for each in found], "after": [each.after for each in found], "moved, 0 to 1": [each.moved for each in found]}
+    return {
+        "measured": [each.name for each in found],
+        "before": [each.before for each in found],
+        "after": [each.after for each in found],
+        "moved, 0 to 1": [each.moved for each in found],
+    }
 
 
 def to_csv(columns: Mapping[str, Sequence], about: Sequence[str]) -> str:
@@ -515,5 +698,7 @@ def to_csv(columns: Mapping[str, Sequence], about: Sequence[str]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
     for row in zip(*columns.values()):
-        writer.writerow([repr(float(cell)) if isinstance(cell, (float, np.floating)) else cell for cell in row])
+        writer.writerow(
+            [repr(float(cell)) if isinstance(cell, (float, np.floating)) else cell for cell in row]
+        )
     return file.getvalue()

@@ -69,7 +69,15 @@ def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
     own = z[steps[:, 0], ids]
     likeliest = np.argpartition(-z, top - 1, axis=1)[:, :top]
     likeliest = likeliest[steps, np.argsort(-z[steps, likeliest], axis=1, kind="stable")]
-    return Said(ids, own, log_sum, own - log_sum, (z > own[:, None]).sum(axis=1), likeliest, z[steps, likeliest] - log_sum[:, None])
+    return Said(
+        ids,
+        own,
+        log_sum,
+        own - log_sum,
+        (z > own[:, None]).sum(axis=1),
+        likeliest,
+        z[steps, likeliest] - log_sum[:, None],
+    )
 
 
 def perplexity(logprobs: Sequence[float]) -> float:
@@ -91,7 +99,9 @@ def words(text: str, stream: Stream) -> tuple[int, ...]:
         if at == 0 or stream.special[at] or stream.special[at - 1]:
             goes_on = False
         elif start >= 0 and before >= 0:
-            goes_on = not any(letter.isspace() for letter in text[before : start + 1]) and before >= start
+            goes_on = (
+                not any(letter.isspace() for letter in text[before : start + 1]) and before >= start
+            )
         else:
             goes_on = stream.tokens[at].startswith("‧")
         place += not goes_on
@@ -111,7 +121,14 @@ def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
 def views(n_layer: int, n_head: int) -> tuple[str, ...]:
     """The names of what a cross-attention can be seen as: "1.3" for a head, "1" for the mean of a layer's heads, EVERYTHING for the mean of
     all; layer by layer, each layer's mean after its heads."""
-    return (*(name for layer in range(n_layer) for name in (*(f"{layer}.{head}" for head in range(n_head)), f"{layer}")), EVERYTHING)
+    return (
+        *(
+            name
+            for layer in range(n_layer)
+            for name in (*(f"{layer}.{head}" for head in range(n_head)), f"{layer}")
+        ),
+        EVERYTHING,
+    )
 
 
 def view(pattern: np.ndarray, name: str) -> np.ndarray:
@@ -119,7 +136,11 @@ def view(pattern: np.ndarray, name: str) -> np.ndarray:
     if name == EVERYTHING:
         return pattern.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
     layer, _, head = name.partition(".")
-    return pattern[int(layer), int(head)] if head else pattern[int(layer)].mean(axis=0, dtype=np.float64).astype(np.float32)
+    return (
+        pattern[int(layer), int(head)]
+        if head
+        else pattern[int(layer)].mean(axis=0, dtype=np.float64).astype(np.float32)
+    )
 
 
 def title(name: str, n_layer: int, n_head: int) -> str:
@@ -127,7 +148,11 @@ def title(name: str, n_layer: int, n_head: int) -> str:
     layer, _, head = name.partition(".")
     if head:
         return f"Layer {layer}, head {head}"
-    return f"Layer {layer}, mean of its {n_head} heads" if layer else f"Mean of all {n_layer * n_head} heads"
+    return (
+        f"Layer {layer}, mean of its {n_head} heads"
+        if layer
+        else f"Mean of all {n_layer * n_head} heads"
+    )
 
 
 def small(pattern: np.ndarray) -> np.ndarray:
@@ -135,13 +160,20 @@ def small(pattern: np.ndarray) -> np.ndarray:
     layers, heads = pattern.shape[:2]
     seen = [view(pattern, name) for name in views(layers, heads)]
     starts = [np.arange(0, size, -(-size // THUMBNAIL_SIDE)) for size in pattern.shape[2:]]
-    return np.stack([np.maximum.reduceat(np.maximum.reduceat(one, starts[0], axis=0), starts[1], axis=1) for one in seen])
+    return np.stack(
+        [
+            np.maximum.reduceat(np.maximum.reduceat(one, starts[0], axis=0), starts[1], axis=1)
+            for one in seen
+        ]
+    )
 
 
 # ---- as tables ----------------------------------------------------------------------------------------------------------
 
 
-def token_table(of: Said, labels: Sequence[str], first_choices: Sequence[str]) -> dict[str, Sequence]:
+def token_table(
+    of: Said, labels: Sequence[str], first_choices: Sequence[str]
+) -> dict[str, Sequence]:
     """A row for each produced token, as named columns. `first_choices`: the labels of what the model held likeliest."""
     return {
         "step": np.arange(1, len(labels) + 1),
@@ -166,15 +198,23 @@ def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> dict[s
     }
 
 
-def alignment_table(matrix: np.ndarray, says: Sequence[str], source: Sequence[str]) -> dict[str, Sequence]:
+def alignment_table(
+    matrix: np.ndarray, says: Sequence[str], source: Sequence[str]
+) -> dict[str, Sequence]:
     """The alignment as named columns: the token produced in each step, then a column for each source token."""
     columns = {f"{place} {token}": matrix[: len(says), place] for place, token in enumerate(source)}
     return {"step": np.arange(1, len(says) + 1), "says": list(says), **columns}
 
 
-def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) -> dict[str, Sequence]:
+def beam_table(
+    steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]
+) -> dict[str, Sequence]:
     """A row for each hypothesis of each step of a beam search, as named columns. `texts`: what each spells."""
-    rows = [(at + 1, rank + 1, text, beam) for at, (held, told) in enumerate(zip(steps, texts)) for rank, (beam, text) in enumerate(zip(held, told))]
+    rows = [
+        (at + 1, rank + 1, text, beam)
+        for at, (held, told) in enumerate(zip(steps, texts))
+        for rank, (beam, text) in enumerate(zip(held, told))
+    ]
     return {
         "step": [row[0] for row in rows],
         "rank": [row[1] for row in rows],
@@ -186,14 +226,37 @@ def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) 
     }
 
 
-def to_csv(matrix: np.ndarray, says: Sequence[str], reads: Sequence[str], of: Said, source: Sequence[str], about: Sequence[str]) -> str:
+def to_csv(
+    matrix: np.ndarray,
+    says: Sequence[str],
+    reads: Sequence[str],
+    of: Said,
+    source: Sequence[str],
+    about: Sequence[str],
+) -> str:
     """The alignment as CSV: `about` in lines that begin with #, a header, then a row for each step: what the decoder read last, what it said,
     with which probability, and its weights on the source tokens, in full."""
     file = io.StringIO()
     for line in about:
         file.write("# " + " ".join(line.split()) + "\n")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["step", "reads", "says", "probability", *(f"{place} {token}" for place, token in enumerate(source))])
+    writer.writerow(
+        [
+            "step",
+            "reads",
+            "says",
+            "probability",
+            *(f"{place} {token}" for place, token in enumerate(source)),
+        ]
+    )
     for at, label in enumerate(says):
-        writer.writerow([at + 1, reads[at], label, repr(float(np.exp(of.logprob[at]))), *(repr(float(weight)) for weight in matrix[at])])
+        writer.writerow(
+            [
+                at + 1,
+                reads[at],
+                label,
+                repr(float(np.exp(of.logprob[at]))),
+                *(repr(float(weight)) for weight in matrix[at]),
+            ]
+        )
     return file.getvalue()

@@ -23,7 +23,9 @@ from models.recording import Stream
 
 APOSTROPHES = "'\u2019"
 JOINER = "\u200d"
-CONTINUES = "\u2027"  # how the label of a token begins that goes on inside a word, see models/tokenizer.py
+CONTINUES = (
+    "\u2027"  # how the label of a token begins that goes on inside a word, see models/tokenizer.py
+)
 # Scripts without spaces by the first word of their letters' names; of the first kind each character is a word, of the last each with its marks.
 RUNS = ("HIRAGANA", "KATAKANA")
 SINGLE = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -61,7 +63,9 @@ def words(stream: Stream, text: str) -> Groups:
     word = numbered(text[: max((end for _, end in spans), default=0)])
     starts = [at for at in range(n) if at == 0 or not _joined(text, word, stream, spans, at)]
     ends = [*starts[1:], n]
-    labels = tuple(_label(text, stream.tokens[first:end], spans[first:end]) for first, end in zip(starts, ends))
+    labels = tuple(
+        _label(text, stream.tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)
+    )
     return Groups(n, tuple(starts), labels, tuple(bool(stream.special[first]) for first in starts))
 
 
@@ -73,7 +77,9 @@ def produced(groups: Groups, after: str, after_special: bool) -> Groups:
     following = [at for at, start in enumerate(groups.starts) if start > 0]
     starts = (*(groups.starts[at] - 1 for at in following), groups.n - 1)
     labels = (*(groups.labels[at] for at in following), after)
-    return Groups(groups.n, starts, labels, (*(groups.special[at] for at in following), after_special))
+    return Groups(
+        groups.n, starts, labels, (*(groups.special[at] for at in following), after_special)
+    )
 
 
 def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
@@ -87,7 +93,9 @@ def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
 
 def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """Which groups may attend to which, (row group, key group): those of which any part may. allowed (query, key)."""
-    return np.logical_or.reduceat(np.logical_or.reduceat(allowed, keys.starts, axis=1), rows.starts, axis=0)
+    return np.logical_or.reduceat(
+        np.logical_or.reduceat(allowed, keys.starts, axis=1), rows.starts, axis=0
+    )
 
 
 def numbered(text: str) -> list[int]:
@@ -124,7 +132,9 @@ def _goes_on(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool,
     if letter == "\u30fc" and kind in RUNS:  # it makes the vowel before it long, in either kana
         return True, 0
     if letter in APOSTROPHES and after:
-        return kind == "letter" and _kind(before) in ("letter", "mark") and _kind(after) == "letter", 0
+        return kind == "letter" and _kind(before) in ("letter", "mark") and _kind(
+            after
+        ) == "letter", 0
     if letter in ".," and after:
         return kind == "digit" and _kind(before) == _kind(after) == "digit", 0
     return now == kind and now in RUNS, 0
@@ -143,13 +153,17 @@ def _kind(letter: str) -> str:
         return "digit"
     if category[0] != "L" and category != "Nl":
         return "sign"
-    script = unicodedata.name(letter, "").removeprefix("HALFWIDTH ").replace("-", " ").partition(" ")[0]
+    script = (
+        unicodedata.name(letter, "").removeprefix("HALFWIDTH ").replace("-", " ").partition(" ")[0]
+    )
     if script in RUNS:
         return script
     return "single" if script in SINGLE or letter in "\u3005\u3007" else "letter"
 
 
-def _joined(text: str, word: list[int], stream: Stream, spans: list[tuple[int, int]], at: int) -> bool:
+def _joined(
+    text: str, word: list[int], stream: Stream, spans: list[tuple[int, int]], at: int
+) -> bool:
     """True where a token goes on with the word of the token before it."""
     if stream.special[at - 1] or stream.special[at]:
         return False
@@ -171,4 +185,8 @@ def _label(text: str, tokens: tuple[str, ...], spans: list[tuple[int, int]]) -> 
 def _readable(letter: str) -> str:
     """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the tags of flags stay: they shape what is seen."""
     shapes = letter in "\u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
-    return f"U+{ord(letter):04X}" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and not shapes else letter
+    return (
+        f"U+{ord(letter):04X}"
+        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and not shapes
+        else letter
+    )

@@ -12,20 +12,54 @@ from explorer.components.bundle import loader
 from explorer.components.head import runs
 
 
-def matrix(pattern: np.ndarray, allowed: np.ndarray, queries: Sequence[str], keys: Sequence[str], *, about: str, sides: tuple[str, str], token: str) -> bytes:
+def matrix(
+    pattern: np.ndarray,
+    allowed: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    about: str,
+    sides: tuple[str, str],
+    token: str,
+) -> bytes:
     """What the browser needs to draw a head's weights, (query, key), for a cell to be chosen. It does not say which one is."""
-    header = {"kind": "matrix", "token": token, "queries": list(queries), "keys": list(keys), "about": about, "sides": list(sides)}
+    header = {
+        "kind": "matrix",
+        "token": token,
+        "queries": list(queries),
+        "keys": list(keys),
+        "about": about,
+        "sides": list(sides),
+    }
     return wire.encode(header, wire.fine(pattern) | runs(allowed))
 
 
-def story(facts: Mapping[str, object], vectors: Mapping[str, np.ndarray], w_o: np.ndarray | None, *, title: str, caption: Sequence[str], file: str, matrix: str, token: str) -> bytes:
+def story(
+    facts: Mapping[str, object],
+    vectors: Mapping[str, np.ndarray],
+    w_o: np.ndarray | None,
+    *,
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    matrix: str,
+    token: str,
+) -> bytes:
     """What the browser needs to tell how a weight comes about.
 
     facts: plain values, NaN and infinities as None. vectors: q, k, products (d_head); dots, scores, exponentials, weights, allowed (key); v (d_v),
     shares (row, d_v), rest, z; and where something was written, set (d_v), wrote, total (d_model). w_o: the head's slice of W_O, (d_v, d_model),
     drawn and not told. matrix: the name of the matrix that the cell belongs to; token: the name of this picture.
     """
-    header = {"kind": "story", "token": token, "matrix": matrix, "title": title, "caption": list(caption), "file": file, **facts}
+    header = {
+        "kind": "story",
+        "token": token,
+        "matrix": matrix,
+        "title": title,
+        "caption": list(caption),
+        "file": file,
+        **facts,
+    }
     blocks = {name: np.asarray(vector, dtype=np.float32) for name, vector in vectors.items()}
     if w_o is not None:
         top = float(np.abs(w_o).max()) or 1.0
@@ -33,23 +67,63 @@ def story(facts: Mapping[str, object], vectors: Mapping[str, np.ndarray], w_o: n
     return wire.encode(header, blocks)
 
 
-def strip(vector: np.ndarray, *, name: str, unit: str, about: str, token: str, heads: int = 0, head: int = -1, scale: float | None = None) -> bytes:
+def strip(
+    vector: np.ndarray,
+    *,
+    name: str,
+    unit: str,
+    about: str,
+    token: str,
+    heads: int = 0,
+    head: int = -1,
+    scale: float | None = None,
+) -> bytes:
     """What the browser needs to draw one vector as a strip.
 
     unit: what its numbers are counted in, as "dimension". heads: how many equal pieces it is cut in, 0 for none, and `head` the one that stands
     out. scale: the |value| of full colour, the vector's largest where None.
     """
     top = float(np.abs(vector).max(initial=0.0)) if scale is None else scale
-    header = {"kind": "strip", "token": token, "name": name, "unit": unit, "about": about, "heads": heads, "head": head, "top": top}
+    header = {
+        "kind": "strip",
+        "token": token,
+        "name": name,
+        "unit": unit,
+        "about": about,
+        "heads": heads,
+        "head": head,
+        "top": top,
+    }
     return wire.encode(header, {"vector": np.asarray(vector, dtype=np.float32)})
 
 
-def shapes(*, n: int, m: int, n_head: int, head: int, d_head: int, d_v: int, d_model: int, query: int, label: str, token: str) -> bytes:
+def shapes(
+    *,
+    n: int,
+    m: int,
+    n_head: int,
+    head: int,
+    d_head: int,
+    d_v: int,
+    d_model: int,
+    query: int,
+    label: str,
+    token: str,
+) -> bytes:
     """What the browser needs to draw the split into heads and back: n queries, m keys, and the row of one query with one head's piece."""
     header = {
-        "kind": "shapes", "token": token, "n": n, "m": m, "heads": n_head, "head": head, "d_head": d_head, "d_v": d_v, "d_model": d_model,
-        "query": query, "label": label,
-    }  # fmt: skip
+        "kind": "shapes",
+        "token": token,
+        "n": n,
+        "m": m,
+        "heads": n_head,
+        "head": head,
+        "d_head": d_head,
+        "d_v": d_v,
+        "d_model": d_model,
+        "query": query,
+        "label": label,
+    }
     return wire.encode(header, {})
 
 

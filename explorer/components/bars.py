@@ -55,7 +55,11 @@ def payload(
     action: what choosing a row does, in a few words ("writes it"). signed: the zero line stands where the values need it.
     """
     lengths = [length for row in rows for length in (row.value, row.behind or 0.0)]
-    low, high = (min(0.0, *lengths), max(0.0, *lengths)) if signed and lengths else (0.0, max(lengths, default=0.0) if full is None else full)
+    low, high = (
+        (min(0.0, *lengths), max(0.0, *lengths))
+        if signed and lengths
+        else (0.0, max(lengths, default=0.0) if full is None else full)
+    )
     header = {
         "token": token,
         "about": about,

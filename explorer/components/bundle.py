@@ -40,5 +40,9 @@ export default function (args) {{
 
 def _file(component: str) -> bytes:
     style = (HERE / f"{component}.css").read_text("utf-8")
-    parts = ((HERE / "shared.js").read_text("utf-8"), f"const STYLE = {json.dumps(style)};\n", (HERE / f"{component}.js").read_text("utf-8"))
+    parts = (
+        (HERE / "shared.js").read_text("utf-8"),
+        f"const STYLE = {json.dumps(style)};\n",
+        (HERE / f"{component}.js").read_text("utf-8"),
+    )
     return "".join(parts).encode("utf-8")

@@ -40,7 +40,15 @@ class Row:
             raise ValueError(f"no tone is called {self.tone!r}; there are {', '.join(TONES)}")
 
 
-def payload(groups: Sequence[tuple[str, str, Sequence[Row]]], *, counts: Sequence[tuple[int, str, str]], says: str, open: str, told: int, token: str) -> bytes:
+def payload(
+    groups: Sequence[tuple[str, str, Sequence[Row]]],
+    *,
+    counts: Sequence[tuple[int, str, str]],
+    says: str,
+    open: str,
+    told: int,
+    token: str,
+) -> bytes:
     """What the browser needs to draw the list.
 
     groups: (name, line under it, rows). counts: (number, words, tone) above the list. says: a line under the counts, spoken when it changes.
@@ -53,7 +61,10 @@ def payload(groups: Sequence[tuple[str, str, Sequence[Row]]], *, counts: Sequenc
         "told": told,
         "says": says,
         "counts": [{"n": n, "words": words, "tone": tone} for n, words, tone in counts],
-        "groups": [{"name": name, "under": under, "rows": [vars(row) for row in rows]} for name, under, rows in groups],
+        "groups": [
+            {"name": name, "under": under, "rows": [vars(row) for row in rows]}
+            for name, under, rows in groups
+        ],
     }
     return wire.encode(header, {})
 

@@ -18,8 +18,16 @@ LARGEST_GRID = 500_000  # bytes of thumbnails of one grid
 
 
 def grids(
-    a: np.ndarray, b: np.ndarray, rows: Sequence[str], columns: Sequence[str], *, titles: tuple[str, str], distances: np.ndarray | None, log: bool, token: str,
-) -> bytes:  # fmt: skip
+    a: np.ndarray,
+    b: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    titles: tuple[str, str],
+    distances: np.ndarray | None,
+    log: bool,
+    token: str,
+) -> bytes:
     """What the browser needs to draw both sides' heads, a and b (layer, head, row, column).
 
     distances (layer, head): of heads in the same place, for a third grid of B - A; None where shapes differ. log: three decades of weights, and
@@ -32,15 +40,33 @@ def grids(
     for key, title, array in (("a", titles[0], a), ("b", titles[1], b)):
         small = _folded(array, fold, np.maximum)
         blocks[key] = np.rint(np.sqrt(np.clip(small, 0, 1)) * 255).astype(np.uint8)
-        panels.append({"key": key, "title": title, "n_layer": array.shape[0], "n_head": array.shape[1], "top": 1.0})
+        panels.append(
+            {
+                "key": key,
+                "title": title,
+                "n_layer": array.shape[0],
+                "n_head": array.shape[1],
+                "top": 1.0,
+            }
+        )
     if distances is not None:
         change = b - a
         more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
         small = np.where(more >= -less, more, less)
         top = float(np.abs(small).max(initial=0))
         share = small / (top or 1)
-        blocks["change"] = (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(np.uint8)
-        panels.append({"key": "change", "title": "B − A", "n_layer": a.shape[0], "n_head": a.shape[1], "top": top})
+        blocks["change"] = (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(
+            np.uint8
+        )
+        panels.append(
+            {
+                "key": "change",
+                "title": "B − A",
+                "n_layer": a.shape[0],
+                "n_head": a.shape[1],
+                "top": top,
+            }
+        )
         blocks["distance"] = distances.astype(np.float32)
     header = {
         "kind": "grids",
@@ -64,14 +90,35 @@ def _folded(array: np.ndarray, fold: int, most: np.ufunc) -> np.ndarray:
     return most.reduceat(columns, np.arange(0, array.shape[-2], fold), axis=-2)
 
 
-def pair(a: tuple[int, int], b: tuple[int, int], *, title: str, words: str, token: str, picture: str, row: int | None = None) -> bytes:
+def pair(
+    a: tuple[int, int],
+    b: tuple[int, int],
+    *,
+    title: str,
+    words: str,
+    token: str,
+    picture: str,
+    row: int | None = None,
+) -> bytes:
     """The pair that is open, head (layer, head) of A and of B: its line, and the grids `picture` that mark it; with `row` that row of the matrix
     `picture` instead."""
-    header = {"kind": "pair", "token": token, "picture": picture, "a": list(a), "b": list(b), "title": title, "words": words}
-    return wire.encode(header | {"map": None if row is None else {"picture": picture, "row": row}}, {})
+    header = {
+        "kind": "pair",
+        "token": token,
+        "picture": picture,
+        "a": list(a),
+        "b": list(b),
+        "title": title,
+        "words": words,
+    }
+    return wire.encode(
+        header | {"map": None if row is None else {"picture": picture, "row": row}}, {}
+    )
 
 
-_mount = st.components.v2.component("headlight.compare", html='<div class="compare"></div>', js=loader("compare"))
+_mount = st.components.v2.component(
+    "headlight.compare", html='<div class="compare"></div>', js=loader("compare")
+)
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:

@@ -235,22 +235,13 @@ function exports(kept) {
     button.onclick = async () => {
       const svg = new XMLSerializer().serializeToString(sheet(kept));
       const link = make("a");
-      link.href = URL.createObjectURL(kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await raster(svg));
+      link.href = URL.createObjectURL(kind === "SVG" ? new Blob([svg], { type: "image/svg+xml" }) : await pixels(svg, true));
       link.download = `${kept.header.file}.${kind.toLowerCase()}`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     };
     return button;
   });
-}
-
-async function raster(text) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({ type: "image/png" });
 }
 
 function broken(line, most) {

@@ -14,23 +14,47 @@ LAYOUTS = ("Arcs", "Circle")
 
 
 def payload(
-    queries: np.ndarray, keys: np.ndarray, weights: np.ndarray, weight_out: np.ndarray, labels: Sequence[str], special: Sequence[bool], *,
-    sources: Sequence[str] | None = None, layout: str, title: str, caption: Sequence[str], file: str, token: str,
-) -> bytes:  # fmt: skip
+    queries: np.ndarray,
+    keys: np.ndarray,
+    weights: np.ndarray,
+    weight_out: np.ndarray,
+    labels: Sequence[str],
+    special: Sequence[bool],
+    *,
+    sources: Sequence[str] | None = None,
+    layout: str,
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    token: str,
+) -> bytes:
     """What the browser needs to draw the graph: its edges from key to query, queries, keys and weights (edge), strongest first.
 
     weight_out (key): the sum of the weights that each key is given, which its node's size shows. labels (query). sources: the keys' labels where
     they are another text than the queries; then the two stand side by side, whatever the layout. special (key). It holds no selection.
     """
     header = {
-        "token": token, "labels": list(labels), "sources": None if sources is None else list(sources), "special": [bool(each) for each in special],
-        "layout": layout.lower(), "title": title, "caption": list(caption), "file": file,
-    }  # fmt: skip
-    blocks = {"queries": queries.astype(np.uint32), "keys": keys.astype(np.uint32), "weights": weights.astype(np.float32), "out": weight_out.astype(np.float32)}
+        "token": token,
+        "labels": list(labels),
+        "sources": None if sources is None else list(sources),
+        "special": [bool(each) for each in special],
+        "layout": layout.lower(),
+        "title": title,
+        "caption": list(caption),
+        "file": file,
+    }
+    blocks = {
+        "queries": queries.astype(np.uint32),
+        "keys": keys.astype(np.uint32),
+        "weights": weights.astype(np.float32),
+        "out": weight_out.astype(np.float32),
+    }
     return wire.encode(header, blocks)
 
 
-_mount = st.components.v2.component("headlight.graph", html='<div class="graph"></div>', js=loader("graph"))
+_mount = st.components.v2.component(
+    "headlight.graph", html='<div class="graph"></div>', js=loader("graph")
+)
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:

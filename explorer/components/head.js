@@ -521,30 +521,10 @@ function exports(kept) {
   for (const kind of ["PNG", "SVG"]) {
     const button = make("button", "small", `Matrix as ${kind}`);
     button.dataset.focus = kind;
-    button.onclick = () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : raster(kept));
+    button.onclick = async () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : save(kept, await pixels(drawing(kept)), "png"));
     box.append(button);
   }
   return box;
-}
-
-function save(kept, content, suffix, type) {
-  const link = make("a");
-  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-  link.download = `${kept.header.file}.${suffix}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-async function raster(kept) {
-  const svg = drawing(kept);
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
 }
 
 // A line in pieces of at most so many characters, broken at spaces where there are any.

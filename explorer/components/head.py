@@ -19,7 +19,9 @@ HINT_ACROSS = {
     "matrix": "Point at a cell, or tap it, for its weight. A target token holds its row, a source token its column.",
     "lines": HINT["lines"],
 }
-HINT_ACROSS_ELSE = "Choose a target token to see what it looks at, a source token to see what looks at it."
+HINT_ACROSS_ELSE = (
+    "Choose a target token to see what it looks at, a source token to see what looks at it."
+)
 
 
 def payload(

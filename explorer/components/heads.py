@@ -20,11 +20,15 @@ COLUMNS = {
     "sink": "Mean attention to the first token",
 }
 # Between two texts: two places have no distance, and the first token is the source's.
-COLUMNS_ACROSS = {name: words for name, words in COLUMNS.items() if name != "distance"} | {"sink": "Mean attention to the source’s first token"}
+COLUMNS_ACROSS = {name: words for name, words in COLUMNS.items() if name != "distance"} | {
+    "sink": "Mean attention to the source’s first token"
+}
 LEVELS = "Drawn in 256 levels, at most 0.004 of the head’s largest weight off."
 NOTE = f"Rows are queries, columns keys, first token top left. {LEVELS}"
 NOTE_ACROSS = f"Rows are the target’s tokens as they are produced, columns the source’s, first token top left. {LEVELS}"
-SCORES = "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
+SCORES = (
+    "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
+)
 LIST_NOTE = f"{SCORES} Distance in tokens. Sink: mean attention to the first token."
 LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token."
 CHOICE = " Tokens without a choice are left out."
@@ -63,7 +67,8 @@ def payload(
         "meaning": meaning,
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
         "note": NOTE_ACROSS if across else NOTE,
-        "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE) + ("" if allowed.all() else CHOICE),
+        "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE)
+        + ("" if allowed.all() else CHOICE),
     }
     return wire.encode(header, {"cells": cells, "peak": peak} | runs(allowed))
 
@@ -71,9 +76,20 @@ def payload(
 def _plain(head: object) -> dict:
     fields = ("layer", "head", "name", "score", "chance", "entropy", "distance", "sink")
     # A broad head's score is an entropy and not a mean attention: it has its own column.
-    fields = tuple(field for field in fields if head.name != "broad" or field not in ("score", "chance"))
+    fields = tuple(
+        field for field in fields if head.name != "broad" or field not in ("score", "chance")
+    )
     values = {"score": None, "chance": None} | {field: getattr(head, field) for field in fields}
-    return {k: (None if isinstance(v, float) and not isfinite(v) else round(v, 4) if isinstance(v, float) else v) for k, v in values.items()}
+    return {
+        k: (
+            None
+            if isinstance(v, float) and not isfinite(v)
+            else round(v, 4)
+            if isinstance(v, float)
+            else v
+        )
+        for k, v in values.items()
+    }
 
 
 _mount = st.components.v2.component(

@@ -55,7 +55,9 @@ def grid(
     }
     blocks = {
         "words": np.searchsorted(ids, top_ids[..., :TOP_SHOWN]).astype(np.uint32),
-        "logp": top_logprobs[..., :TOP_SHOWN].astype(np.float32),  # a probability itself may be too small for a float32
+        "logp": top_logprobs[..., :TOP_SHOWN].astype(
+            np.float32
+        ),  # a probability itself may be too small for a float32
         "rank": rank.astype(np.uint32),
         "answer": logprob.astype(np.float32),
         "kl": kl.astype(np.float32),
@@ -63,7 +65,17 @@ def grid(
     return wire.encode(header, blocks)
 
 
-def way(column: Sequence, held: int, *, labels: dict[int, str], sites: Sequence[str], spoken: Sequence[str], where: str, n_tokens: int, token: str) -> bytes:
+def way(
+    column: Sequence,
+    held: int,
+    *,
+    labels: dict[int, str],
+    sites: Sequence[str],
+    spoken: Sequence[str],
+    where: str,
+    n_tokens: int,
+    token: str,
+) -> bytes:
     """What the browser needs to show one token's way through the sites, and to mark it in the table.
 
     column: the token at every site, each with token, ids, final_id, rank, probability and kl; `held` the place of the chosen one; labels of
@@ -80,22 +92,39 @@ def way(column: Sequence, held: int, *, labels: dict[int, str], sites: Sequence[
         "spoken": list(spoken),
         "answer": labels[column[held].final_id],
         "way": [
-            {"word": labels[int(one.ids[0])], "same": int(one.ids[0]) == one.final_id, "p": one.probability, "rank": one.rank, "kl": one.kl}
+            {
+                "word": labels[int(one.ids[0])],
+                "same": int(one.ids[0]) == one.final_id,
+                "p": one.probability,
+                "rank": one.rank,
+                "kl": one.kl,
+            }
             for one in column
         ],
-    }  # fmt: skip
+    }
     return wire.encode(header, {})
 
 
 def sum_up(groups: Sequence[tuple[str, float]], total: float, token: str) -> bytes:
     """What the browser needs to add up a logit: groups (name, value) in the order of the network, and the sum of all."""
-    header = {"role": "sum", "token": token, "groups": [{"name": name, "value": value} for name, value in groups], "total": total}
+    header = {
+        "role": "sum",
+        "token": token,
+        "groups": [{"name": name, "value": value} for name, value in groups],
+        "total": total,
+    }
     return wire.encode(header, {})
 
 
-_grid = st.components.v2.component("headlight.lens", html='<div class="lens"></div>', js=loader("lens"))
-_way = st.components.v2.component("headlight.lens_way", html='<div class="lens way"></div>', js=loader("lens"))
-_sum = st.components.v2.component("headlight.lens_sum", html='<div class="lens sums"></div>', js=loader("lens"))
+_grid = st.components.v2.component(
+    "headlight.lens", html='<div class="lens"></div>', js=loader("lens")
+)
+_way = st.components.v2.component(
+    "headlight.lens_way", html='<div class="lens way"></div>', js=loader("lens")
+)
+_sum = st.components.v2.component(
+    "headlight.lens_sum", html='<div class="lens sums"></div>', js=loader("lens")
+)
 
 
 def show_grid(data: bytes, key: str, on_choice: Callable[[], None]) -> None:

@@ -13,7 +13,15 @@ from explorer.components.bundle import loader
 MEAN = ""  # the name of the mean over all heads
 
 
-def payload(rows: np.ndarray, tokens: Sequence[str], tones: Sequence[str], *, chosen: str, who: str, token: str) -> bytes:
+def payload(
+    rows: np.ndarray,
+    tokens: Sequence[str],
+    tones: Sequence[str],
+    *,
+    chosen: str,
+    who: str,
+    token: str,
+) -> bytes:
     """What the browser needs to draw it.
 
     rows (layer, head, key), each sums to 1; tokens (key) and their tones, "" or "said"; chosen: "layer.head" or MEAN; who: the token that
@@ -29,7 +37,9 @@ def payload(rows: np.ndarray, tokens: Sequence[str], tones: Sequence[str], *, ch
         "tones": list(tones),
         "names": [MEAN, *(f"{layer}.{head}" for layer in range(layers) for head in range(heads))],
     }
-    return wire.encode(header, {"weights": np.concatenate((mean[None], rows.reshape(-1, keys))).astype(np.float32)})
+    return wire.encode(
+        header, {"weights": np.concatenate((mean[None], rows.reshape(-1, keys))).astype(np.float32)}
+    )
 
 
 _mount = st.components.v2.component(

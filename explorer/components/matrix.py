@@ -29,9 +29,21 @@ class Panel:
 
 
 def panels(
-    each: Sequence[Panel], rows: Sequence[str], columns: Sequence[str], special: Sequence[bool], *, sides: tuple[str, str], marks: Sequence[tuple[int, int]] = (), missing: str = "",
-    digits: int = 4, choose: bool = True, title: str, caption: Sequence[str], file: str, token: str,
-) -> bytes:  # fmt: skip
+    each: Sequence[Panel],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    special: Sequence[bool],
+    *,
+    sides: tuple[str, str],
+    marks: Sequence[tuple[int, int]] = (),
+    missing: str = "",
+    digits: int = 4,
+    choose: bool = True,
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    token: str,
+) -> bytes:
     """What the browser needs to draw matrices of the same rows and columns.
 
     sides: what rows and columns are. marks: cells (row, column) to be marked. missing: what a cell without a number is. choose: True where a row
@@ -40,7 +52,16 @@ def panels(
     header = {
         "kind": "panels",
         "token": token,
-        "panels": [{"title": one.title, "under": one.under, "low": float(one.low), "high": float(one.high), "drawn": one.drawn} for one in each],
+        "panels": [
+            {
+                "title": one.title,
+                "under": one.under,
+                "low": float(one.low),
+                "high": float(one.high),
+                "drawn": one.drawn,
+            }
+            for one in each
+        ],
         "rows": list(rows),
         "columns": list(columns),
         "special": [bool(one) for one in special],
@@ -64,30 +85,69 @@ def _block(at: int, values: np.ndarray, most: int) -> dict[str, np.ndarray]:
     if values.size <= most:
         return {f"v{at}": values.astype(np.float32)}
     known = np.isfinite(values)
-    low, high = (float(end) for end in (np.min(values, where=known, initial=np.inf), np.max(values, where=known, initial=-np.inf)))
+    low, high = (
+        float(end)
+        for end in (
+            np.min(values, where=known, initial=np.inf),
+            np.max(values, where=known, initial=-np.inf),
+        )
+    )
     if not known.any() or low == high:
         low, high = (0.0, 1.0) if not known.any() else (low, low + 1)
-    code = np.where(known, np.rint((np.nan_to_num(values) - low) / (high - low) * (NO_NUMBER - 1)), NO_NUMBER).astype(np.uint16)
-    return {f"high{at}": (code >> 8).astype(np.uint8), f"low{at}": (code & 255).astype(np.uint8), f"ends{at}": np.array([low, high], np.float32)}
+    code = np.where(
+        known, np.rint((np.nan_to_num(values) - low) / (high - low) * (NO_NUMBER - 1)), NO_NUMBER
+    ).astype(np.uint16)
+    return {
+        f"high{at}": (code >> 8).astype(np.uint8),
+        f"low{at}": (code & 255).astype(np.uint8),
+        f"ends{at}": np.array([low, high], np.float32),
+    }
 
 
 def row(
-    values: np.ndarray, columns: Sequence[str], special: Sequence[bool], *, chosen: int, label: str, says: str, low: float, high: float, missing: str = "", digits: int = 4,
-    choose: bool = True, title: str, token: str, picture: str,
-) -> bytes:  # fmt: skip
+    values: np.ndarray,
+    columns: Sequence[str],
+    special: Sequence[bool],
+    *,
+    chosen: int,
+    label: str,
+    says: str,
+    low: float,
+    high: float,
+    missing: str = "",
+    digits: int = 4,
+    choose: bool = True,
+    title: str,
+    token: str,
+    picture: str,
+) -> bytes:
     """One row (column) as the sentence tinted by it.
 
     chosen: which row. label: its name. says: what a number of it is, between label and column. choose: True where a column is chosen as a row.
     picture: the name of the matrices it belongs to, which will frame the row.
     """
     header = {
-        "kind": "row", "token": token, "picture": picture, "columns": list(columns), "special": [bool(one) for one in special], "chosen": chosen, "label": label, "says": says,
-        "low": float(low), "high": float(high), "missing": missing, "digits": digits, "choose": choose, "title": title,
-    }  # fmt: skip
+        "kind": "row",
+        "token": token,
+        "picture": picture,
+        "columns": list(columns),
+        "special": [bool(one) for one in special],
+        "chosen": chosen,
+        "label": label,
+        "says": says,
+        "low": float(low),
+        "high": float(high),
+        "missing": missing,
+        "digits": digits,
+        "choose": choose,
+        "title": title,
+    }
     return wire.encode(header, {"v0": values.astype(np.float32)})
 
 
-_mount = st.components.v2.component("headlight.matrix", html='<div class="matrices"></div>', js=loader("matrix"))
+_mount = st.components.v2.component(
+    "headlight.matrix", html='<div class="matrices"></div>', js=loader("matrix")
+)
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:

@@ -617,28 +617,11 @@ function switches(kept) {
   const file = (suffix, act) => button(kept, suffix, `Picture as ${suffix.toUpperCase()}`, act);
   const note = make("p", "note", "Filled: in the plane. The emptier a dot, the larger its projection error. A ring marks the start, dots the sites. Between sites the dots go straight: only the stops are the model’s. A name that would cover another is left out; point at a dot to read it.");
   const lost = make("span", "note");
-  box.append(trails, every, close, file("png", () => raster(kept, drawing(kept))), file("svg", () => save(kept, drawing(kept), "svg", "image/svg+xml")), lost, note);
+  box.append(trails, every, close, file("png", async () => save(kept, await pixels(drawing(kept), true), "png")), file("svg", () => save(kept, drawing(kept), "svg", "image/svg+xml")), lost, note);
   return box;
 }
 
 // ---- files ----------------------------------------------------------------------------------------------------------
-
-function save(kept, content, suffix, type) {
-  const link = make("a");
-  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-  link.download = `${kept.header.file}.${suffix}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-async function raster(kept, svg) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
-}
 
 // A line in pieces of at most so many characters, broken at spaces where there are any.
 function wrapped(line, most) {
@@ -714,7 +697,7 @@ function curve(kept) {
   drawn.append(picture, cursor);
   const files = make("div", "switches");
   const whole = () => framed(kept, header.caption[0], header.caption.slice(1), width + 80, height, `<g transform="translate(40 0)">${curves(kept)}</g>`);
-  files.append(button(kept, "curve-png", "Curve as PNG", () => raster(kept, whole())), button(kept, "curve-svg", "Curve as SVG", () => save(kept, whole(), "svg", "image/svg+xml")));
+  files.append(button(kept, "curve-png", "Curve as PNG", async () => save(kept, await pixels(whole(), true), "png")), button(kept, "curve-svg", "Curve as SVG", () => save(kept, whole(), "svg", "image/svg+xml")));
   box.append(drawn, files);
   return box;
 }

@@ -88,7 +88,9 @@ def around(
 
 def nearest(texts: Sequence[dict], titles: Sequence[str], token: str) -> bytes:
     """The words nearest to the followed one. texts: {"token", "name", "kind", "rows"}, rows (site, rank) of [word, cosine]."""
-    return wire.encode({"kind": "near", "token": token, "near": list(texts), "titles": list(titles)}, {})
+    return wire.encode(
+        {"kind": "near", "token": token, "near": list(texts), "titles": list(titles)}, {}
+    )
 
 
 _mount = st.components.v2.component(
@@ -98,7 +100,19 @@ _mount = st.components.v2.component(
 )
 
 
-def show(data: bytes, key: str, on_pick: Callable[[], None], on_stage: Callable[[], None], on_switch: Callable[[], None]) -> None:
+def show(
+    data: bytes,
+    key: str,
+    on_pick: Callable[[], None],
+    on_stage: Callable[[], None],
+    on_switch: Callable[[], None],
+) -> None:
     """Draw what `walk`, `around` or `nearest` made. When its callback runs, `st.session_state[key]` has "pick" ([text, place]), "stage"
     (from 0) or "switch" (["trails", "Chosen" or "All"] or ["frame", "All" or "Close"])."""
-    _mount(data=data, key=key, on_pick_change=on_pick, on_stage_change=on_stage, on_switch_change=on_switch)
+    _mount(
+        data=data,
+        key=key,
+        on_pick_change=on_pick,
+        on_stage_change=on_stage,
+        on_switch_change=on_switch,
+    )

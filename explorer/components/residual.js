@@ -430,29 +430,10 @@ function exports(kept, what, drawing) {
     button.onclick = async () => {
       const svg = drawing();
       const text = new XMLSerializer().serializeToString(svg);
-      save(kept, kind === "SVG" ? new Blob([text], { type: "image/svg+xml" }) : await raster(text), kind.toLowerCase());
+      save(kept, kind === "SVG" ? new Blob([text], { type: "image/svg+xml" }) : await pixels(text), kind.toLowerCase());
     };
     return button;
   });
-}
-
-function save(kept, content, suffix) {
-  const link = make("a");
-  link.href = URL.createObjectURL(content);
-  link.download = `${kept.header.file}.${suffix}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-async function raster(text) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({ type: "image/png" });
 }
 
 // A sheet with title and caption; `fill` draws below them and says how high it became.

@@ -12,7 +12,15 @@ from explorer.components.bundle import loader
 
 
 def chart(
-    grid: object, tokens: Sequence[str], special: np.ndarray, *, log: bool, title: str, caption: Sequence[str], file: str, token: str,
+    grid: object,
+    tokens: Sequence[str],
+    special: np.ndarray,
+    *,
+    log: bool,
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    token: str,
     hint: str = "click a row to follow its token.",
 ) -> bytes:
     """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name, meaning, unit, digits, low, high, diverging).
@@ -37,7 +45,19 @@ def chart(
     return wire.encode(header, {"values": grid.values.astype(np.float32)})
 
 
-def followed(grid: object, tokens: Sequence[str], chosen: int, *, bars: bool, log: bool, title: str, caption: Sequence[str], file: str, token: str, picture: str) -> bytes:
+def followed(
+    grid: object,
+    tokens: Sequence[str],
+    chosen: int,
+    *,
+    bars: bool,
+    log: bool,
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    token: str,
+    picture: str,
+) -> bytes:
     """One token's row of a grid, with the median, the least and the largest of all tokens at each column. `picture`: the map it belongs to."""
     values = grid.values
     empty = np.isnan(values).all(axis=0)
@@ -56,7 +76,12 @@ def followed(grid: object, tokens: Sequence[str], chosen: int, *, bars: bool, lo
         "file": f"{file}-token{chosen}",
         **_of(grid),
     }
-    blocks = {"values": values[chosen], "median": np.nanmedian(filled, axis=0), "least": np.nanmin(filled, axis=0), "most": np.nanmax(filled, axis=0)}
+    blocks = {
+        "values": values[chosen],
+        "median": np.nanmedian(filled, axis=0),
+        "least": np.nanmin(filled, axis=0),
+        "most": np.nanmax(filled, axis=0),
+    }
     return wire.encode(header, {name: block.astype(np.float32) for name, block in blocks.items()})
 
 
@@ -69,19 +94,29 @@ def scale(grid: object, log: bool) -> tuple[float, float]:
     most = float(np.nanmax(np.abs(grid.values), initial=0.0)) or 1.0
     high = most if measure.high is None else measure.high
     if log:
-        return max(float(np.min(grid.values, where=grid.values > 0, initial=most)), most / 1000) if (grid.values < most).any() else most / 10, most
+        return max(
+            float(np.min(grid.values, where=grid.values > 0, initial=most)), most / 1000
+        ) if (grid.values < most).any() else most / 10, most
     return (-high if measure.diverging else measure.low or 0.0), high
 
 
 def _of(grid: object) -> dict:
     measure = grid.measure
     return {
-        "measure": {"name": measure.name, "meaning": measure.meaning, "unit": measure.unit, "digits": measure.digits, "diverging": measure.diverging},
+        "measure": {
+            "name": measure.name,
+            "meaning": measure.meaning,
+            "unit": measure.unit,
+            "digits": measure.digits,
+            "diverging": measure.diverging,
+        },
         "columns": [[column.group, column.label, column.name] for column in grid.columns],
     }
 
 
-_mount = st.components.v2.component("headlight.residual", html='<div class="residual"></div>', js=loader("residual"))
+_mount = st.components.v2.component(
+    "headlight.residual", html='<div class="residual"></div>', js=loader("residual")
+)
 
 
 def show(data: bytes, key: str, on_token: Callable[[], None]) -> None:

@@ -94,6 +94,27 @@ function listen(handler) {
   return () => window.removeEventListener("headlight", heard);
 }
 
+// Hand a picture to the reader as a file: a Blob, or text of some type.
+function save(kept, content, suffix, type) {
+  const link = make("a");
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  link.download = `${kept.header.file}.${suffix}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// An SVG as a PNG of twice its size. Cells of a matrix keep their edges unless it is to be `smooth`.
+async function pixels(svg, smooth = false) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = smooth;
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return canvas.convertToBlob({ type: "image/png" });
+}
+
 const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
 
 const bus = {

@@ -31,7 +31,17 @@ class Token:
             raise ValueError(f"no tone is called {self.tone!r}; there are {', '.join(TONES)}")
 
 
-def payload(tokens: Sequence[Token], *, about: str, says: str, token: str, chosen: int = -1, hint: str = "", every: float = 0, at_end: bool = False) -> bytes:
+def payload(
+    tokens: Sequence[Token],
+    *,
+    about: str,
+    says: str,
+    token: str,
+    chosen: int = -1,
+    hint: str = "",
+    every: float = 0,
+    at_end: bool = False,
+) -> bytes:
     """What the browser needs to draw the tokens.
 
     about: what the row is, for those who hear it. says: a line under it, spoken when it changes. token: the name of this picture. chosen: the
@@ -46,7 +56,16 @@ def payload(tokens: Sequence[Token], *, about: str, says: str, token: str, chose
         "chosen": chosen,
         "every": float(every),
         "atEnd": at_end,
-        "tokens": [{"label": one.label, "under": one.under, "tone": one.tone, "spoken": one.spoken, "open": one.open} for one in tokens],
+        "tokens": [
+            {
+                "label": one.label,
+                "under": one.under,
+                "tone": one.tone,
+                "spoken": one.spoken,
+                "open": one.open,
+            }
+            for one in tokens
+        ],
     }
     return wire.encode(header, {})
 

@@ -351,28 +351,9 @@ function panel(kept, name) {
 function exports(kept) {
   return ["PNG", "SVG"].map((kind) => {
     const button = make("button", "small", `Matrices as ${kind}`);
-    button.onclick = () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : raster(kept));
+    button.onclick = async () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : save(kept, await pixels(drawing(kept)), "png"));
     return button;
   });
-}
-
-function save(kept, content, suffix, type) {
-  const link = make("a");
-  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-  link.download = `${kept.header.file}.${suffix}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-async function raster(kept) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing(kept))}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
 }
 
 function wrapped(line, most) {

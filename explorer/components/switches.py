@@ -12,21 +12,47 @@ from explorer.components.bundle import loader
 from explorer.components.head import runs
 
 STATES = ("", "zero", "mean", "even", "patch")  # how a head may stand on the board
-SPOKEN = {"": "as it is", "zero": "writes nothing", "mean": "writes its mean", "even": "looks everywhere alike", "patch": "taken from the other sentence"}
+SPOKEN = {
+    "": "as it is",
+    "zero": "writes nothing",
+    "mean": "writes its mean",
+    "even": "looks everywhere alike",
+    "patch": "taken from the other sentence",
+}
 
 
-def board(heads: tuple[int, int], off: Mapping[tuple[int, int], str], *, brush: str, token: str) -> bytes:
+def board(
+    heads: tuple[int, int], off: Mapping[tuple[int, int], str], *, brush: str, token: str
+) -> bytes:
     """A board of heads, layers down: `heads` how many layers and heads a layer, `off` the heads that are switched and how (STATES), `brush` what a
     press will do. Raises ValueError for a state that does not exist."""
     layers, per_layer = heads
     states = [off.get((layer, head), "") for layer in range(layers) for head in range(per_layer)]
     if wrong := {*states} - {*STATES}:
-        raise ValueError(f"a head is not {', '.join(sorted(wrong))}; it is one of {', '.join(map(repr, STATES))}")
-    header = {"kind": "board", "token": token, "layers": layers, "heads": per_layer, "states": states, "spoken": SPOKEN, "brush": brush}
+        raise ValueError(
+            f"a head is not {', '.join(sorted(wrong))}; it is one of {', '.join(map(repr, STATES))}"
+        )
+    header = {
+        "kind": "board",
+        "token": token,
+        "layers": layers,
+        "heads": per_layer,
+        "states": states,
+        "spoken": SPOKEN,
+        "brush": brush,
+    }
     return wire.encode(header, {})
 
 
-def pairs(before: np.ndarray, after: np.ndarray, distance: np.ndarray, *, rows: Sequence[str], keys: Sequence[str], token: str) -> bytes:
+def pairs(
+    before: np.ndarray,
+    after: np.ndarray,
+    distance: np.ndarray,
+    *,
+    rows: Sequence[str],
+    keys: Sequence[str],
+    token: str,
+) -> bytes:
     """Every head twice: patterns (layer, head, query, key) of both runs as thumbnails to one scale a head, and how far it moved, distance (layer, head).
 
     It holds no selection, so that opening another head sends none of it again.
@@ -41,15 +67,27 @@ def pairs(before: np.ndarray, after: np.ndarray, distance: np.ndarray, *, rows: 
         "rows": one.shape[2],
         "columns": one.shape[3],
         "fold": fold,
-        "distance": [None if np.isnan(value) else round(float(value), 4) for value in distance.ravel()],
+        "distance": [
+            None if np.isnan(value) else round(float(value), 4) for value in distance.ravel()
+        ],
     }
     return wire.encode(header, {"before": one, "after": other, "peak": peak, "peaks": peaks})
 
 
 def trio(
-    before: np.ndarray, after: np.ndarray, allowed: tuple[np.ndarray, np.ndarray], *, layer: int, head: int, rows: Sequence[str], keys: Sequence[str],
-    title: str, caption: Sequence[str], file: str, token: str,
-) -> bytes:  # fmt: skip
+    before: np.ndarray,
+    after: np.ndarray,
+    allowed: tuple[np.ndarray, np.ndarray],
+    *,
+    layer: int,
+    head: int,
+    rows: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    caption: Sequence[str],
+    file: str,
+    token: str,
+) -> bytes:
     """One head's weights (query, key) before and after, from which the browser makes the difference; `allowed` of both runs."""
     header = {
         "kind": "trio",
@@ -64,11 +102,15 @@ def trio(
     }
     blocks = {}
     for name, matrix, may in (("before", before, allowed[0]), ("after", after, allowed[1])):
-        blocks |= {f"{name}.{part}": block for part, block in (wire.fine(matrix) | runs(may)).items()}
+        blocks |= {
+            f"{name}.{part}": block for part, block in (wire.fine(matrix) | runs(may)).items()
+        }
     return wire.encode(header, blocks)
 
 
-_mount = st.components.v2.component("headlight.switches", html='<div class="switches"></div>', js=loader("switches"))
+_mount = st.components.v2.component(
+    "headlight.switches", html='<div class="switches"></div>', js=loader("switches")
+)
 
 
 def show(data: bytes, key: str, on_head: Callable[[], None]) -> None:

@@ -551,7 +551,7 @@ function matrix(kept) {
   for (const kind of ["PNG", "SVG"]) {
     const button = make("button", "small", `Alignment as ${kind}`);
     button.dataset.focus = kind;
-    button.onclick = () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : raster(kept));
+    button.onclick = async () => (kind === "SVG" ? save(kept, drawing(kept), "svg", "image/svg+xml") : save(kept, await pixels(drawing(kept)), "png"));
     buttons.append(button);
   }
   box.append(make("h4", "", `Alignment: ${what.replace("Mean", "mean").replace("Layer", "layer")}`), scroll, value, foot, ...header.caption.slice(0, 2).map((line) => make("p", "note", line)), buttons);
@@ -567,25 +567,6 @@ function bring(kept, scroll, area, key) {
 }
 
 // ---- downloads ----------------------------------------------------------------------------------------------------
-
-function save(kept, content, suffix, type) {
-  const link = make("a");
-  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
-  link.download = `${kept.header.file}.${suffix}`;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
-async function raster(kept) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawing(kept))}`;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width * 2, image.height * 2);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  save(kept, await canvas.convertToBlob({ type: "image/png" }), "png");
-}
 
 // A line in pieces of at most so many characters, broken at spaces where there are any.
 function wrapped(line, most) {

@@ -80,16 +80,27 @@ def steps(
     return wire.encode(header, blocks | wire.fine(matrix[:n]))
 
 
-def beams(held: Sequence, texts: Sequence[str], penalties: Sequence[float], chosen: int, token: str) -> bytes:
+def beams(
+    held: Sequence, texts: Sequence[str], penalties: Sequence[float], chosen: int, token: str
+) -> bytes:
     """The list of hypotheses, best first, with `texts` and what each one's sum is divided by; chosen (from 0) is the one shown."""
     listed = [
-        {"text": text, "n": len(beam.ids), "sum": sum(beam.logprobs), "by": by, "score": beam.score, "done": beam.done}
+        {
+            "text": text,
+            "n": len(beam.ids),
+            "sum": sum(beam.logprobs),
+            "by": by,
+            "score": beam.score,
+            "done": beam.done,
+        }
         for beam, text, by in zip(held, texts, penalties)
     ]
     return wire.encode({"kind": "beams", "token": token, "beams": listed, "chosen": chosen}, {})
 
 
-def tree(held: Sequence[Sequence], labels: Sequence[Sequence[str]], chosen: int, token: str) -> bytes:
+def tree(
+    held: Sequence[Sequence], labels: Sequence[Sequence[str]], chosen: int, token: str
+) -> bytes:
     """How a beam search grew: for each step its hypotheses, best first, each with the label of its newest token. chosen: place in the last step."""
     rows = []
     for at, (beams_now, named) in enumerate(zip(held, labels)):
@@ -117,7 +128,15 @@ _mount = st.components.v2.component(
 )
 
 
-def show(data: bytes, key: str, on_step: Callable[[], None], on_view: Callable[[], None], on_beam: Callable[[], None]) -> None:
+def show(
+    data: bytes,
+    key: str,
+    on_step: Callable[[], None],
+    on_view: Callable[[], None],
+    on_beam: Callable[[], None],
+) -> None:
     """Draw what `steps`, `beams` or `tree` made. When its callback runs, `st.session_state[key]` has "step" (from 0), "view" (a name) or
     "beam" (from 0)."""
-    _mount(data=data, key=key, on_step_change=on_step, on_view_change=on_view, on_beam_change=on_beam)
+    _mount(
+        data=data, key=key, on_step_change=on_step, on_view_change=on_view, on_beam_change=on_beam
+    )

@@ -24,7 +24,9 @@ def encode(header: dict, blocks: dict[str, np.ndarray]) -> bytes:
         data += b"\0" * (-len(data) % 8)
         raw.append(data)
         offset += len(data)
-    text = json.dumps({**header, "blocks": listed}, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    text = json.dumps({**header, "blocks": listed}, ensure_ascii=False, allow_nan=False).encode(
+        "utf-8"
+    )
     text += b" " * (-(len(text) + 4) % 8)
     return len(text).to_bytes(4, "little") + text + b"".join(raw)
 
@@ -35,7 +37,12 @@ def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     header = json.loads(data[4 : 4 + size])
     start = 4 + size
     blocks = {
-        name: np.frombuffer(data, dtype=f"<{dtype}" if dtype[-1] != "1" else dtype, count=count, offset=start + offset)
+        name: np.frombuffer(
+            data,
+            dtype=f"<{dtype}" if dtype[-1] != "1" else dtype,
+            count=count,
+            offset=start + offset,
+        )
         for name, dtype, offset, count in header.pop("blocks")
     }
     return header, blocks
@@ -61,7 +68,11 @@ def _fold_rows(array: np.ndarray, fold: int) -> np.ndarray:
     whole = array.shape[-2] // fold * fold
     runs = array[..., :whole, :].reshape(*array.shape[:-2], -1, fold, array.shape[-1]).max(axis=-2)
     rest = array[..., whole:, :]
-    return np.concatenate((runs, rest.max(axis=-2, keepdims=True)), axis=-2) if rest.shape[-2] else runs
+    return (
+        np.concatenate((runs, rest.max(axis=-2, keepdims=True)), axis=-2)
+        if rest.shape[-2]
+        else runs
+    )
 
 
 def _fold_columns(array: np.ndarray, fold: int) -> np.ndarray:
@@ -69,7 +80,11 @@ def _fold_columns(array: np.ndarray, fold: int) -> np.ndarray:
     whole = array.shape[-1] // fold * fold
     runs = np.maximum.reduce([array[..., at:whole:fold] for at in range(fold)])
     rest = array[..., whole:]
-    return np.concatenate((runs, rest.max(axis=-1, keepdims=True)), axis=-1) if rest.shape[-1] else runs
+    return (
+        np.concatenate((runs, rest.max(axis=-1, keepdims=True)), axis=-1)
+        if rest.shape[-1]
+        else runs
+    )
 
 
 def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
@@ -83,7 +98,9 @@ def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
         return {"exact": matrix.astype(np.float32)}
     code = np.rint(np.sqrt(np.clip(matrix, 0, 1)) * 65535).astype(np.uint16)
     high = (code >> 8).astype(np.uint8)
-    at_least = np.bincount(high.ravel(), minlength=256)[::-1].cumsum()[::-1]  # how many cells have at least this high byte
+    at_least = np.bincount(high.ravel(), minlength=256)[::-1].cumsum()[
+        ::-1
+    ]  # how many cells have at least this high byte
     floor = int(np.argmax(at_least <= spare)) if (at_least <= spare).any() else 256
     return {
         "high": high,

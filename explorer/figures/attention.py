@@ -14,7 +14,14 @@ COLOURS = "Cividis"
 
 
 def heatmap(
-    z: np.ndarray, weights: np.ndarray, queries: Sequence[str], keys: Sequence[str], about: Sequence[str], low: float, high: float, legend: str,
+    z: np.ndarray,
+    weights: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    about: Sequence[str],
+    low: float,
+    high: float,
+    legend: str,
     sides: tuple[str, str] = ("query", "key"),
 ) -> go.Figure:
     """A heatmap of `z` (query, key) from `low` to `high`: keys along x, queries down y, row 0 on top, the weights on hover.
@@ -38,16 +45,40 @@ def heatmap(
             hovertemplate=f"{query} %{{y}}<br>{key} %{{x}}<br>weight %{{customdata:.4f}}<extra></extra>",
         )
     )
-    figure.update_xaxes(title=key, side="top", tickangle=-90, constrain="domain", showgrid=False, zeroline=False, **_ticks(keys))
-    figure.update_yaxes(title=query, autorange="reversed", scaleanchor="x", constrain="domain", showgrid=False, zeroline=False, **_ticks(queries))
-    figure.update_layout(title={"text": title, "subtitle": {"text": "<br>".join(rest)}, "y": 0.99, "yanchor": "top"}, height=680, margin={"t": 190, "l": 10, "r": 10, "b": 10})
+    figure.update_xaxes(
+        title=key,
+        side="top",
+        tickangle=-90,
+        constrain="domain",
+        showgrid=False,
+        zeroline=False,
+        **_ticks(keys),
+    )
+    figure.update_yaxes(
+        title=query,
+        autorange="reversed",
+        scaleanchor="x",
+        constrain="domain",
+        showgrid=False,
+        zeroline=False,
+        **_ticks(queries),
+    )
+    figure.update_layout(
+        title={"text": title, "subtitle": {"text": "<br>".join(rest)}, "y": 0.99, "yanchor": "top"},
+        height=680,
+        margin={"t": 190, "l": 10, "r": 10, "b": 10},
+    )
     return figure
 
 
 def _ticks(labels: Sequence[str]) -> dict:
     every = max(1, -(-len(labels) // 60))
     places = list(range(0, len(labels), every))
-    return {"tickmode": "array", "tickvals": places, "ticktext": [html.escape(_cut(labels[at], LONGEST_LABEL), quote=False) for at in places]}
+    return {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": [html.escape(_cut(labels[at], LONGEST_LABEL), quote=False) for at in places],
+    }
 
 
 def _cut(text: str, most: int) -> str:

@@ -17,7 +17,15 @@ MARKERS = ("circle", "square", "diamond", "triangle-up")
 
 
 def lines(
-    series: Sequence[tuple[str, np.ndarray]], about: Sequence[str], x: Sequence[object], x_title: str, y_title: str, *, log: bool, named: bool = False, over: Sequence[np.ndarray] = ()
+    series: Sequence[tuple[str, np.ndarray]],
+    about: Sequence[str],
+    x: Sequence[object],
+    x_title: str,
+    y_title: str,
+    *,
+    log: bool,
+    named: bool = False,
+    over: Sequence[np.ndarray] = (),
 ) -> go.Figure:
     """One line for each (name, values (x)) over `x`; on a log axis a value of 0 leaves a gap. named: `x` are words, one tick each.
 
@@ -29,54 +37,118 @@ def lines(
     for at, (name, values) in enumerate(series):
         look = {"color": COLOURS[at % len(COLOURS)], "dash": DASHES[at % len(DASHES)], "width": 3}
         figure.add_scatter(
-            x=places, y=np.where(values > 0, values, np.nan) if log else values, name=html.escape(name, quote=False), line=look,
-            mode="lines+markers" if named else "lines", marker={"symbol": MARKERS[at % len(MARKERS)], "size": 9},
-            customdata=[html.escape(str(each), quote=False) for each in x], hovertemplate="%{customdata}: %{y:.4g}",
-        )  # fmt: skip
-    ticks = {"tickmode": "array", "tickvals": places, "ticktext": [html.escape(str(each), quote=False) for each in x]} if named else {}
+            x=places,
+            y=np.where(values > 0, values, np.nan) if log else values,
+            name=html.escape(name, quote=False),
+            line=look,
+            mode="lines+markers" if named else "lines",
+            marker={"symbol": MARKERS[at % len(MARKERS)], "size": 9},
+            customdata=[html.escape(str(each), quote=False) for each in x],
+            hovertemplate="%{customdata}: %{y:.4g}",
+        )
+    ticks = (
+        {
+            "tickmode": "array",
+            "tickvals": places,
+            "ticktext": [html.escape(str(each), quote=False) for each in x],
+        }
+        if named
+        else {}
+    )
     figure.update_xaxes(title=x_title, **ticks)
-    figure.update_yaxes(title=y_title, type="log" if log else "linear", exponentformat="power", **({"dtick": 1} if log and _decades(series) < 7 else {}))
-    if log and (reached := np.concatenate([each[each > 0] for each in (*over, *(values for _, values in series))])).size and len(over):
+    figure.update_yaxes(
+        title=y_title,
+        type="log" if log else "linear",
+        exponentformat="power",
+        **({"dtick": 1} if log and _decades(series) < 7 else {}),
+    )
+    if (
+        log
+        and (
+            reached := np.concatenate(
+                [each[each > 0] for each in (*over, *(values for _, values in series))]
+            )
+        ).size
+        and len(over)
+    ):
         figure.update_yaxes(range=[np.log10(reached.min()) - 0.2, np.log10(reached.max()) + 0.2])
     return _dressed(figure, about)
 
 
 def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
     """Singular values, largest first, one line for each (name, values), on a log axis that ends a million times below 1; a line at 1."""
-    figure = lines([(name, np.where(each < 1e-6, 0, each)) for name, each in values], about, np.arange(1, len(values[0][1]) + 1), "singular value, from the largest down", "size", log=True)
+    figure = lines(
+        [(name, np.where(each < 1e-6, 0, each)) for name, each in values],
+        about,
+        np.arange(1, len(values[0][1]) + 1),
+        "singular value, from the largest down",
+        "size",
+        log=True,
+    )
     figure.add_hline(y=1, line={"color": "#888888", "width": 1})
     return figure
 
 
-def bars(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str], labels: Sequence[str], y_title: str) -> go.Figure:
+def bars(
+    series: Sequence[tuple[str, np.ndarray]],
+    about: Sequence[str],
+    labels: Sequence[str],
+    y_title: str,
+) -> go.Figure:
     """Bars side by side for each (name, values) over labels, which stay apart where they are equal."""
     figure = go.Figure()
     places = list(range(len(labels)))
     for at, (name, values) in enumerate(series):
-        figure.add_bar(x=places, y=values, name=name, marker={"color": COLOURS[at], "line": {"width": 0}}, customdata=[_clean(each) for each in labels], hovertemplate="%{x} %{customdata}: %{y:.4g}")
+        figure.add_bar(
+            x=places,
+            y=values,
+            name=name,
+            marker={"color": COLOURS[at], "line": {"width": 0}},
+            customdata=[_clean(each) for each in labels],
+            hovertemplate="%{x} %{customdata}: %{y:.4g}",
+        )
     every = max(1, -(-len(labels) // 40))
-    figure.update_xaxes(tickmode="array", tickvals=places[::every], ticktext=[_clean(each) for each in labels[::every]], tickangle=-60 if len(labels) > 12 else 0)
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=places[::every],
+        ticktext=[_clean(each) for each in labels[::every]],
+        tickangle=-60 if len(labels) > 12 else 0,
+    )
     figure.update_yaxes(title=y_title)
     figure.update_layout(bargap=0.25)
     return _dressed(figure, about)
 
 
 def _dressed(figure: go.Figure, about: Sequence[str]) -> go.Figure:
-    (title, *more), *rest = _wrapped(about[0], TITLE), *about[1:]  # Plotly cuts a second line of a title off
+    (title, *more), *rest = (
+        _wrapped(about[0], TITLE),
+        *about[1:],
+    )  # Plotly cuts a second line of a title off
     broken = [*more, *(each for line in rest for each in _wrapped(line, LINE))]
     if len(broken) > MOST_LINES:
         broken = [*broken[: MOST_LINES - 1], broken[MOST_LINES - 1][: LINE - 2].rstrip(" …") + " …"]
     subtitle = "<br>".join(html.escape(each, quote=False) for each in broken)
     figure.update_layout(
-        title={"text": html.escape(title, quote=False), "subtitle": {"text": subtitle}, "y": 0.99, "yanchor": "top", "x": 0, "xanchor": "left"},
-        legend={"orientation": "h", "y": -0.26, "yanchor": "top", "x": 0}, hovermode="x unified",
-        height=430 + 15 * len(broken), margin={"t": 52 + 16 * len(broken), "l": 10, "r": 10, "b": 10},
-    )  # fmt: skip
+        title={
+            "text": html.escape(title, quote=False),
+            "subtitle": {"text": subtitle},
+            "y": 0.99,
+            "yanchor": "top",
+            "x": 0,
+            "xanchor": "left",
+        },
+        legend={"orientation": "h", "y": -0.26, "yanchor": "top", "x": 0},
+        hovermode="x unified",
+        height=430 + 15 * len(broken),
+        margin={"t": 52 + 16 * len(broken), "l": 10, "r": 10, "b": 10},
+    )
     return figure
 
 
 def _decades(series: Sequence[tuple[str, np.ndarray]]) -> float:
-    everything = np.concatenate([values[values > 0] for _, values in series]) if series else np.ones(1)
+    everything = (
+        np.concatenate([values[values > 0] for _, values in series]) if series else np.ones(1)
+    )
     return float(np.log10(everything.max() / everything.min())) if everything.size else 0.0
 
 
