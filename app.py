@@ -12,9 +12,9 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import streamlit as st  # noqa: E402
+import streamlit as st
 
-from explorer.server import MIDDLEWARE, ROUTES  # noqa: E402
+from explorer.server import MIDDLEWARE, ROUTES
 
 ROOT = Path(__file__).resolve().parent
 

@@ -11,13 +11,12 @@ from dataclasses import replace
 from random import Random
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from models import grammar, masked, next_word, translation
 from models.recipes import SEED, padded
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
+from models.transformer import Config, Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
 BATCH, EPOCH = 64, 200

@@ -24,7 +24,7 @@ from models import (
     train,
     translation,
 )
-from models.corpus import Pairs, read, read_divided, read_pairs
+from models.corpus import read, read_divided, read_pairs
 from models.own import Handle
 from models.probes import best_heads, previous_far_out
 

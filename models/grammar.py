@@ -188,7 +188,7 @@ def sense(rng: Random) -> str:
             f"The {rng.choice(MAKERS)} {rng.choice(DEVICES)} in the shop are {adjective}.",
             f"{name} put the money in the bank near {place}.",
             f"{name} sat on the bank of the river with {rng.choice(MEN)}.",
-            f"The bat flew out of the dark cave at night.",
+            "The bat flew out of the dark cave at night.",
             f"{name} hit the ball with a {adjective} bat.",
             f"The {adjective} mouse ran away from the cat.",
             f"{name} clicked on the icon with the mouse and {he} opened the file.",

@@ -780,7 +780,7 @@ def opened(
         maps.Panel(f"B · {other}", values_b, 0.0, top),
         maps.Panel("B − A", change, -far, far),
     ]
-    made = lambda: maps.panels(  # noqa: E731
+    made = lambda: maps.panels(
         each,
         found.rows.labels,
         found.column_labels,

@@ -15,7 +15,6 @@ from test_pages import clean, opened, sent
 from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.components import wire
 from explorer.components.head import runs
 from explorer.figures.attention import heatmap
 from models import library, relations

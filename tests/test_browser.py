@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import numpy as np
@@ -41,14 +40,14 @@ def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
     visitor.open().paste(TEXT)
     visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
     pixels = visitor.page.evaluate(
-        """() => { for (const e of document.querySelectorAll('*')) { const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas'); if (!canvas) continue;
-          const n = %d, thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect(), frame = canvas.getBoundingClientRect();
+        """(n) => { for (const e of document.querySelectorAll('*')) { const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas'); if (!canvas) continue;
+          const thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect(), frame = canvas.getBoundingClientRect();
           const context = canvas.getContext('2d'); const out = [];
           for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
             const x = thumb.left - frame.left + (c + 0.5) * thumb.width / n, y = thumb.top - frame.top + (r + 0.5) * thumb.height / n;
             out.push([...context.getImageData(Math.floor(x), Math.floor(y), 1, 1).data.slice(0, 3)].reduce((a, b) => a + b)); }
-          return out; } }"""
-        % len(recorded(TEXT).streams[0].tokens)
+          return out; } }""",
+        len(recorded(TEXT).streams[0].tokens),
     )
     pattern = recorded(TEXT).attention[0].pattern[1, 2].ravel()
     darkness = -np.array(pixels, dtype=float)

@@ -10,6 +10,7 @@ from math import sqrt
 import numpy as np
 import pytest
 import torch
+from test_transformer import seeded, torch_attention
 from torch import nn
 
 from models import edits, library, own
@@ -34,7 +35,6 @@ from models.edits import (
 )
 from models.recording import NotFinite, Recording
 from models.transformer import Config, Decoder, Encoder, Stored, sinusoids
-from test_transformer import seeded, torch_attention
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
 

@@ -384,7 +384,7 @@ def test_any_two_texts_and_any_anchors_are_drawn(text: str) -> None:
     assert (
         header["texts"][0]["labels"]
         and np.isfinite(blocks["coordinates"]).all()
-        and ((0 <= blocks["error"]) & (blocks["error"] <= 1)).all()
+        and ((blocks["error"] >= 0) & (blocks["error"] <= 1)).all()
     )
     if len(text) > 1000:
         assert len(header["texts"][0]["labels"]) == 510

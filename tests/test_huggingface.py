@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny
 import torch
 import transformers
 from conftest import HOSTILE
 from safetensors.torch import load_file, save_file
 
-import tiny
 from models import edits, hub, library, shipped
 from models import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz

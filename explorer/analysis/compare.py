@@ -844,7 +844,7 @@ def distance_columns(all_values: Distances) -> dict[str, list]:
 
 def unit_columns(alignment: Alignment, a: Axis, b: Axis) -> dict[str, list]:
     """Which tokens are laid beside which, as named columns; what is in no unit comes last."""
-    spelled = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)  # noqa: E731  one line, used twice
+    spelled = lambda side, places: "  ".join(f"{side.labels[at]} ({at})" for at in places)
     rows = [(unit.label, spelled(a, unit.a), spelled(b, unit.b)) for unit in alignment.units]
     rows += [("not aligned", spelled(a, (at,)), "") for at in alignment.outside_a] + [
         ("not aligned", "", spelled(b, (at,))) for at in alignment.outside_b

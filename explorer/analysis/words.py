@@ -149,7 +149,7 @@ def _kind(letter: str) -> str:
         return "mark"
     if 0x1F1E6 <= code <= 0x1F1FF:
         return "flag"
-    if category[0] == "N" and not category == "Nl":
+    if category[0] == "N" and category != "Nl":
         return "digit"
     if category[0] != "L" and category != "Nl":
         return "sign"
