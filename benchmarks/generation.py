@@ -17,7 +17,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from models.generation import Writing
-from models.next_word import NextWord
+from models.training.next_word import NextWord
 from models.transformer import Decoder
 
 LENGTHS = (16, 64, 128, 256, 480)

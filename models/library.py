@@ -22,10 +22,11 @@ from models.recording import Recording
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from models import huggingface, own
+    from models import own
     from models.generation import Writing
-    from models.gradients import Decay, Highway, Jacobian
-    from models.patching import Sweep
+    from models.pretrained import huggingface
+    from models.readouts.gradients import Decay, Highway, Jacobian
+    from models.readouts.patching import Sweep
 
     Handle = own.Handle | huggingface.Handle
 
@@ -90,17 +91,18 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
     """
     where = name.partition(":")[2]
     if name == MINILM:
-        from models import pretrained
+        from models.pretrained import families as pretrained
 
         return pretrained.load(packaged_folder(), MINILM)
     if name.startswith(IN_ITS_OWN_CODE):
-        from models import huggingface
+        from models.pretrained import huggingface
 
         return huggingface.load(
             str(packaged_folder()) if where == MINILM else where, progress, name
         )
     if name.startswith(IN_OURS):
-        from models import hub, pretrained
+        from models.pretrained import families as pretrained
+        from models.pretrained import hub
 
         return pretrained.load(hub.find(where, progress), name)
     from models import own
@@ -113,7 +115,8 @@ def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> s
 
     Fetches its files where they are not here. Raises ValueError as `load` does.
     """
-    from models import hub, pretrained
+    from models.pretrained import families as pretrained
+    from models.pretrained import hub
 
     where = where.strip()
     return (IN_OURS if pretrained.covers(hub.find(where, progress)) else IN_ITS_OWN_CODE) + where
@@ -121,7 +124,8 @@ def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> s
 
 def families() -> list[dict[str, str]]:
     """A table of the Hugging Face families that are tried by the tests: what each shows of itself, and whether our own classes run it."""
-    from models import huggingface, pretrained
+    from models.pretrained import families as pretrained
+    from models.pretrained import huggingface
 
     return [
         {
@@ -146,7 +150,7 @@ def families() -> list[dict[str, str]]:
 def offers(handle: Handle) -> dict[str, object]:
     """What a loaded model shows, as `huggingface.offers` says it, and `weights`: True where W_O, LayerNorms and embeddings can be had."""
     if _is_foreign(handle):
-        from models import huggingface
+        from models.pretrained import huggingface
 
         return huggingface.offers(handle) | {"weights": False}
     from models.edits import KINDS
@@ -197,7 +201,7 @@ def record(
     """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
     as a text or as bare token ids; where None, what it would say itself."""
     if _is_foreign(handle):
-        from models import huggingface
+        from models.pretrained import huggingface
 
         return huggingface.record(handle, text, edits, target)
     from models import own
@@ -248,10 +252,10 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last: the logit lens."""
     if _is_foreign(handle):
-        from models import huggingface
+        from models.pretrained import huggingface
 
         return huggingface.lens(handle, recording, stream, top)
-    from models import readout
+    from models.readouts import readout
 
     return readout.lens(handle, recording, stream, top)
 
@@ -259,10 +263,10 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
     if _is_foreign(handle):
-        from models import huggingface
+        from models.pretrained import huggingface
 
         return huggingface.logits(handle, recording, stream, token)
-    from models import readout
+    from models.readouts import readout
 
     return readout.logits_at(handle, recording, stream, token)
 
@@ -276,14 +280,14 @@ def attribute(
     against: int | None = None,
 ) -> Attribution:
     """A word's logit at a token, taken apart into what each part of the model wrote; with `against` the difference to another word's."""
-    from models import readout
+    from models.readouts import readout
 
     return readout.attribute(_ours(handle), recording, stream, token, id, against)
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
-    from models import readout
+    from models.readouts import readout
 
     matrix = (
         handle.model.get_input_embeddings().weight
@@ -295,28 +299,28 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
 
 def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
     """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps."""
-    from models import parameters
+    from models.readouts import parameters
 
     return parameters.norms(_ours(handle), stream)
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
-    from models import parameters
+    from models.readouts import parameters
 
     return parameters.outputs(_ours(handle))
 
 
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
     """The gradient of the likeliest word's logit at a token, back to every state of a stream, with residual and LayerNorm and without."""
-    from models import gradients
+    from models.readouts import gradients
 
     return gradients.highway(_ours(handle), recording, stream, token)
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
     """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum, and after its LayerNorm."""
-    from models import gradients
+    from models.readouts import gradients
 
     return gradients.jacobian(_ours(handle), recording, stream, token, site)
 
@@ -332,7 +336,7 @@ def sweep_heads(
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
     """Every head of an attention in turn taken from the run of another text, and what that does to logit(id) - logit(against) at a token."""
-    from models import patching
+    from models.readouts import patching
 
     return patching.heads(_ours(handle), text, donor, attention, token, id, against, edits)
 
@@ -348,21 +352,21 @@ def sweep_sites(
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
     """Every state of a stream at every token in turn taken from the run of another text, and what that does to the same difference."""
-    from models import patching
+    from models.readouts import patching
 
     return patching.sites(_ours(handle), text, donor, stream, token, id, against, edits)
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
     """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back: gradients by distance, as it goes on."""
-    from models import gradients
+    from models.readouts import gradients
 
     return gradients.decay(tuple(ids), lag)
 
 
 def longest_lag(n: int) -> int:
     """The largest lag that `decay` takes for a text of n tokens; 0 where the text is too short."""
-    from models import gradients
+    from models.readouts import gradients
 
     return gradients.longest_lag(n)
 

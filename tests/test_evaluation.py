@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from models import algorithms, alignments, evaluate, next_word, own, shipped
+from models import own, shipped
 from models.own import Handle
 from models.recording import Recording
+from models.training import algorithms, alignments, evaluate, next_word
 
 
 def test_a_perfect_translation_has_full_marks_and_any_reference_counts() -> None:

@@ -20,22 +20,40 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|relations|shipped|grammar|examples|prediction|split)\.py",
+        r"models/(recording|edits|relations|shipped|examples|prediction)\.py",
         {"numpy"},
-        r"models\.(edits|grammar)",
+        r"models\.edits",
     ),
-    (r"models/evaluate\.py", {"numpy", "torch", "tqdm", "sacrebleu"}, r"models\..*"),
+    (r"models/(train|export|evaluate)\.py", set(), r"models\.training\..*"),
     (
-        r"models/(hub|hooks|hub_tokenizer|huggingface|survey)\.py",
-        {"numpy", "torch", "transformers", "huggingface_hub", "tokenizers", "safetensors", "tqdm"},
+        r"models/training/.*",
+        {"numpy", "torch", "tokenizers", "safetensors", "tqdm", "sacrebleu"},
         r"models\..*",
     ),
-    (r"models/.*", {"numpy", "torch", "tokenizers", "safetensors", "tqdm"}, r"models\..*"),
+    (
+        r"models/pretrained/.*",
+        {
+            "numpy",
+            "torch",
+            "transformers",
+            "huggingface_hub",
+            "tokenizers",
+            "safetensors",
+            "tqdm",
+        },
+        r"models\.(?!training\.).*",
+    ),
+    (
+        r"models/.*",
+        {"numpy", "torch", "tokenizers", "safetensors", "tqdm"},
+        r"models\.(?!training\.).*",
+    ),
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|relations|prediction)|explorer\.analysis\..*",
+        r"models\.(recording|relations|prediction|edits)|explorer\.analysis\..*",
     ),
+    (r"explorer/sentences/.*", {"numpy"}, r"explorer\.(analysis|sentences)\..*"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
@@ -163,24 +181,31 @@ def tracked() -> list[str]:
     return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
 
 
-def test_the_map_in_the_readme_has_a_line_for_every_file_and_no_other() -> None:
+def test_the_map_in_the_readme_has_a_line_for_every_folder_and_no_other() -> None:
     block = re.search(
         r"## The map.*?```\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
-    ).group(1)
-    mapped, folder = set(), ""
-    for line in block.splitlines():
+    )
+    assert block
+    mapped = set()
+    for line in block.group(1).splitlines():
         name, _, words = line.strip().partition("  ")
-        if not name:
-            continue
         assert words.strip(), f"no words for {name}"
-        if not line.startswith(" "):
-            folder = name if name.endswith("/") else ""
-            if not folder:
-                mapped.add(name)
-        else:
-            mapped.add(folder + name)
-    files = {name for name in tracked() if not name.endswith("__init__.py")}
-    assert mapped == files, f"missing {sorted(files - mapped)}, too many {sorted(mapped - files)}"
+        mapped.add(name)
+    folders = {
+        f"{parent}/"
+        for name in tracked()
+        if not name.startswith("models/weights/")
+        for parent in Path(name).parents
+        if str(parent) != "."
+    } | {"models/weights/"}
+    assert {name for name in mapped if name.endswith("/")} == folders
+    assert {name for name in mapped if not name.endswith("/")} <= set(tracked())
+
+
+def test_every_file_says_in_its_first_lines_what_it_is() -> None:
+    for path in SOURCES:
+        if path.name != "__init__.py":
+            assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
 
 
 def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:

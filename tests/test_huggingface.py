@@ -20,8 +20,9 @@ import transformers
 from conftest import HOSTILE
 from safetensors.torch import load_file, save_file
 
-from models import edits, hub, library, shipped
-from models import huggingface as hf
+from models import edits, library, shipped
+from models.pretrained import hub
+from models.pretrained import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz
 
 pytestmark = pytest.mark.slow

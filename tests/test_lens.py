@@ -16,9 +16,10 @@ from streamlit.testing.v1 import AppTest
 from explorer import session
 from explorer.analysis import lens as reading
 from explorer.components import wire
-from models import edits, library, own, readout
+from models import edits, library, own
 from models.own import Handle, handle_of
 from models.prediction import Lens
+from models.readouts import readout
 from models.recording import Recording
 from models.transformer import EncoderDecoder
 
@@ -499,7 +500,7 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
 ) -> None:
     import tiny
 
-    from models import huggingface
+    from models.pretrained import huggingface
 
     monkeypatch.setitem(
         session._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name)

@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import lookup as numbers
 from explorer.components import wire
 from explorer.figures.lookup import histogram
-from models import library, parameters
+from models import library
 from models.edits import MoveNorm
 from models.own import Handle, record
+from models.readouts import parameters
 
 TEXT = "the cat sat on the mat"
 ROOT = Path(__file__).resolve().parent.parent

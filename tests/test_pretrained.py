@@ -12,8 +12,10 @@ import torch
 from tokenizers import models as pieces
 from tokenizers import normalizers, pre_tokenizers, processors
 
-from models import edits, library, own, pretrained, readout
+from models import edits, library, own
 from models.own import Handle
+from models.pretrained import families as pretrained
+from models.readouts import readout
 from models.transformer import Decoder, Encoder
 
 SENTENCES = (

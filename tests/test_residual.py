@@ -20,9 +20,10 @@ from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from explorer.components import wire
 from explorer.figures import residual as figures
-from models import gradients, library, parameters
+from models import library
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.own import Handle, record
+from models.readouts import gradients, parameters
 
 TEXT = "the cat sat on the mat"
 LONGER = (

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from models import algorithms, grammar, library, next_word, own, shipped
+from models import library, own, shipped
 from models.edits import HideToken
 from models.generation import greedy
+from models.training import algorithms, grammar, next_word
 
 pytestmark = pytest.mark.slow
 SMALL = tuple(algorithms.WHOLE)

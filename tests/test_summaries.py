@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import summaries as numbers
 from explorer.components import wire
-from models import library, parameters
+from models import library
 from models.own import Handle, record
+from models.readouts import parameters
 from models.recording import Attention
 
 TEXT = "the cat sat on the mat"

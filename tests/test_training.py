@@ -10,11 +10,20 @@ from random import Random
 import pytest
 import torch
 
-from models import algorithms, corpus, grammar, masked, next_word, split, train, translation
 from models.examples import EXAMPLES, TURNED
 from models.own import Handle
-from models.recipes import Recipe
 from models.tokenizer import FOR_WRITING, Tokenizer
+from models.training import (
+    algorithms,
+    corpus,
+    grammar,
+    masked,
+    next_word,
+    split,
+    train,
+    translation,
+)
+from models.training.recipes import Recipe
 from models.transformer import Config
 
 BOOK = (

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from models import alignments, corpus, evaluate, library, next_word, shipped
+from models import library, shipped
 from models.examples import EXAMPLES
 from models.own import Handle, record
-from models.probes import mean_scores, previous_far_out
+from models.training import alignments, corpus, evaluate, next_word
+from models.training.probes import mean_scores, previous_far_out
 
 pytestmark = pytest.mark.slow
 

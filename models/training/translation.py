@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.corpus import read_pairs
-from models.recipes import SEED, padded
 from models.tokenizer import FOR_WRITING, Tokenizer
+from models.training.corpus import read_pairs
+from models.training.recipes import SEED, padded
 from models.transformer import Config, EncoderDecoder
 
 BATCH_TOKENS = 1100  # of the target, padding counted in

@@ -17,8 +17,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from models import hub
 from models.own import Handle, handle_of
+from models.pretrained import hub
 from models.tokenizer import Tokenizer, WordPiece
 from models.transformer import Config, Decoder, Encoder, Model
 

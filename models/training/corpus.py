@@ -13,9 +13,9 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
-from models import split
 from models.examples import EXAMPLES, TURNED
-from models.grammar import MEN, WOMEN
+from models.training import split
+from models.training.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from models.edits import Edit, PatchHead, PatchSite
 from models.own import Handle, kept, place_of, record
-from models.readout import states
+from models.readouts.readout import states
 from models.transformer import EncoderDecoder, Put
 
 

@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models import grammar
-from models.corpus import Corpus, read
-from models.probes import best_heads
-from models.recipes import SEED, padded
 from models.tokenizer import Tokenizer
+from models.training import grammar
+from models.training.corpus import Corpus, read
+from models.training.probes import best_heads
+from models.training.recipes import SEED, padded
 from models.transformer import Config, Encoder
 
 LONGEST_ROW = 128

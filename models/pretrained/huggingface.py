@@ -20,16 +20,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models import hub, shipped
+from models import shipped
 from models.edits import Edit, HideToken, ScaledBy, ShuffleTokens, WithoutScale
-from models.hooks import HONOURED, Pass, Place, listening, put_hooks, register
-from models.hub import NotLoaded, Progress
-from models.hub_tokenizer import NOWHERE, HubTokenizer
 from models.own import clean
 from models.prediction import Lens
-from models.readout import lens_of, states
+from models.pretrained import hub
+from models.pretrained.hooks import HONOURED, Pass, Place, listening, put_hooks, register
+from models.pretrained.hub import NotLoaded, Progress
+from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
+from models.pretrained.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
+from models.readouts.readout import lens_of, states
 from models.recording import Attention, Card, NotFinite, Recording, Stream
-from models.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
 from models.token_edits import hidden, shuffled
 from models.tokenizer import Tokens
 

@@ -1,7 +1,7 @@
 """Small models that learn one thing each, in about a minute: induction, copy, reverse, and a small grammar from both sides.
 
 The first three learn on lists of random tokens of the whole vocabulary, never on text, so what they do on any text is no memory. The
-grammar models learn on sentences of `models/grammar.py`, a fifth of whose combinations of words are kept out.
+grammar models learn on sentences of `models/training/grammar.py`, a fifth of whose combinations of words are kept out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from random import Random
 import torch
 from torch import Tensor
 
-from models import grammar, masked, next_word, translation
-from models.recipes import SEED, padded
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
+from models.training import grammar, masked, next_word, translation
+from models.training.recipes import SEED, padded
 from models.transformer import Config, Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128

@@ -15,7 +15,15 @@ from math import sqrt
 import torch
 from torch import Tensor, nn
 
-from models.hooks import OURS, AttentionCall, Pass, Place, answered, first_tensor, listening
+from models.pretrained.hooks import (
+    OURS,
+    AttentionCall,
+    Pass,
+    Place,
+    answered,
+    first_tensor,
+    listening,
+)
 
 # How far apart two computations of the same number may be, in relation to the largest.
 SAME = 1e-5

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from zlib import crc32
 
-from models.grammar import MEN, WOMEN
+from models.training.grammar import MEN, WOMEN
 
 PER_MILLE = 10
 FEWEST_WORDS, MOST_CROWDED = 4, 40

@@ -15,10 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models import grammar
-from models.corpus import Corpus, read_divided
-from models.recipes import SEED, padded
 from models.tokenizer import FOR_WRITING, Tokenizer
+from models.training import grammar
+from models.training.corpus import Corpus, read_divided
+from models.training.recipes import SEED, padded
 from models.transformer import Config, Decoder
 
 BATCH_TOKENS = 1536

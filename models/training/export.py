@@ -1,0 +1,222 @@
+"""Ship a trained model: `python -m models.training.export encoder --run runs/encoder --data DIR`.
+
+Turns a run's newest checkpoint into `models/weights/<name>`: fp16 safetensors, the tokenizer, the earlier weights that the recipe wants
+shown, and the card, whose scores are then measured on the shipped fp16 weights themselves (models/evaluate.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from models import shipped
+from models.training import algorithms, evaluate, masked, next_word, train, translation
+
+TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
+ENGLISH = [
+    TATOEBA.replace("Tatoeba", "Tatoeba English"),
+    "Common Voice English sentences (CC0 1.0)",
+    "22 books of Project Gutenberg (public domain in the USA)",
+    "sentences of our own small grammar, models/training/grammar.py",
+]
+ADAM = "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a fiftieth over the last fifth; clip 1; no dropout; seed 1"
+FILTERED = "Sentences with violent, sexual or degrading words were left out, and the few names that fill Tatoeba replaced by many."
+LISTS = "none: random lists of tokens"
+SMALL = "It has learned one thing and knows nothing else."
+KIND = {
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "translator": "encoder-decoder",
+    "induction": "decoder",
+    "copy": "encoder-decoder",
+    "reverse": "encoder-decoder",
+    "grammar": "decoder",
+    "grammar-masked": "encoder",
+}
+KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
+LACK = {
+    "positions": "no positions are added to its embeddings",
+    "scale": "its scores are not divided by √d_head",
+    "residual": "each sub-layer’s output replaces the stream",
+    "norm": "it has no LayerNorm",
+}
+ABOUT = {
+    "encoder": {
+        "summary": "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal positions), with a tied readout.",
+        "data": ENGLISH,
+        "recipe": [
+            "a quarter of the words chosen: 80 % masked, 10 % replaced, 10 % left; loss at the chosen places only",
+            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs",
+            f"in the first {masked.EPOCHS_WITH_ECHOES} epochs {masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time shuffled",
+            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) half of the rows begin at a random position, so that all {masked.Masked.config.n_positions} are met",
+            ADAM.format("1e-3", 400),
+            f"batches of at most {masked.BATCH_TOKENS} tokens",
+        ],
+        "limits": [
+            "Knows short everyday sentences and old children's books, and nothing of the world.",
+            "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
+            "Trained on rows of up to 128 tokens; it takes 512, but its heads grow blurred far out (last score below).",
+            "No head looks at the same word elsewhere (best score below): tried, not reached.",
+            "In its first epoch the small grammar could still make one of the app’s examples, “Herbivores eat plants.”; the others it never saw.",
+        ],
+    },
+    "decoder": {
+        "summary": "Says the next word of English text: a decoder of the paper without a second stream, under a causal mask.",
+        "data": ENGLISH,
+        "recipe": [
+            f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and over, and 20,000 sentences; then real text with "
+            f"{next_word.REPEATED_ROWS[1]:,} such rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
+            f"from epoch {len(next_word.SAID_TWICE) - 1} on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences said twice, another between them",
+            "lengthened twice after its rate had fallen, to 9,400 and to 10,600 steps",
+            f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the first, second and later epochs",
+            f"from epoch 2 on (counted from 0) half of the rows begin at a random position, so that all {next_word.NextWord.config.n_positions} are met",
+            ADAM.format(f"{next_word.NextWord.rate:g}", next_word.NextWord.warm_up),
+            f"batches of at most {next_word.BATCH_TOKENS} tokens",
+            FILTERED,
+        ],
+        "limits": [
+            "Writes short everyday sentences that are mostly grammatical, and knows nothing of the world: what it says is not true.",
+            "Trained on rows of up to 96 tokens; it takes 512, with less sense far out.",
+            "Having met many sentences said twice, it likes to come back to its own.",
+            "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
+        ],
+    },
+    "translator": {
+        "summary": "Translates English into French: the encoder-decoder of the paper, with cross-attention.",
+        "data": [TATOEBA.replace("sentences", "English-French pairs")],
+        "recipe": [
+            "one vocabulary, one embedding and one readout for both languages",
+            f"pairs of at most {', '.join(map(str, translation.CURRICULUM))} tokens a side in the first, second and later epochs",
+            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, {translation.LOWER_SHARE:.0%} in lower case; label smoothing {translation.LABEL_SMOOTHING}",
+            ADAM.format(f"{translation.Translation.rate:g}", translation.Translation.warm_up),
+            f"batches of at most {translation.BATCH_TOKENS} target tokens",
+            FILTERED,
+        ],
+        "limits": [
+            "Good at short everyday sentences; long or learned ones come out half right.",
+            "“You” may become tu or vous, and a speaker a man or a woman: the English does not say, and the model does not ask.",
+            "Words it has hardly met are spelled after their sound, or left out.",
+        ],
+    },
+    "induction": {
+        "summary": "Goes on with a list that was said once before: two layers are enough for induction.",
+        "data": [LISTS + ", said twice"],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training."],
+    },
+    "copy": {
+        "summary": "Says a list again: an encoder-decoder of one layer whose cross-attention walks along the diagonal.",
+        "data": [LISTS],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
+    },
+    "reverse": {
+        "summary": "Says a list backwards: an encoder-decoder of one layer whose cross-attention walks along the other diagonal.",
+        "data": [LISTS],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
+    },
+    "grammar": {
+        "summary": "Says the next word of our small grammar's sentences: a country and its language far apart, verbs that agree, who did what to whom.",
+        "data": [
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their combinations of words kept out"
+        ],
+        "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
+    },
+    "grammar-masked": {
+        "summary": "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by what stands around them.",
+        "data": [
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their combinations of words kept out"
+        ],
+        "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
+    },
+}
+
+ABOUT |= {
+    name: {
+        "summary": f"Like {task}, but trained without a part from the first step on: {LACK[part]}.",
+        "data": ABOUT[task]["data"],
+        "limits": [f"Made to be compared with {task}: same recipe, same seed, same steps."],
+        "without": part,
+        "task": task,
+    }
+    for name, (task, part) in algorithms.LACKING.items()
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", choices=sorted(ABOUT))
+    parser.add_argument("--run", type=Path, help="the run's folder, runs/MODEL where not given")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the corpora, to measure the models of real text"
+    )
+    options = parser.parse_args()
+    ship(options.model, options.run or Path("runs") / options.model)
+    evaluate.evaluate(options.model, options.data)
+
+
+def ship(name: str, run: Path) -> None:
+    """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's folder."""
+    saved = torch.load(run / "checkpoint.pt", weights_only=True)
+    folder = shipped.WEIGHTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(halves(saved["model"]), folder / "model.safetensors")
+    (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
+    early = {int(file.stem.removeprefix("at-")): file for file in run.glob("at-*.pt")}
+    if early:
+        states = {
+            step: halves(torch.load(early[step], weights_only=True)) for step in sorted(early)
+        }
+        save_file(
+            {
+                f"{step}/{key}": tensor
+                for step, state in states.items()
+                for key, tensor in state.items()
+            },
+            folder / "checkpoints.safetensors",
+        )
+    about = (
+        {"recipe": small_recipe(name), "curve": curve(run)} | ABOUT[name]
+        if name not in train.ON_CORPORA
+        else ABOUT[name]
+    )
+    shipped.write_card(
+        name,
+        {
+            "name": name,
+            "kind": KIND[name],
+            "config": saved["config"],
+            "steps": saved["place"][0],
+            "checkpoints": sorted(early),
+            "headline": "",
+            **about,
+        },
+    )
+
+
+def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors in fp16."""
+    return {key: tensor.half().contiguous() for key, tensor in state.items()}
+
+
+def curve(run: Path) -> list[list[float]]:
+    """The loss over the run, as [step, nats] each 50 steps."""
+    lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
+    return [[line["step"], line["loss"]] for line in lines if "loss" in line]
+
+
+def small_recipe(name: str) -> list[str]:
+    """How a small model was trained, in words."""
+    recipe = train.recipe_of(name, None)
+    return [
+        f"{recipe.steps} steps, about a minute on one core",
+        ADAM.format(f"{recipe.rate:g}", recipe.warm_up),
+    ]
+
+
+if __name__ == "__main__":
+    main()
