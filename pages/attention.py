@@ -9,7 +9,7 @@ import streamlit as st
 from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.analysis import right
+from explorer.analysis import right, sinks
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
 from models.recording import Attention, Recording, to_npz
@@ -34,7 +34,7 @@ ROW_RULE_TYPED = "Rows are named after the next token of the typed target; the l
 NOT_ALLOWED = "Above the diagonal: later tokens, not allowed."
 WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
 WORD_RULE_ACROSS = "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean over the tokens that are produced for it."
-SINK_RULE = f"A sink is a token that takes at least {numbers.SINK:.0%} of the head’s attention on average over the rows, and {numbers.SINK_LIFT} times an even row’s share."
+SINK_RULE = f"A sink is a token that takes at least {sinks.SINK:.0%} of the head’s attention on average over the rows, and {sinks.SINK_LIFT} times an even row’s share."
 
 
 @st.fragment
@@ -629,8 +629,12 @@ def figures(head: naming.Head, axes: numbers.Axes) -> str:
         if axes.said is None
         else "attention to the source’s first token"
     )
-    distance = f" · mean distance {head.distance:.1f} tokens" if axes.said is None else ""
-    return f"Entropy {head.entropy:.2f} of an even row’s{distance} · {first} {head.sink:.2f}"
+    told = [f"Entropy {head.entropy:.2f} of an even row’s"]
+    if not isnan(head.distance):
+        told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
+    if not isnan(head.sink):
+        told.append(f"{first} {head.sink:.2f}")
+    return " · ".join(told)
 
 
 def closest(head: naming.Head) -> str:

@@ -15,7 +15,7 @@ from test_pages import clean, opened, sent
 
 from explorer import session
 from explorer.analysis import attention as numbers
-from explorer.analysis import words
+from explorer.analysis import sinks, words
 from models import library
 from models.edits import ShuffleTokens
 from models.recording import Recording, Stream
@@ -255,17 +255,17 @@ def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
     n, everywhere = 10, np.ones((10, 10), bool)
     planted = np.full((n, n), 0.5 / (n - 1))
     planted[:, 4] = 0.5
-    assert numbers.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
+    assert sinks.sinks(planted, everywhere).tolist() == [at == 4 for at in range(n)]
     assert (
-        not numbers.sinks(np.full((n, n), 1 / n), everywhere).any()
-        and not numbers.sinks(np.eye(n), everywhere).any()
+        not sinks.sinks(np.full((n, n), 1 / n), everywhere).any()
+        and not sinks.sinks(np.eye(n), everywhere).any()
     )
     triangle = np.tril(np.ones((n, n), bool))
-    assert not numbers.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
+    assert not sinks.sinks(np.eye(n), triangle).any(), "a row's own token is no sink"
     first = np.zeros((n, n))
     first[:, 0] = 1
-    assert numbers.sinks(first, triangle).tolist() == [at == 0 for at in range(n)]
-    assert not numbers.sinks(np.ones((1, 1)), np.ones((1, 1), bool)).any()
+    assert sinks.sinks(first, triangle).tolist() == [at == 0 for at in range(n)]
+    assert not sinks.sinks(np.ones((1, 1)), np.ones((1, 1), bool)).any()
 
 
 def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
@@ -528,7 +528,7 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
     matrix = np.full((n, n), 0.6 / (n - 1))
     matrix[:, 3] = 0.4
     everywhere = np.ones((n, n), bool)
-    assert numbers.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
+    assert sinks.sinks(matrix, everywhere).tolist() == [at == 3 for at in range(n)]
     pairs = words.Groups(n, (0, 2, 3, 4), ("a", "b", "c", "d"), (False,) * 4)
     found = numbers.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
     assert found.left_out == ("c (2)",)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import words
+from explorer.analysis.sinks import sinks
 from models.recording import Attention, Recording
 
 UNITS = ("Tokens", "Words")
 KEPT = ("All", "No specials", "No sinks")
 SUMS = ("As they are", "Renormalised")
 LEAST_LEFT = 1e-6  # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
-# A sink is a token on which a head rests much of its attention whatever the row: so much on average, and so many times an even row's.
-SINK, SINK_LIFT = 0.2, 3
 SCALES = ("Head", "Row", "Global")
 TONES = ("Linear", "Log")
 LOG_DECADES = 3
@@ -204,19 +203,6 @@ def _axes_of(
 
 def _tokens(grouped: words.Groups, at: np.ndarray) -> tuple[tuple[int, int], ...]:
     return tuple((grouped.starts[one], grouped.starts[one] + int(grouped.sizes[one])) for one in at)
-
-
-def sinks(matrix: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Which keys are sinks, (key) bool: their mean weight over the rows is at least SINK and SINK_LIFT times an even row's.
-
-    matrix and allowed (query, key). Rows that leave no choice count for nothing.
-    """
-    choice = allowed.sum(axis=1) > 1
-    if not choice.any():
-        return np.zeros(allowed.shape[1], bool)
-    even = allowed[choice] / allowed[choice].sum(axis=1, keepdims=True)
-    mean = matrix[choice].mean(axis=0, dtype=np.float64)
-    return (mean >= SINK) & (mean >= SINK_LIFT * even.mean(axis=0))
 
 
 def likeliest(logits: np.ndarray) -> int:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis import sinks
 from models import relations
 from models.recording import Attention, Recording
 
@@ -112,8 +113,9 @@ class Relation:
 class Head:
     """One head on one text. `score` and `chance` belong to `name`; NaN where it has none.
 
-    entropy: mean row entropy as a share of a uniform row's (0 to 1). distance: mean |query - key| weighted by attention, in tokens; NaN
-    between two texts. sink: mean attention to the first token. All three over the rows that have a choice, NaN where none has.
+    entropy: mean row entropy as a share of a uniform row's (0 to 1), over the rows that have a choice. distance: mean |query - key| in
+    tokens, weighted by attention, without what rests on special tokens and sinks (`sinks.reach`). sink: mean attention to the first token
+    (`sinks.on_first`). NaN where no row tells.
     """
 
     layer: int
@@ -135,7 +137,7 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     masks = masks_of(recording, attention)
     found = _relations(attention, masks)
     entropy = relations.entropy(attention.pattern, attention.allowed)
-    distance, sink = _distance(attention), _sink(attention)
+    (distance, _), sink = sinks.reach(recording, attention), sinks.on_first(attention)
     layers, heads = attention.pattern.shape[:2]
     described = []
     for layer, head in np.ndindex(layers, heads):
@@ -267,30 +269,3 @@ def _evidence(pattern: np.ndarray, mask: np.ndarray | None, most: int = 3) -> tu
         for query in np.argsort(-weights, kind="stable")[:most]
         if weights[query] >= 0
     )
-
-
-def _distance(attention: Attention) -> np.ndarray:
-    """Mean over queries of sum_key pattern x |query - key|, (layer, head), in tokens."""
-    rows = _choosing(attention)
-    if attention.query != attention.key or not rows.any():
-        return np.full(attention.pattern.shape[:2], np.nan)
-    queries, keys = attention.allowed.shape
-    apart = np.abs(np.arange(queries)[rows, None] - np.arange(keys)[None, :])
-    return np.einsum(
-        "lhqk,qk->lhq", attention.pattern[:, :, rows], apart.astype(attention.pattern.dtype)
-    ).mean(axis=-1)
-
-
-def _sink(attention: Attention) -> np.ndarray:
-    """Mean attention to position 0, (layer, head)."""
-    rows = _choosing(attention)
-    return (
-        attention.pattern[:, :, rows, 0].mean(axis=-1)
-        if rows.any()
-        else np.full(attention.pattern.shape[:2], np.nan)
-    )
-
-
-def _choosing(attention: Attention) -> np.ndarray:
-    """(query) bool: the rows with more than one allowed key."""
-    return attention.allowed.sum(axis=1) > 1

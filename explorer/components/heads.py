@@ -16,7 +16,7 @@ COLUMNS = {
     "score": "Mean attention along the pattern, 0 to 1",
     "chance": "What a head that attends evenly would score",
     "entropy": "Mean row entropy as a share of an even row’s: 0 one token, 1 all alike",
-    "distance": "Mean distance between query and key, in tokens, weighted by attention",
+    "distance": "Mean distance between query and key, in tokens, weighted by attention; special tokens and sinks left out",
     "sink": "Mean attention to the first token",
 }
 # Between two texts: two places have no distance, and the first token is the source's.
@@ -29,7 +29,7 @@ NOTE_ACROSS = f"Rows are the target’s tokens as they are produced, columns the
 SCORES = (
     "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
 )
-LIST_NOTE = f"{SCORES} Distance in tokens. Sink: mean attention to the first token."
+LIST_NOTE = f"{SCORES} Distance in tokens, without special tokens and sinks. Sink: mean attention to the first token."
 LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token."
 CHOICE = " Tokens without a choice are left out."
 

@@ -1,0 +1,82 @@
+"""Where a head rests when it looks at nothing in particular, and how far it looks when that is left out.
+
+A sink is a token on which a head rests much of its attention whatever the row (Xiao et al., 2023): the first token, a special one, a
+punctuation mark. Such a token says nothing of distance: a head that rests on token 0 would seem to reach furthest of all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.recording import Attention, Recording
+
+# So much of a head's attention on average, and so many times what an even row gives.
+SINK, SINK_LIFT = 0.2, 3
+# A head that gives the other tokens less than this in all has no distance to speak of.
+FAINT = 0.05
+
+
+def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Which keys are sinks, (..., key) bool: their mean weight over the rows is at least SINK and SINK_LIFT times an even row's.
+
+    pattern (..., query, key) of one head or of many; allowed (query, key). Rows that leave no choice count for nothing.
+    """
+    choice = allowed.sum(axis=1) > 1
+    if not choice.any():
+        return np.zeros((*pattern.shape[:-2], pattern.shape[-1]), bool)
+    even = allowed[choice] / allowed[choice].sum(axis=1, keepdims=True)
+    mean = pattern[..., choice, :].mean(axis=-2, dtype=np.float64)
+    return (mean >= SINK) & (mean >= SINK_LIFT * even.mean(axis=0))
+
+
+def quiet(recording: Recording, attention: Attention) -> np.ndarray:
+    """The keys that a head rests on rather than looks at, (layer, head, key) bool: special tokens, the text's first token, on which
+    models without special ones rest, and the head's own sinks."""
+    resting = np.array(recording.stream(attention.key).special, dtype=bool)
+    resting[:1] = True
+    return sinks(attention.pattern, attention.allowed) | resting
+
+
+def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
+    """The cells from which a head's reach can be read, as rows (query) bool and keys (layer, head, key) bool: rows of text that have at
+    least two keys of text to choose from, and keys that are not `quiet`."""
+    keys = ~quiet(recording, attention)
+    text = ~np.array(recording.stream(attention.key).special, dtype=bool)
+    text[:1] = False
+    rows = (attention.allowed & text).sum(axis=1) > 1
+    return rows & ~np.array(recording.stream(attention.query).special, dtype=bool), keys
+
+
+def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
+    """How far each head looks where it does not rest on a sink: the mean |query - key| in tokens, and the share of its attention that
+    this is measured on, each (layer, head).
+
+    Both over the cells that are `telling`, weighted by attention. NaN where the share is under FAINT, where there is no such row, and
+    between two texts, which have no distance.
+    """
+    rows, keys = telling(recording, attention)
+    none = np.full(attention.pattern.shape[:2], np.nan)
+    if attention.query != attention.key or not rows.any():
+        return none, none.copy()
+    n = len(rows)
+    apart = np.abs(np.arange(n)[rows, None] - np.arange(n)).astype(attention.pattern.dtype)
+    taken = attention.pattern[:, :, rows]
+    weight = np.einsum("lhqk,lhk->lh", taken, keys.astype(taken.dtype))
+    far = np.einsum("lhqk,qk,lhk->lh", taken, apart, keys.astype(taken.dtype), optimize=True)
+    share = weight / rows.sum()
+    told = share >= FAINT
+    return np.where(told, far / np.where(told, weight, 1), np.nan), share
+
+
+def on_first(attention: Attention) -> np.ndarray:
+    """Mean attention to the first key, (layer, head); NaN where no row tells.
+
+    Within one text the first row, which is that token, and the second, whose neighbour it is, say nothing of it and are left out; so are
+    rows without a choice.
+    """
+    rows = attention.allowed.sum(axis=1) > 1
+    if attention.query == attention.key:
+        rows[:2] = False
+    if not rows.any():
+        return np.full(attention.pattern.shape[:2], np.nan)
+    return attention.pattern[:, :, rows, 0].mean(axis=-1)
