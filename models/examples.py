@@ -13,5 +13,6 @@ EXAMPLES = {
     "Red car": "The red car is in front of the white house.",
     "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
 }
+DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
 # Other orders of the same words, for experiments with positions.
 TURNED = ("Hari pushed Ram", "Plants eat herbivores")

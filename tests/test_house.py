@@ -58,9 +58,20 @@ FLOORS = [
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
     (
-        r"explorer/session\.py",
+        r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"models\.(library|recording|edits|examples|prediction)",
+        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction)",
+    ),
+    (
+        r"explorer/frame/.*",
+        {"streamlit"},
+        r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*"
+        r"|models\.(library|recording|edits|examples|prediction)",
+    ),
+    (
+        r"explorer/session\.py",
+        set(),
+        r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
     (r"explorer/bar\.py", {"streamlit"}, r"explorer\.session|models\.library"),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.(session|bar)"),
@@ -126,7 +137,7 @@ def test_no_circles() -> None:
         visit(module, ())
 
 
-@pytest.mark.parametrize("module", ["explorer.session", "models.library"])
+@pytest.mark.parametrize("module", ["explorer.session", "explorer.memory.passes", "models.library"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     code = f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
     run = subprocess.run(

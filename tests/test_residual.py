@@ -20,6 +20,7 @@ from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from explorer.components import wire
 from explorer.figures import residual as figures
+from explorer.memory import shelf
 from models import library
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.own import Handle, record
@@ -518,13 +519,13 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
         while held.wait(10):
             yield object()
 
-    monkeypatch.setattr(session, "_shelf", session.Shelf(0))
-    monkeypatch.setattr(session.library, "decay", lambda ids, lag: endless())
+    monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(0))
+    monkeypatch.setattr(library, "decay", lambda ids, lag: endless())
     recording = session.record("encoder", "Hi there")
     experiment = session.decay(recording, "encoder", 1)
     experiment.go_on()
     for at in range(3):
-        session._shelf.get(at, lambda: "something large", lambda _: 1)
+        shelf.get(at, lambda: "something large", lambda _: 1)
     again = session.decay(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 from explorer import session
 from explorer.analysis import translation as numbers
 from explorer.components import wire
+from explorer.memory import shelf
 from models import library
 from models.recording import Attention, Recording, Stream, from_npz
 
@@ -358,7 +359,7 @@ def test_the_models_translation_is_taken_even_where_its_search_was_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = opened(text="I love to eat bread")
-    monkeypatch.setattr(session, "_shelf", session.Shelf(session.SHELF_BYTES))
+    monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(shelf.SHELF_BYTES))
     next(each for each in app.button if each.label == "Edit the model’s").click().run()
     assert clean(app).session_state["target"] and sent(app, "steps")[0]["forced"]
 

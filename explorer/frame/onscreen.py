@@ -1,0 +1,136 @@
+"""What the reader has on screen, text, model and recording, and the words that every page says about them."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from explorer.memory.address import fits_address, forget_token
+from explorer.memory.models import PREFERRED, facts, handle, title
+from explorer.memory.passes import record
+from explorer.sentences.escape import literal
+from models import library
+from models.examples import EXAMPLES as PRESETS
+from models.recording import Recording
+
+# A token that is a part of a character ends so, see models/tokenizer.py.
+PIECE = re.compile(r" \d+/\d+$")
+
+
+def about(model: str) -> str:
+    """A model's card in a few lines of Markdown."""
+    card = facts(model)
+    size = card["config"]
+    return (
+        f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
+        + "\n".join(f"- {line}" for line in card["limits"])
+    )
+
+
+def model_for(*kinds: str, readout: bool = False) -> str:
+    """The model on screen if it is of one of these kinds, and with `readout` says words; else the first model that is, with a word for the reader."""
+    chosen = st.session_state.model
+
+    def fits(card: dict) -> bool:
+        return card["kind"] in kinds and (not readout or card.get("readout", True))
+
+    if fits(facts(chosen)):
+        return chosen
+    fitting = [
+        name
+        for name in (*PREFERRED, *library.names())
+        if name in library.names() and fits(library.card(name))
+    ]
+    why = (
+        f"This page needs another kind of model than {literal(title(chosen))}"
+        if facts(chosen)["kind"] not in kinds
+        else f"{literal(title(chosen))} has no readout: it gives vectors and says no words"
+    )
+    st.caption(
+        f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}."
+    )
+    return fitting[0]
+
+
+def recording(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Recording:
+    """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
+    made = record(model or st.session_state.model, st.session_state.text, target=target)
+    words = (
+        st.container()
+    )  # always there, so that what follows keeps its place on the page, and with it its state
+    if made.dropped:
+        n = made.model.n_positions
+        words.warning(
+            f"This text has {made.dropped + n:,} tokens with the special ones; the model {literal(title(made.model.name))} reads {n}. "
+            f"The last {made.dropped:,} tokens of the text are not shown. The field keeps the whole text."
+        )
+    if made.target_dropped:
+        n = made.model.n_positions
+        words.warning(
+            f"Your own words are {made.target_dropped + n - 1:,} tokens; {literal(title(made.model.name))} reads {n} with [BOS]. "
+            f"The last {made.target_dropped:,} are left out. The field keeps them."
+        )
+    if made.streams[0].special.all():
+        words.info(
+            "There is no text yet, so the model sees only its special tokens. Type or paste a sentence above."
+        )
+    elif not made.text.strip():
+        words.info("There is only white space so far. Type or paste a sentence above.")
+    if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
+        words.caption(
+            f"Some characters are not in the model’s vocabulary and are read byte by byte: “{literal(split)}” is one of the tokens that make up one character."
+        )
+    if not fits_address(made.text):
+        words.info(
+            f"This text is too long for a link ({len(made.text):,} characters). It stays in this tab; "
+            "reloading the page or sharing its address does not bring it back, so keep a copy."
+        )
+    return made
+
+
+def read_text(recording: Recording, target: bool = False) -> str:
+    """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
+    whole, dropped, stream = (
+        (recording.target, recording.target_dropped, -1)
+        if target
+        else (recording.text, recording.dropped, 0)
+    )
+    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
+    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
+
+
+def typed_target(model: str) -> str | None:
+    """What the decoder of this model is to read where the reader typed it on the Translation page; None for its own words and for other models."""
+    typed = st.session_state.target
+    return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
+
+
+def tell_target(target: str | None) -> None:
+    """Say that the decoder reads what the reader typed on another page, and offer to let it go."""
+    if target is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.info(
+            f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation."
+        )
+        st.button("Back to the model’s", key="drop target", on_click=_drop_target)
+
+
+def _drop_target() -> None:
+    st.session_state.acted = True
+    st.session_state.target = st.session_state.token = ""
+
+
+def take_preset() -> None:
+    """The preset just pressed; pressing it once more changes nothing."""
+    if st.session_state.preset is not None:
+        st.session_state.text = PRESETS[st.session_state.preset]
+        st.session_state.target = ""
+        forget_token()
+
+
+def take_text(text: str) -> None:
+    """Make this the text on screen, as if the reader had typed it. For a callback, which runs before the field is made."""
+    st.session_state.text = text
+    forget_token()

@@ -1,0 +1,155 @@
+"""What is computed step by step: beam searches, sweeps and experiments, each kept as far as anyone has taken it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from explorer.memory import shelf
+from explorer.memory.models import handle
+from explorer.memory.shelf import cause_of
+from models import library
+from models.prediction import Beam
+from models.recording import Recording
+
+
+class Search:
+    """A beam search as far as it has come. Many may read it; whoever wants more takes the next step, for all.
+
+    `steps`: after each step the best hypotheses, best first. `finished`: there is no further step.
+    """
+
+    def __init__(self, to_come: Iterator[tuple[Beam, ...]]) -> None:
+        self.steps: list[tuple[Beam, ...]] = []
+        self.finished = False
+        self._to_come, self._stepping = to_come, threading.Lock()
+
+    def go_on(self) -> None:
+        """Take one step, unless it has finished."""
+        with self._stepping:
+            if not self.finished:
+                try:
+                    self.steps.append(next(self._to_come))
+                    self.finished = all(beam.done for beam in self.steps[-1])
+                except StopIteration:
+                    self.finished = True
+                if self.finished:
+                    self._to_come = iter(())  # lets the stored keys and values go
+
+
+def search(model: str, text: str, n_beams: int) -> Search:
+    """The beam search for a text's translation, begun once for everyone and kept as far as it has come."""
+    loaded = handle(model)
+    key = ("search", model, loaded.card.fingerprint, text, n_beams)
+    return shelf.get(
+        key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000
+    )
+
+
+class Experiment:
+    """Something that goes on by itself in a thread, one at a time on this machine, and can be stopped and gone on with.
+
+    `latest`: what it has come to so far, None before the first; `running`, `finished`.
+    """
+
+    _turn = threading.Lock()
+    at_work: dict[
+        Hashable, Experiment
+    ] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
+
+    def __init__(self, to_come: Iterator[Any], key: Hashable = None) -> None:
+        self.latest: Any = None
+        self.running = self.finished = False
+        self._to_come, self._asking, self._key = (
+            to_come,
+            threading.Lock(),
+            self if key is None else key,
+        )
+        self._thread: threading.Thread | None = None
+
+    def go_on(self) -> None:
+        """Start, or start again where it was stopped; nothing where it runs or has finished."""
+        with self._asking:
+            if self.running or self.finished:
+                return
+            if self._thread:
+                self._thread.join()  # a step at most: it was told to stop
+            if self.at_work.setdefault(self._key, self) is not self:
+                return  # another one under the same key is at it
+            self.running = True
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the step it is at; what it has come to stays."""
+        self.running = False
+
+    def _work(self) -> None:
+        try:
+            while self.running:
+                with Experiment._turn:
+                    made = next(self._to_come, None)
+                if made is None:
+                    self.finished = True
+                    return
+                self.latest = made
+        finally:
+            self.running = False
+            self.at_work.pop(self._key, None)
+
+
+def _experiment(key: Hashable, begin: Callable[[], Iterator[Any]]) -> Experiment:
+    """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
+    if running := Experiment.at_work.get(key):
+        shelf.get(key, lambda: running, lambda _: 2_000_000)  # what it comes to stays when it ends
+        return running
+    return shelf.get(key, lambda: Experiment(begin(), key), lambda _: 2_000_000)
+
+
+def decay(recording: Recording, stream: str, lag: int) -> Experiment:
+    """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone has taken it."""
+    ids = tuple(int(each) for each in recording.stream(stream).ids)
+    return _experiment(("decay", ids[:100], lag), lambda: library.decay(ids, lag))
+
+
+def longest_lag(n: int) -> int:
+    """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too short."""
+    return library.longest_lag(n)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep of patches as far as it has come: the logit difference in the run as it is and in the donor's, how many places there are, and
+    what each patch so far made of it, (place, logit difference). `error` says in words why it cannot be done."""
+
+    clean: float = 0.0
+    donor: float = 0.0
+    places: int = 0
+    effects: tuple[tuple[tuple[Any, int], float], ...] = ()
+    error: str = ""
+
+
+def sweep(
+    recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int
+) -> Experiment:
+    """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
+    `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
+    model, text, edits = recording.model.name, recording.text, recording.edits
+    begin = library.sweep_heads if what == "Heads" else library.sweep_sites
+
+    def to_come() -> Iterator[Swept]:
+        try:
+            swept = begin(handle(model), text, donor, name, token, id, against, edits)
+            found: list[tuple[tuple[Any, int], float]] = []
+            yield Swept(swept.clean, swept.donor, swept.places)
+            for effect in swept.effects:
+                found.append((effect.place, effect.value))
+                yield Swept(swept.clean, swept.donor, swept.places, tuple(found))
+        except ValueError as error:
+            yield Swept(error=str(error))
+
+    return _experiment(
+        ("sweep", *cause_of(recording), what, donor, name, token, id, against), to_come
+    )

@@ -1,0 +1,261 @@
+"""Models in memory: loaded once for everyone, in the background, with what each of them says and shows of itself."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from explorer.memory.settings import settings
+from models import library
+from models.recording import Recording
+
+DEFAULT_MODEL = "encoder"
+PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
+
+MOST_BORROWED = settings().max_models  # pretrained models in memory at once
+
+_handles: OrderedDict[str, Any] = OrderedDict()
+
+_handles_lock = threading.Lock()
+
+
+def handle(name: str) -> Any:
+    """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for one that cannot be used."""
+    with _handles_lock:
+        if name in _handles:
+            _handles.move_to_end(name)
+            return _handles[name]
+    loading = Loading.of(name)
+    loading.wait(None)
+    if loading.problem:
+        raise ValueError(loading.problem)
+    return loading.result
+
+
+def is_loaded(name: str) -> bool:
+    """True for a model in memory."""
+    return name in _handles
+
+
+def is_borrowed(name: str) -> bool:
+    """True for a model that does not come with the app, and may have to be fetched."""
+    return (
+        name.partition("@")[0] not in library.names()
+        and name != f"{library.IN_ITS_OWN_CODE}{library.MINILM}"
+    )
+
+
+def borrowed() -> tuple[str, ...]:
+    """The pretrained models in memory that no list names, and MiniLM in its own code where its package is installed."""
+    here = library.names()
+    with _handles_lock:
+        held = tuple(_handles)
+    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in here else ()
+    return (*minilm, *(name for name in held if name.partition("@")[0] not in here))
+
+
+class Loading:
+    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then its `result`, or a `problem` in a sentence.
+
+    Everyone who asks for the same model waits for the same loading. Borrowed models come one after the other, since each looks at what memory is free.
+    """
+
+    _under_way: dict[Hashable, Loading] = {}
+    _asking, _turn = threading.Lock(), threading.Lock()
+
+    def __init__(
+        self,
+        key: tuple[str, str],
+        begin: Callable[[Callable[[int, int], None]], Any],
+        done: Callable[[Any], None],
+    ) -> None:
+        self.share, self.result, self.problem = 0.0, None, ""
+        self._key, self._begin, self._done = key, begin, done
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def of(cls, name: str) -> Loading:
+        """The loading of a model."""
+        return cls._only(
+            ("model", name), lambda told: library.load(name, told), lambda made: _keep(name, made)
+        )
+
+    @classmethod
+    def found(cls, where: str) -> Loading:
+        """A Hugging Face model's files on their way; the result is its name for `handle`."""
+        return cls._only(("files", where), lambda told: library.name_of(where, told))
+
+    def wait(self, seconds: float | None) -> bool:
+        """True once it has ended, within so many seconds; None: however long it takes."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @classmethod
+    def _only(
+        cls,
+        key: tuple[str, str],
+        begin: Callable[[Callable[[int, int], None]], Any],
+        done: Callable[[Any], None] = lambda result: None,
+    ) -> Loading:
+        with cls._asking:
+            if key not in cls._under_way:
+                cls._under_way[key] = cls(key, begin, done)
+            return cls._under_way[key]
+
+    def _told(self, done: int, total: int) -> None:
+        self.share = min(1.0, done / total) if total else 0.0
+
+    def _work(self) -> None:
+        kind, name = self._key
+        try:
+            with (
+                nullcontext()
+                if kind == "model" and name.partition("@")[0] in library.names()
+                else self._turn
+            ):
+                self.result = self._begin(self._told)
+                self._done(self.result)
+        except ValueError as error:
+            self.problem = str(error) or "The model cannot be read; choose another."
+        except (
+            Exception
+        ) as error:  # files from anywhere, read by code of many families: they fail in any way
+            self.problem = f"The model cannot be read ({type(error).__name__}: {str(error)[:200]}); choose another."
+        finally:
+            with self._asking:
+                self._under_way.pop(self._key, None)
+
+
+def _keep(name: str, made: Any) -> None:
+    """Put a model among those in memory; of the pretrained ones the least used goes where there are too many."""
+    with _handles_lock:
+        _handles[name] = made
+        pretrained = [
+            each
+            for each in _handles
+            if each.partition("@")[0] not in library.names() or each == library.MINILM
+        ]
+        for each in pretrained[: -MOST_BORROWED or None] if len(pretrained) > MOST_BORROWED else ():
+            del _handles[each]
+
+
+def title(model: str) -> str:
+    """A model's name as a person reads it."""
+    if model.startswith(library.IN_ITS_OWN_CODE):
+        return f"{model.removeprefix(library.IN_ITS_OWN_CODE)}, in its own code"
+    return model.removeprefix(library.IN_OURS)
+
+
+def facts(model: str) -> dict:
+    """A model's card; of a borrowed one what it shows of itself, under the same names."""
+    if model.partition("@")[0] in library.names():
+        return library.card(model.partition("@")[0])
+    loaded = handle(model)
+    card, offered = loaded.card, library.offers(loaded)
+    way = (
+        "in its own code"
+        if model.startswith(library.IN_ITS_OWN_CODE)
+        else "its weights in Headlight’s own classes"
+    )
+    return {
+        "kind": card.kind,
+        "readout": bool(offered["logits"]),
+        "n_parameters": card.n_parameters,
+        "headline": "",
+        "summary": f"A pretrained model, {way}.",
+        "config": {"n_layer": card.n_layer, "n_head": card.n_head},
+        "limits": [
+            f"weights: {card.weights}",
+            f"attention: {', '.join(offered['attention'])}",
+            f"positions: {offered['positions']}",
+        ],
+    }
+
+
+def shows_writes(recording: Recording) -> bool:
+    """True where what each head writes can be known: the model hands out its values, and W_O can be had."""
+    return all(attention.opens for attention in recording.attention) and bool(
+        offers(recording.model.name)["weights"]
+    )
+
+
+def offers(model: str) -> dict[str, object]:
+    """What a model shows of itself, see `library.offers`."""
+    return library.offers(handle(model))
+
+
+def cards() -> dict[str, dict]:
+    """What people should know of every model, by name, see `library.card`."""
+    return {name: library.card(name) for name in library.names()}
+
+
+def embedding_scale(model: str) -> float | None:
+    """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is; None
+    where a model in its own code does not say."""
+    return float(_embedding(model).scale) if offers(model)["weights"] else None
+
+
+def word_vector(model: str) -> str:
+    """What a model's stream begins with for a word, in a few signs."""
+    if not offers(model)["weights"]:
+        return "embedding"
+    return (
+        ("√d × " if embedding_scale(model) != 1 else "")
+        + "embedding"
+        + ("" if _embedding(model).segment is None else " + segment")
+    )
+
+
+def _embedding(model: str) -> Any:
+    return handle(model).model.embedding
+
+
+def readout(model: str) -> str | None:
+    """How a model says its words: "tied" to its embedding, by a "transform" before that, by its "own code", or None where it says none."""
+    offered = offers(model)
+    if not offered["logits"]:
+        return None
+    return (
+        "own code"
+        if not offered["weights"]
+        else "tied"
+        if offered["linear readout"]
+        else "transform"
+    )
+
+
+def position_table(model: str) -> np.ndarray | None:
+    """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing, or does not show it."""
+    offered = offers(model)
+    return (
+        np.array(_embedding(model).position.detach().numpy())
+        if offered["weights"] and offered["positions"] == "learned"
+        else None
+    )
+
+
+def embeddings(model: str) -> np.ndarray:
+    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not kept."""
+    return library.embeddings(handle(model))
+
+
+def spelled(model: str, ids: Iterable[int]) -> str:
+    """The text that tokens of a model's vocabulary spell, special ones left out."""
+    return handle(model).tokenizer.text(ids)
+
+
+def first_token(model: str, text: str) -> tuple[int, int] | None:
+    """The id of the first token that a text is split into when it stands alone, and how many there are. None where there are none."""
+    ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
+    return (ids[0], len(ids)) if ids else None
+
+
+def labels(model: str, ids: Iterable[int]) -> list[str]:
+    """Tokens of a model's vocabulary as a person reads them."""
+    return library.labels(handle(model), ids)

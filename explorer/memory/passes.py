@@ -1,0 +1,122 @@
+"""A model's passes over a text, and what is read off them: each made once for everyone and kept on the shelf."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+
+from explorer.memory import shelf
+from explorer.memory.models import DEFAULT_MODEL, handle
+from explorer.memory.shelf import bytes_of, derived, of_model
+from models import library
+from models.edits import Edit
+from models.examples import DEFAULT_TEXT
+from models.prediction import Attribution, Lens
+from models.recording import Recording
+
+
+def warm_up() -> None:
+    """Load the first model, run it once on the first text, and keep the garbage collector away from what now stays for good.
+
+    Streamlit collects garbage after every rerun; with torch imported that takes 100 to 200 ms unless its objects are frozen.
+    """
+    record(DEFAULT_MODEL, DEFAULT_TEXT)
+    gc.collect()
+    gc.freeze()
+
+
+def record(
+    model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None
+) -> Recording:
+    """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`."""
+    loaded = handle(model)
+    key = ("recording", model, loaded.card.fingerprint, text, edits, target)
+    return shelf.get(key, lambda: library.record(loaded, text, edits, target), bytes_of)
+
+
+def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on a stream of a recording."""
+    loaded = handle(
+        recording.model.name
+    )  # here and below before the shelf's lock: a model that has to be loaded anew holds nobody up
+    return derived(
+        recording,
+        ("lens", stream, top),
+        lambda: library.lens(loaded, recording, stream, top),
+        lambda found: sum(getattr(each, "nbytes", 0) for each in vars(found).values()),
+    )
+
+
+def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
+    """The model's scores over the vocabulary (id) at one token of a stream."""
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("logits", stream, token),
+        lambda: library.logits(loaded, recording, stream, token),
+    )
+
+
+def attribution(
+    recording: Recording, stream: str, token: int, id: int, against: int | None = None
+) -> Attribution:
+    """A word's logit at a token, taken apart; with `against` the difference to another word's."""
+    what = ("attribution", stream, token, id, against)
+    loaded = handle(recording.model.name)
+    return derived(
+        recording, what, lambda: library.attribute(loaded, recording, stream, token, id, against)
+    )
+
+
+def nearest(
+    recording: Recording, stream: str, token: int, top: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The words of the vocabulary that a token's vectors come nearest to at every site of its stream: ids and cosines, each (site, rank)."""
+    vectors = recording.stream(stream).resid[:, token]
+    loaded = handle(recording.model.name)
+    return derived(
+        recording, ("nearest", stream, token, top), lambda: library.nearest(loaded, vectors, top)
+    )
+
+
+def all_logits(recording: Recording, stream: str) -> np.ndarray:
+    """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so not kept."""
+    loaded = handle(recording.model.name)
+    return np.stack(
+        [
+            library.logits(loaded, recording, stream, token)
+            for token in range(len(recording.stream(stream).tokens))
+        ]
+    )
+
+
+def norms(recording: Recording, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
+    """The LayerNorms of a stream of the recording's model: gain, bias and eps by place."""
+    return of_model(recording, ("norms", stream), lambda loaded: library.norms(loaded, stream))
+
+
+def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_O, cut by head, and its bias, by attention of the recording's model."""
+    return of_model(recording, ("outputs",), library.outputs)
+
+
+def highway(recording: Recording, stream: str, token: int) -> Any:
+    """The gradient of an output back to every state of a stream, as `library.highway`."""
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("highway", stream, token),
+        lambda: library.highway(loaded, recording, stream, token),
+    )
+
+
+def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
+    """The Jacobians of one sub-layer at one token, as `library.jacobian`."""
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("jacobian", stream, token, site),
+        lambda: library.jacobian(loaded, recording, stream, token, site),
+    )

@@ -1,0 +1,75 @@
+"""What whoever runs a server may set: limits on text, time, memory and readers, each from an environment variable `HEADLIGHT_...`.
+
+A value that is no number, or is out of its bounds, stops the server at its start with a sentence, so that a slip never
+becomes a limit that is not there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+PREFIX = "HEADLIGHT_"
+YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of this server. Each field is read from `HEADLIGHT_` and its name in capitals.
+
+    `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`: of one long computation.
+    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `public`: strangers use this
+    server, so they choose among `models` and open none of their own. `models`: the names that are offered, with commas
+    between them; none: all that are here.
+    """
+
+    max_chars: int = 20_000
+    max_sessions: int = 200
+    max_seconds: int = 120
+    max_models: int = 2
+    shelf_bytes: int = 512 * 2**20
+    public: bool = False
+    models: tuple[str, ...] = ()
+
+
+# The least and the most that each number may be.
+BOUNDS = {
+    "max_chars": (100, 10_000_000),
+    "max_sessions": (1, 100_000),
+    "max_seconds": (1, 86_400),
+    "max_models": (1, 100),
+    "shelf_bytes": (2**20, 2**44),
+}
+
+
+def read(given: Mapping[str, str]) -> Settings:
+    """Settings from environment variables. Raises ValueError, naming the variable, for a value that cannot be."""
+    found: dict[str, object] = {}
+    for field in fields(Settings):
+        value = given.get(f"{PREFIX}{field.name.upper()}", "").strip()
+        if value:
+            found[field.name] = _understood(field.name, value, getattr(Settings, field.name))
+    return Settings(**found)
+
+
+def _understood(name: str, value: str, default: object) -> object:
+    said = f"{PREFIX}{name.upper()} is {value!r}"
+    if isinstance(default, bool):
+        if value.lower() not in (*YES, *NO):
+            raise ValueError(f"{said}; it is yes or no.")
+        return value.lower() in YES
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    least, most = BOUNDS[name]
+    plain = value.replace("_", "")
+    if not plain.isascii() or not plain.isdecimal() or not least <= int(plain) <= most:
+        raise ValueError(f"{said}; it is a whole number from {least:,} to {most:,}.")
+    return int(plain)
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this server, read once."""
+    return read(os.environ)
