@@ -1,0 +1,137 @@
+"""Numbers as words: one way to write each kind of number, and equalities that are true at the digits that are printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import exp, floor, inf, isfinite, isnan, log, log10
+
+MINUS = "−"
+NONE = "–"  # what stands where a number does not exist
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+WRITTEN = re.compile(
+    r"(?P<digits>[+−-]?\d[\d,]*(?:\.\d+)?)(?: × 10(?P<power>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?P<percent>%)?"
+)
+# Half a unit of the last digit that is printed, and a hair for the rounding of 64-bit numbers.
+HALF = 0.5 + 1e-6
+MOST_DIGITS = 15
+BEYOND = 600  # e to more than that is near the end of 64-bit numbers
+
+
+def fixed(value: float, decimals: int = 2) -> str:
+    """A number with so many decimals and a true minus sign; more of them, or a power of ten, where these would make 0 of what is not 0."""
+    if isnan(value):
+        return NONE
+    if not isfinite(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    short = f"{value:,.{decimals}f}"
+    if value and not float(short.replace(",", "")):
+        return power(value, 2) if abs(value) < 10.0 ** -(decimals + 2) else _significant(value, 2)
+    if not value:
+        short = short.lstrip("-")
+    return short.replace("-", MINUS)
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """A number with its sign, + or −, in so many decimals or as many as it needs not to be 0. What is 0 has no sign."""
+    return f"+{fixed(value, decimals)}" if value > 0 else fixed(value, decimals)
+
+
+def power(value: float, digits: int = 3) -> str:
+    """A number in so many figures, large and small ones as a power of ten: "2.4 × 10⁻⁵"."""
+    if isnan(value) or not isfinite(value):
+        return fixed(value)
+    if value == 0 or 0.001 <= abs(value) < 100_000:
+        return _significant(value, digits)
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPT)}".replace("-", MINUS)
+
+
+def power_of_e(exponent: float, digits: int = 4) -> str:
+    """e to that, in so many figures, also where it is too large or small for a number."""
+    if abs(exponent) < BEYOND:
+        return power(exp(exponent), digits)
+    tens = exponent / log(10)
+    n = floor(tens)
+    mantissa = f"{10.0 ** (tens - n):.{digits - 1}f}"
+    if mantissa.startswith("10"):
+        mantissa, n = f"{1:.{digits - 1}f}", n + 1
+    return f"{mantissa} × 10{str(n).translate(SUPERSCRIPT)}"
+
+
+def weight(value: float) -> str:
+    """A weight or probability in three decimals; one that these would make 0 as a power of ten."""
+    return power(value, 4) if 0 < abs(value) < 0.0005 else fixed(value, 3)
+
+
+def percent(value: float) -> str:
+    """A share in per cent: one decimal below a tenth. What is neither nothing nor all is never said to be."""
+    if isnan(value):
+        return "an undefined share"
+    if 0 < abs(value) < 0.0005:
+        return "less than 0.1%" if value > 0 else f"{MINUS}0.1% at most"
+    if 0.995 <= value < 1:
+        return f"{floor(value * 1000) / 10:.1f}%"
+    return (f"{value:.1%}" if abs(value) < 0.0995 else f"{value:.0%}").replace("-", MINUS)
+
+
+def plural(count: float | str, noun: str, several: str = "") -> str:
+    """A count, or a number as it is written, with its noun: "1 nat", "2 nats", "1,000 entries"."""
+    said = count if isinstance(count, str) else f"{count:,}"
+    return f"{said} {noun if said == '1' else several or noun + 's'}"
+
+
+def read(written: str) -> float:
+    """The number that is written so; the reverse of all above. Raises ValueError for what is no number."""
+    found = WRITTEN.fullmatch(written)
+    if not found:
+        raise ValueError(f"no number: {written!r}")
+    return float(found["digits"].translate(PLAIN).replace(",", "")) * _unit(found)
+
+
+def says(written: str, value: float) -> bool:
+    """True where a value is what is written, at the digits that are written."""
+    found = WRITTEN.fullmatch(written)
+    if not found:
+        raise ValueError(f"no number: {written!r}")
+    decimals = len(found["digits"].partition(".")[2])
+    return abs(value - read(written)) <= HALF * 10.0**-decimals * _unit(found)
+
+
+def enough(
+    result: str,
+    of: Callable[..., float],
+    *parts: float,
+    least: int = 2,
+    write: Callable[[float, int], str] = fixed,
+) -> tuple[str, ...]:
+    """The parts of an equality, written with the fewest digits, at least `least`, with which they make `result` at the digits of `result`."""
+    told = tuple(write(each, least) for each in parts)
+    for digits in range(least, MOST_DIGITS if all(map(isfinite, parts)) else least):
+        told = tuple(write(each, digits) for each in parts)
+        if says(result, of(*map(read, told))):
+            break
+    return told
+
+
+def shares_told(part: float, total: float, weight: str) -> tuple[str, str]:
+    """Two numbers in figures that make `part / total` the weight that is written."""
+    first, second = enough(weight, lambda a, b: a / b, part, total, least=4, write=power)
+    return first, second
+
+
+def exponent_told(value: float, result: str) -> str:
+    """A score with so many decimals that e to it is `result`, which `power_of_e` wrote in four figures."""
+    return enough(result, exp, value)[0] if abs(value) < BEYOND else fixed(value, 5)
+
+
+def _significant(value: float, digits: int) -> str:
+    short = f"{value:,.{digits}g}"
+    whole = max(0, digits - 1 - floor(log10(abs(value)))) if value else 0
+    return (f"{value:,.{whole}f}" if "e" in short else short).replace("-", MINUS)
+
+
+def _unit(found: re.Match[str]) -> float:
+    power = int((found["power"] or "⁰").translate(PLAIN))
+    return (10.0**power if power < 300 else inf) * (0.01 if found["percent"] else 1)

@@ -1,0 +1,171 @@
+"""Numbers as words, CSV files and the glossary: what a reader computes again, opens elsewhere, or looks up."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from explorer.analysis import csv, numbers
+from explorer.sentences import glossary
+
+VALUES = [
+    *(
+        sign * 10.0**power * digits
+        for sign in (1, -1)
+        for power in range(-9, 9)
+        for digits in (1, 4.9996, 9.99951)
+    ),
+    0.0,
+    1 / 3,
+]  # fmt: skip  (a grid of values reads better on its lines)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2, 3, 4])
+def test_no_number_that_is_not_zero_is_written_as_zero(decimals: int) -> None:
+    for value in VALUES:
+        for written in (
+            numbers.fixed(value, decimals),
+            numbers.signed(value, decimals),
+            numbers.power(value, decimals + 1),
+        ):
+            said = numbers.read(written)
+            assert (said == 0) == (value == 0), (value, written)
+            assert math.copysign(1, said) == math.copysign(1, value) or not value
+            assert numbers.says(written, value), (value, written)
+            assert "-" not in written
+
+
+def test_shares_are_neither_nothing_nor_all_unless_they_are() -> None:
+    for value in (1e-9, 0.0004, 0.9951, 0.9999, 0.99999999):
+        assert numbers.percent(value) not in ("0%", "0.0%", "100%", "100.0%")
+    assert numbers.percent(1.0) == "100%" and numbers.percent(0.5) == "50%"
+
+
+def test_one_is_one_nat() -> None:
+    assert numbers.plural(1, "nat") == "1 nat" and numbers.plural("1.00", "nat") == "1.00 nats"
+    assert numbers.plural(0, "entry", "entries") == "0 entries"
+
+
+def test_e_to_a_printed_score_is_what_is_printed() -> None:
+    for score in np.random.default_rng(0).normal(0, 12, 300):
+        result = numbers.power_of_e(score)
+        told = numbers.exponent_told(score, result)
+        assert numbers.says(result, math.exp(numbers.read(told)))
+
+
+def test_e_to_what_no_number_holds_is_written_all_the_same() -> None:
+    assert numbers.power_of_e(1000) == "1.970 × 10⁴³⁴"
+    assert numbers.power_of_e(-1000) == "5.076 × 10⁻⁴³⁵"
+
+
+def test_parts_of_a_ratio_make_the_ratio_that_is_printed() -> None:
+    draw = np.random.default_rng(1)
+    for _ in range(300):
+        part, rest = np.exp(draw.normal(0, 8, 2))
+        said = numbers.weight(part / (part + rest))
+        first, second = numbers.shares_told(part, part + rest, said)
+        assert numbers.says(said, numbers.read(first) / numbers.read(second))
+
+
+HOSTILE = [
+    "=1+1",
+    "+cmd|'/C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    " =1",
+    "'=1",
+    "''=1",
+    "＝1",
+    "'",
+    "don't",
+    "a,b",
+    'say "hi"',
+    "two\nlines",
+    "# no comment",
+    "NA",
+    "null",
+    "None",
+    "nan",
+    "'NA",
+    "007",
+    "1e5",
+    "-1",
+    "inf",
+    "שלום",
+    "👩‍👩‍👧",
+    "",
+    " ",
+    "a;b",
+    "0 the",
+]  # fmt: skip  (a list of words)
+
+
+def loaded(file: str) -> pd.DataFrame:
+    """The file as anyone loads it: no options."""
+    return pd.read_csv(io.BytesIO(file.encode("utf-8")))
+
+
+def test_a_file_gives_back_every_word_and_every_number() -> None:
+    values = np.random.default_rng(2).normal(size=len(HOSTILE))
+    found = loaded(csv.to_csv({"word": HOSTILE, "value": values}, ("A title", "Text: =1 # x")))
+    assert [csv.meant(each) if isinstance(each, str) else "" for each in found["word"]] == HOSTILE
+    assert found["value"].to_numpy() == pytest.approx(values, rel=1e-15)  # pandas' last digit
+    assert found[csv.ABOUT][0] == "A title | Text: =1 # x" and found[csv.ABOUT][1:].isna().all()
+
+
+def test_no_cell_of_a_file_is_a_live_formula_and_numbers_stay_numbers() -> None:
+    file = csv.to_csv({"=word": HOSTILE, "n": [-1.5] * len(HOSTILE)}, ("=about",))
+    found = loaded(file)
+    cells = [
+        *found.columns,
+        *found.iloc[:, 0].dropna().astype(str),
+        *found[csv.ABOUT].dropna().astype(str),
+    ]
+    assert not [each for each in cells if re.match(r"\s*[=+\-@\t\r＝]", each)]
+    assert found["n"].dtype == float
+
+
+def test_numbers_that_do_not_exist_are_empty_and_empty_tables_keep_their_words() -> None:
+    found = loaded(csv.to_csv({"a": [1, None], "b": [float("nan"), 2.5]}))
+    assert found.isna().to_numpy().tolist() == [[False, True], [True, False]]
+    empty = loaded(csv.to_csv({"a": [], "b": []}, ("What it is",)))
+    assert list(empty.columns) == ["a", "b", csv.ABOUT] and empty[csv.ABOUT][0] == "What it is"
+
+
+def test_tables_of_several_kinds_are_one_table() -> None:
+    found = loaded(csv.to_csv(csv.stacked({"x": {"a": [1, 2]}, "y": {"b": np.array([3.5])}})))
+    assert found["table"].tolist() == ["x", "x", "y"]
+    assert found["a"].dropna().tolist() == [1, 2] and found["b"].dropna().tolist() == [3.5]
+
+
+def test_the_glossary_is_short_complete_in_itself_and_found_by_any_spelling() -> None:
+    terms = glossary.terms()
+    assert len(terms) >= 40
+    for wanted in (
+        "head",
+        "query",
+        "[CLS]",
+        "entropy",
+        "Softmax",
+        "residual stream",
+        "layernorm",
+        "logit",
+        "heads"[:-1],
+    ):
+        assert glossary.term(wanted), wanted
+    spellings = [each.casefold() for one in terms.values() for each in (one.name, *one.also)]
+    assert len(spellings) == len(set(spellings))
+    for one in terms.values():
+        assert 1 <= len(re.findall(r"[.?](?= [A-Z√e]|$)", one.means)) <= 3, one.name
+        assert len(one.means) <= 190 and one.means.endswith("."), one.name
+        assert all(glossary.term(other) for other in one.see), one.name
+    assert glossary.term("no such word") is None
+    with pytest.raises(KeyError):
+        glossary.meaning("no such word")
