@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
 from models.edits import (
@@ -30,23 +31,27 @@ MOST_EDITS = 400
 def check(
     edits: tuple[Edit, ...], card: Card, config: Config, attentions: tuple[str, ...], can_hide: bool
 ) -> None:
-    """Raises ValueError for the first edit that names a layer, head, attention or part which the model does not have, or a value out of range.
+    """Raises ValueError for the first edit that a model in our own classes cannot follow.
 
     attentions: the model's attentions by label; can_hide: whether it fills masked words.
     """
-    if len(edits) > MOST_EDITS:
-        raise ValueError(f"{len(edits)} edits at once; {MOST_EDITS} are taken")
+    check_places(edits, card, dict.fromkeys(attentions, card.n_layer))
     adds = config.positions is not None or last(edits, OtherPositions) is not None
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not adds:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        for wrong in (
-            _places(edit, card, attentions),
-            _values(edit),
-            _parts(edit, card, config, can_hide),
-        ):
-            if wrong:
-                raise ValueError(wrong)
+        if wrong := _parts(edit, card, config, can_hide):
+            raise ValueError(wrong)
+
+
+def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int]) -> None:
+    """Raises ValueError for the first edit that names a layer, head or attention which the model
+    does not have, or a value out of range. layers: how many each attention has, by its label."""
+    if len(edits) > MOST_EDITS:
+        raise ValueError(f"{len(edits)} edits at once; {MOST_EDITS} are taken")
+    for edit in edits:
+        if wrong := _places(edit, card, layers) or _values(edit):
+            raise ValueError(wrong)
 
 
 def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
@@ -58,14 +63,15 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
             )
 
 
-def _places(edit: Edit, card: Card, attentions: tuple[str, ...]) -> str:
-    for field, size in (("layer", card.n_layer), ("head", card.n_head)):
+def _places(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
+    attention = getattr(edit, "attention", None)
+    if attention is not None and attention not in layers:
+        return f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(layers)}"
+    n_layer = card.n_layer if attention is None else layers[attention]
+    for field, size in (("layer", n_layer), ("head", card.n_head)):
         value = getattr(edit, field, None)
         if value is not None and not 0 <= value < size:
             return f"“{edit}” names {field} {value}; {card.name} has {field}s 0 to {size - 1}"
-    attention = getattr(edit, "attention", None)
-    if attention is not None and attention not in attentions:
-        return f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(attentions)}"
     return ""
 
 

@@ -10,12 +10,14 @@ in Headlight's own classes, for the families that they cover. `hub:minilm` and `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from models import shipped
 from models.edits import Edit
+from models.offers import Offers, Source
 from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 
@@ -147,42 +149,21 @@ def families() -> list[dict[str, str]]:
     ]
 
 
-def offers(handle: Handle) -> dict[str, object]:
-    """What a loaded model shows, as `huggingface.offers` says it, and `weights`: True where W_O, LayerNorms and embeddings can be had."""
-    if _is_foreign(handle):
-        from models.pretrained import huggingface
-
-        return huggingface.offers(handle) | {"weights": False}
-    from models.edits import KINDS
-
-    config = handle.model.config
-    return {
-        "kind": handle.card.kind,
-        "attention": tuple(handle.model.attentions()),
-        "opens": True,
-        "scale": handle.card.d_head**-0.5 if config.scaled_scores else 1.0,
-        "biased": False,
-        "law": True,
-        "norm": config.norm,
-        "positions": config.positions,
-        "logits": ("decoder" if handle.card.kind != "encoder" else "encoder")
-        if config.readout
-        else "",
-        "edits": tuple(KINDS.values()),
-        "weights": True,
-        "scaled embedding": config.scaled_embedding,
-        "linear readout": config.readout == "tied",
-    }
+def offers(handle: Handle) -> Offers:
+    """What a loaded model shows of itself."""
+    return _source(handle).offers(handle)
 
 
-def _is_foreign(handle: Handle) -> bool:
-    """True for a model in its own code."""
-    return hasattr(handle, "plan")
+def _source(handle: Handle) -> Source:
+    """The module that the handle was loaded by."""
+    return cast("Source", import_module(handle.source))
 
 
 def _ours(handle: Handle) -> own.Handle:
     """The handle, if it is of a model in our own classes. Raises ValueError where it is not."""
-    if _is_foreign(handle):
+    from models import own
+
+    if not isinstance(handle, own.Handle):
         raise ValueError(f"{handle.card.name} runs in its own code, which does not show this")
     return handle
 
@@ -200,13 +181,7 @@ def record(
 ) -> Recording:
     """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
     as a text or as bare token ids; where None, what it would say itself."""
-    if _is_foreign(handle):
-        from models.pretrained import huggingface
-
-        return huggingface.record(handle, text, edits, target)
-    from models import own
-
-    return own.record(handle, text, edits, target)
+    return _source(handle).record(handle, text, edits, target)
 
 
 def writing(handle: Handle, text: str) -> Writing:
@@ -251,24 +226,12 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
 
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last: the logit lens."""
-    if _is_foreign(handle):
-        from models.pretrained import huggingface
-
-        return huggingface.lens(handle, recording, stream, top)
-    from models.readouts import readout
-
-    return readout.lens(handle, recording, stream, top)
+    return _source(handle).lens(handle, recording, stream, top)
 
 
 def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
-    if _is_foreign(handle):
-        from models.pretrained import huggingface
-
-        return huggingface.logits(handle, recording, stream, token)
-    from models.readouts import readout
-
-    return readout.logits_at(handle, recording, stream, token)
+    return _source(handle).logits(handle, recording, stream, token)
 
 
 def attribute(
@@ -287,14 +250,7 @@ def attribute(
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
-    from models.readouts import readout
-
-    matrix = (
-        handle.model.get_input_embeddings().weight
-        if _is_foreign(handle)
-        else handle.model.embedding.token.weight
-    )
-    return readout.nearest(matrix, vectors, top)
+    return _source(handle).nearest(handle, vectors, top)
 
 
 def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:

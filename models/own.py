@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder":
 class Handle:
     """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the special tokens before and after a text."""
 
+    source: ClassVar[str] = "models.ours"
     card: Card
     tokenizer: Tokenizer
     model: Model

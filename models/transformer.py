@@ -30,23 +30,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.attention_edits import Place, divisor, evened, silenced
 from models.edits import (
     Edit,
-    MeanHead,
     MoveNorm,
     OtherPositions,
-    ScaledBy,
     ShiftPositions,
     ShufflePositions,
-    UniformHead,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
     WithoutNorm,
     WithoutPositions,
     WithoutResidual,
-    WithoutScale,
-    ZeroHead,
     applies,
     last,
 )
@@ -328,6 +324,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.name, self.layer, self.label, self.cross = name, layer, label, cross
+        self.place = Place(label, layer)
         self.n_head, self.d_head = config.n_head, config.d_head
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
         self.w_q = nn.Linear(config.d_model, config.d_model)
@@ -358,7 +355,10 @@ class MultiHeadAttention(nn.Module):
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
-            q, k, self.divisor(edits), room(tape, f"{self.name}.scores", shape)
+            q,
+            k,
+            divisor(edits, self.layer, self.scale),
+            room(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
         if (
             not self.cross
@@ -367,14 +367,10 @@ class MultiHeadAttention(nn.Module):
         ):
             scores = scores - penalty(self.n_head, *scores.shape[-2:])
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
-        pattern = self.evened(
-            torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape)),
-            allowed,
-            edits,
-        )  # rows sum to 1
-        z = passed(
-            f"{self.name}.z", self.silenced(pattern @ v, edits), tape, edits
-        )  # (batch, head, query, d_head)
+        pattern = torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape))
+        pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
+        z = silenced(pattern @ v, edits, self.place)  # (batch, head, query, d_head)
+        z = passed(f"{self.name}.z", z, tape, edits)
         wrote = self.w_o(z.transpose(1, 2).flatten(-2))  # concat, then W_O
         for name, tensor in (
             ("q", q),
@@ -442,47 +438,6 @@ class MultiHeadAttention(nn.Module):
             self.fused is not None
             and not torch.is_grad_enabled()
             and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
-        )
-
-    def divisor(self, edits: tuple[Edit, ...]) -> float:
-        """What scores are divided by."""
-        if (scaled := last(edits, ScaledBy, self.layer)) is not None:
-            return scaled.divisor
-        return 1.0 if applies(edits, WithoutScale, self.layer) else self.scale
-
-    def evened(self, pattern: Tensor, allowed: Tensor | None, edits: tuple[Edit, ...]) -> Tensor:
-        """The pattern with even rows in the heads that an edit names."""
-        heads = self._named(edits, UniformHead)
-        if not heads:
-            return pattern
-        permitted = (
-            torch.ones_like(pattern[:, :1])
-            if allowed is None
-            else torch.zeros_like(pattern[:, :1]).masked_fill(allowed, 1.0)
-        )
-        even = permitted / permitted.sum(dim=-1, keepdim=True)
-        return pattern.index_copy(1, torch.tensor(heads), even.expand(-1, len(heads), -1, -1))
-
-    def silenced(self, z: Tensor, edits: tuple[Edit, ...]) -> Tensor:
-        """z (batch, head, query, d_head) with 0, or its mean over the queries, in the heads that an edit names."""
-        if heads := self._named(edits, MeanHead):
-            z = z.index_copy(
-                1,
-                torch.tensor(heads),
-                z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1),
-            )
-        if heads := self._named(edits, ZeroHead):
-            z = z.index_fill(1, torch.tensor(heads), 0.0)
-        return z
-
-    def _named(self, edits: tuple[Edit, ...], kind: type) -> list[int]:
-        return sorted(
-            {
-                edit.head
-                for edit in edits
-                if isinstance(edit, kind)
-                and (edit.attention, edit.layer) == (self.label, self.layer)
-            }
         )
 
 

@@ -49,7 +49,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
         st.info(NO_VECTORS)
         return session.address()
     outputs = outputs_of(recording, attention)
-    scale = session.offers(recording.model.name)["scale"]
+    scale = session.offers(recording.model.name).scale
     opened = numbers.cell(recording, attention, head.layer, head.head, query, key, scale)
     done = outputs and numbers.written(recording, attention, head.layer, query, outputs, scale)
     names = axes.rows, axes.keys

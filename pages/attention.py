@@ -318,7 +318,7 @@ def formula(
 def scoring(recording: Recording) -> str:
     """How this model makes a score of q and k."""
     offered = session.offers(recording.model.name)
-    return f"q · k{'' if offered['scale'] == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered['biased'] else ''}"
+    return f"q · k{'' if offered.scale == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered.biased else ''}"
 
 
 def power(value: float) -> str:
@@ -502,7 +502,7 @@ def parameters(recording: Recording) -> tuple:
     return (
         outputs,
         norms,
-        built | {"scaled_scores": offered["scale"] != 1.0, "biased": offered["biased"]},
+        built | {"scaled_scores": offered.scale != 1.0, "biased": offered.biased},
     )
 
 

@@ -184,7 +184,7 @@ def written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
 
 def follows(model: str, kind: type) -> bool:
     """Whether a model can follow edits of this kind: one that runs in its own code follows few."""
-    return issubclass(kind, session.offers(model)["edits"])
+    return issubclass(kind, session.offers(model).edits)
 
 
 def followed(side: Side) -> tuple[tuple[Edit, ...], list[str]]:

@@ -174,7 +174,7 @@ WITHIN = {
 
 def within(model: str) -> str:
     """How a model that adds nothing brings positions into its attention, "" where it does not."""
-    kind = session.offers(model)["positions"]
+    kind = session.offers(model).positions
     return WITHIN.get(str(kind), "") if kind else ""
 
 
@@ -1016,7 +1016,7 @@ def adding(model: str, text: str) -> None:
             f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above."
         )
         return
-    if not session.offers(model)["weights"]:
+    if not session.offers(model).weights:
         st.info(
             f"{session.literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs."
         )

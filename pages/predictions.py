@@ -38,7 +38,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording, which Streamlit would keep for as long as
     the visit lasts. `target`: what the decoder of a translator reads where it is not its own translation."""
     recording = session.record(model, text, target=target)
-    if recording.model.kind == "encoder" and HideToken not in session.offers(model)["edits"]:
+    if recording.model.kind == "encoder" and HideToken not in session.offers(model).edits:
         edits, place = (), None
         st.info(
             f"{session.literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below."
@@ -254,7 +254,7 @@ def writing_section(model: str, text: str) -> None:
     try:
         draft = session.draft(model, text)
     except ValueError as why:
-        shorter = " Shorten the text to go on from it." if session.offers(model)["weights"] else ""
+        shorter = " Shorten the text to go on from it." if session.offers(model).weights else ""
         st.info(
             f"Nothing can be written here: {session.literal(str(why))}.{shorter} What the model says after the last token that it reads stands below."
         )

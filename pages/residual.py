@@ -297,7 +297,7 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
         lambda: numbers.norm_grid(stream, measure),
         _weigh,
     )
-    if not session.offers(recording.model.name)["weights"]:
+    if not session.offers(recording.model.name).weights:
         not_shown(recording, "the gains and biases of its norms")
         return
     norms = session.norms(recording, stream.name)
@@ -448,7 +448,7 @@ def heads(recording: Recording, stream: Stream) -> None:
 def gradient(recording: Recording, stream: Stream) -> None:
     from explorer.figures.residual import lines
 
-    if not session.offers(recording.model.name)["weights"]:
+    if not session.offers(recording.model.name).weights:
         not_shown(recording, "its gradients")
         return
     st.session_state["followed"] = chosen(recording, stream)

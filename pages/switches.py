@@ -378,7 +378,7 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
 
 def follows(plain: Recording, *kinds: type) -> bool:
     """Whether the model can follow edits of all these kinds: one that runs in its own code follows few."""
-    can = session.offers(plain.model.name)["edits"]
+    can = session.offers(plain.model.name).edits
     return all(issubclass(kind, can) for kind in kinds)
 
 
@@ -515,7 +515,7 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
         key="scale off",
         format_func={
             "own": "1, its own"
-            if session.offers(plain.model.name)["scale"] == 1.0
+            if session.offers(plain.model.name).scale == 1.0
             else f"√{plain.model.d_head}",
             "off": "1 (no scale)",
             "other": "other",

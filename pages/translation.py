@@ -468,7 +468,7 @@ def stop(name: tuple[str, str, str] | None) -> None:
 
 with st.spinner("Loading the model …"):
     shown = session.model_for("encoder-decoder")
-    if not session.offers(shown)["weights"]:
+    if not session.offers(shown).weights:
         st.info(
             f"{session.literal(session.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page."
         )

@@ -20,9 +20,9 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|relations|shipped|examples|prediction)\.py",
+        r"models/(recording|edits|relations|shipped|examples|prediction|offers)\.py",
         {"numpy"},
-        r"models\.edits",
+        r"models\.(edits|prediction|recording)",
     ),
     (r"models/(train|export|evaluate)\.py", set(), r"models\.training\..*"),
     (
@@ -60,13 +60,13 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction)",
+        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction|offers)",
     ),
     (
         r"explorer/frame/.*",
         {"streamlit"},
         r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*"
-        r"|models\.(library|recording|edits|examples|prediction)",
+        r"|models\.(library|recording|edits|examples|prediction|offers)",
     ),
     (
         r"explorer/session\.py",

@@ -122,7 +122,7 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
 def test_before_plus_wrote_is_what_stands_next(handle: hf.Handle) -> None:
     recording, offered = recorded(handle), hf.offers(handle)
     for stream in recording.streams:
-        assert stream.sites == offered["sites"][stream.name]
+        assert stream.sites == offered.sites[stream.name]
         triples = stream.writes()
         for before, wrote, after in triples:
             assert after == wrote.removesuffix("wrote") + "sum" or (wrote, after) == (
@@ -141,7 +141,7 @@ def test_before_plus_wrote_is_what_stands_next(handle: hf.Handle) -> None:
         layers = recording.attention[-1 if stream is recording.streams[-1] else 0].pattern.shape[0]
         wanted = (
             {f"{layer}.{sub}.wrote" for layer in range(layers) for sub in sublayers}
-            if offered["law"]
+            if offered.law
             else set()
         )
         assert written - {"pos.wrote"} == wanted
@@ -166,8 +166,8 @@ def test_any_cell_recomputes_from_the_recording_and_what_is_offered_of_the_scale
     recording, offered = recorded(loaded(kind)), hf.offers(loaded(kind))
     for attention in recording.attention:
         assert attention.opens
-        scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) * offered["scale"]
-        if attention.name == "cross" or not offered["biased"]:
+        scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) * offered.scale
+        if attention.name == "cross" or not offered.biased:
             np.testing.assert_allclose(attention.scores, scores, atol=1e-5)
         else:  # T5's bias is the same for equal distances
             bias = attention.scores - scores
@@ -268,13 +268,13 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: hf.Handle)
 
 def test_the_table_of_families_tells_the_truth(handle: hf.Handle) -> None:
     family, offered = FAMILY[handle.card.name], hf.offers(handle)
-    assert {name: offered[name] for name in ("kind", "norm", "positions", "opens", "law")} == {
-        name: getattr(family, name) for name in ("kind", "norm", "positions", "opens", "law")
-    }
-    assert offered["logits"] == ("encoder" if family.kind == "encoder" else "decoder")
+    assert {
+        name: getattr(offered, name) for name in ("kind", "norm", "positions", "opens", "law")
+    } == {name: getattr(family, name) for name in ("kind", "norm", "positions", "opens", "law")}
+    assert offered.logits == ("encoder" if family.kind == "encoder" else "decoder")
     assert handle.card.kind == family.kind
-    assert (edits.ZeroHead in offered["edits"]) == family.opens
-    assert (edits.HideToken in offered["edits"]) == (family.kind == "encoder")
+    assert (edits.ZeroHead in offered.edits) == family.opens
+    assert (edits.HideToken in offered.edits) == (family.kind == "encoder")
 
 
 def test_every_family_in_the_table_is_tried() -> None:
@@ -300,7 +300,7 @@ def test_the_same_family_one_after_the_other_has_them(tmp_path: Path) -> None:
     )
     model.save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    assert hf.offers(hf.load(str(tmp_path)))["law"]
+    assert hf.offers(hf.load(str(tmp_path))).law
 
 
 # ---- tokens -----------------------------------------------------------------------------------------------------------------
@@ -605,7 +605,7 @@ def test_a_long_target_is_cut_and_says_so(loaded: Callable) -> None:
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5", "marian", "gpt_neox"])
 def test_the_lens_ends_in_what_the_model_says(kind: str, loaded: Callable) -> None:
     handle, recording = loaded(kind), recorded(loaded(kind))
-    name = hf.offers(handle)["logits"]
+    name = hf.offers(handle).logits
     seen = hf.lens(handle, recording, name, top=5)
     assert seen.sites[-1] == recording.stream(name).sites[-1] and not any(
         site.endswith((".wrote", ".read")) for site in seen.sites
@@ -653,7 +653,7 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
     )
     tiny.wordpiece().save_pretrained(tmp_path)
     handle = hf.load(str(tmp_path), name="bare")
-    assert hf.offers(handle)["logits"] == ""
+    assert hf.offers(handle).logits == ""
     with pytest.raises(ValueError, match="without a readout"):
         hf.logits(handle, recorded(handle), "encoder", 0)
 
@@ -906,7 +906,7 @@ def test_families_that_nobody_named_are_followed_as_far_as_they_go(
         torch.cat(true["attentions" if handle.start is None else "encoder_attentions"]).numpy(),
         atol=1e-6,
     )
-    assert hf.offers(handle)["positions"] == positions and recording.streams[0].sites[0] == entrance
+    assert hf.offers(handle).positions == positions and recording.streams[0].sites[0] == entrance
     for before, wrote, after in recording.streams[-1].writes():
         np.testing.assert_allclose(
             recording.streams[-1].at(before) + recording.streams[-1].at(wrote),

@@ -12,6 +12,7 @@ import numpy as np
 
 from explorer.memory.settings import settings
 from models import library
+from models.offers import Offers
 from models.recording import Recording
 
 DEFAULT_MODEL = "encoder"
@@ -165,15 +166,15 @@ def facts(model: str) -> dict:
     )
     return {
         "kind": card.kind,
-        "readout": bool(offered["logits"]),
+        "readout": bool(offered.logits),
         "n_parameters": card.n_parameters,
         "headline": "",
         "summary": f"A pretrained model, {way}.",
         "config": {"n_layer": card.n_layer, "n_head": card.n_head},
         "limits": [
             f"weights: {card.weights}",
-            f"attention: {', '.join(offered['attention'])}",
-            f"positions: {offered['positions']}",
+            f"attention: {', '.join(offered.attention)}",
+            f"positions: {offered.positions}",
         ],
     }
 
@@ -181,11 +182,11 @@ def facts(model: str) -> dict:
 def shows_writes(recording: Recording) -> bool:
     """True where what each head writes can be known: the model hands out its values, and W_O can be had."""
     return all(attention.opens for attention in recording.attention) and bool(
-        offers(recording.model.name)["weights"]
+        offers(recording.model.name).weights
     )
 
 
-def offers(model: str) -> dict[str, object]:
+def offers(model: str) -> Offers:
     """What a model shows of itself, see `library.offers`."""
     return library.offers(handle(model))
 
@@ -198,12 +199,12 @@ def cards() -> dict[str, dict]:
 def embedding_scale(model: str) -> float | None:
     """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is; None
     where a model in its own code does not say."""
-    return float(_embedding(model).scale) if offers(model)["weights"] else None
+    return float(_embedding(model).scale) if offers(model).weights else None
 
 
 def word_vector(model: str) -> str:
     """What a model's stream begins with for a word, in a few signs."""
-    if not offers(model)["weights"]:
+    if not offers(model).weights:
         return "embedding"
     return (
         ("√d × " if embedding_scale(model) != 1 else "")
@@ -219,15 +220,9 @@ def _embedding(model: str) -> Any:
 def readout(model: str) -> str | None:
     """How a model says its words: "tied" to its embedding, by a "transform" before that, by its "own code", or None where it says none."""
     offered = offers(model)
-    if not offered["logits"]:
+    if not offered.logits:
         return None
-    return (
-        "own code"
-        if not offered["weights"]
-        else "tied"
-        if offered["linear readout"]
-        else "transform"
-    )
+    return "own code" if not offered.weights else "tied" if offered.linear_readout else "transform"
 
 
 def position_table(model: str) -> np.ndarray | None:
@@ -235,7 +230,7 @@ def position_table(model: str) -> np.ndarray | None:
     offered = offers(model)
     return (
         np.array(_embedding(model).position.detach().numpy())
-        if offered["weights"] and offered["positions"] == "learned"
+        if offered.weights and offered.positions == "learned"
         else None
     )
 

@@ -18,16 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import (
-    Edit,
-    MeanHead,
-    ScaledBy,
-    UniformHead,
-    WithoutScale,
-    ZeroHead,
-    applies,
-    last,
-)
+from models.attention_edits import Place as InEdits
+from models.attention_edits import divisor, evened, silenced
+from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead
 
 # The name under which transformers knows our attention function.
 OURS = "headlight"
@@ -161,7 +154,7 @@ def attend(
     name = now.attentions.get(id(module)) if now is not None else None
     layer = now.next_layer(name) if name is not None else 0
     edits = now.edits if name is not None else ()
-    scores = torch.matmul(query, key.transpose(2, 3)) * _scale(scaling, edits, layer)
+    scores = torch.matmul(query, key.transpose(2, 3)) / divisor(edits, layer, 1 / scaling)
     if position_bias is not None:
         scores = scores + position_bias
     if softcap is not None:
@@ -170,8 +163,9 @@ def attend(
     if bias is not None:
         scores = scores + bias
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
-    pattern = _evened(masked.softmax(dim=-1), permitted, _named(edits, UniformHead, name, layer))
-    z = _silenced(torch.matmul(pattern, value), edits, name, layer)
+    at = InEdits(name or "", layer)
+    pattern = evened(masked.softmax(dim=-1), permitted, edits, at)
+    z = silenced(torch.matmul(pattern, value), edits, at)
     if now is not None and now.log is not None:
         now.log.append(
             AttentionCall(
@@ -242,12 +236,6 @@ def answered(module: nn.Module, args: tuple, output: object) -> object:
     return output
 
 
-def _scale(scaling: float, edits: tuple[Edit, ...], layer: int) -> float:
-    if (other := last(edits, ScaledBy, layer)) is not None:
-        return 1 / other.divisor
-    return 1.0 if applies(edits, WithoutScale, layer) else scaling
-
-
 def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
     """An additive mask as what it permits, bool, and the bias it adds there, None where it adds none."""
     if mask is None:
@@ -257,41 +245,3 @@ def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
     permitted = mask > torch.finfo(mask.dtype).min / 2
     bias = mask.masked_fill(~permitted, 0.0)
     return permitted, bias if bias.any() else None
-
-
-def _named(
-    edits: tuple[Edit, ...], kind: type[Edit], attention: str | None, layer: int
-) -> list[int]:
-    return sorted(
-        {
-            edit.head
-            for edit in edits
-            if isinstance(edit, kind) and (edit.attention, edit.layer) == (attention, layer)
-        }
-    )
-
-
-def _evened(pattern: Tensor, permitted: Tensor | None, heads: list[int]) -> Tensor:
-    if not heads:
-        return pattern
-    even = (
-        torch.ones_like(pattern)
-        if permitted is None
-        else permitted.expand_as(pattern).to(pattern.dtype)
-    )
-    return pattern.index_copy(
-        1, torch.tensor(heads), (even / even.sum(dim=-1, keepdim=True))[:, heads]
-    )
-
-
-def _silenced(z: Tensor, edits: tuple[Edit, ...], name: str | None, layer: int) -> Tensor:
-    """z (1, head, query, d_head) with 0, or its mean over the queries, in the heads that an edit names."""
-    if heads := _named(edits, MeanHead, name, layer):
-        z = z.index_copy(
-            1,
-            torch.tensor(heads),
-            z[:, heads].mean(dim=2, keepdim=True).expand(-1, -1, z.shape[2], -1),
-        )
-    if heads := _named(edits, ZeroHead, name, layer):
-        z = z.index_fill(1, torch.tensor(heads), 0.0)
-    return z

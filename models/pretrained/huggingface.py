@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import isfinite, isqrt
+from math import isqrt
 from pathlib import Path
 from threading import Lock
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from models import shipped
-from models.edits import Edit, HideToken, ScaledBy, ShuffleTokens, WithoutScale
+from models.checks import check_places
+from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
+from models.offers import Offers
 from models.own import clean
 from models.prediction import Lens
 from models.pretrained import hub
@@ -29,6 +32,7 @@ from models.pretrained.hooks import HONOURED, Pass, Place, listening, put_hooks,
 from models.pretrained.hub import NotLoaded, Progress
 from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
 from models.pretrained.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
+from models.readouts import readout
 from models.readouts.readout import lens_of, states
 from models.recording import Attention, Card, NotFinite, Recording, Stream
 from models.token_edits import hidden, shuffled
@@ -43,6 +47,7 @@ __all__ = [
     "lens",
     "load",
     "logits",
+    "nearest",
     "offers",
     "packaged",
     "record",
@@ -69,6 +74,7 @@ class Handle:
     model: nn.Module
     plan: Plan
     start: int | None
+    source: ClassVar[str] = "models.pretrained.huggingface"
     lock: Lock = field(default_factory=Lock)
 
 
@@ -292,32 +298,30 @@ def labels(handle: Handle, ids: Iterable[int]) -> list[str]:
     return [handle.tokenizer.label(int(token)) for token in ids]
 
 
-def offers(handle: Handle) -> dict[str, object]:
-    """What a loaded model shows.
-
-    attention: names of its attentions. opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where layers
-    differ or it is not known; biased: something is added to the scores before the mask, so that q . k * scale alone is not the score. sites: by stream. law: every
-    sub-layer's output is there. norm: "post" or "pre". positions: "learned", "sinusoids", "rotary", "distance", "relative" or "unknown". logits:
-    the stream with a readout, "" for none. edits: the kinds that `record` honours.
-    """
+def offers(handle: Handle) -> Offers:
+    """What a loaded model shows, as the survey found it."""
     plan = handle.plan
-    always = (
-        ShuffleTokens,
-        *((HideToken,) if handle.tokenizer.mask is not None and not plan.causal else ()),
+    hides = handle.tokenizer.mask is not None and not plan.causal
+    always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)
+    return Offers(
+        kind=handle.card.kind,
+        attention=tuple(plan.n_layer),
+        opens=plan.opens,
+        scale=plan.scale,
+        biased=plan.biased,
+        sites={each.name: tuple(site for site, _ in each.sites) for each in plan.streams},
+        law=all(stream.law for stream in plan.streams),
+        norm=plan.streams[0].norm,
+        positions=plan.positions,
+        logits=plan.streams[-1].name if plan.door is not None else "",
+        edits=(*always, *(HONOURED if plan.opens else ())),
+        weights=False,
     )
-    return {
-        "kind": handle.card.kind,
-        "attention": tuple(plan.n_layer),
-        "opens": plan.opens,
-        "scale": plan.scale,
-        "biased": plan.biased,
-        "sites": {stream.name: tuple(site for site, _ in stream.sites) for stream in plan.streams},
-        "law": all(stream.law for stream in plan.streams),
-        "norm": plan.streams[0].norm,
-        "positions": plan.positions,
-        "logits": plan.streams[-1].name if plan.door is not None else "",
-        "edits": (*always, *(HONOURED if plan.opens else ())),
-    }
+
+
+def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
+    return readout.nearest(handle.model.get_input_embeddings().weight, vectors, top)
 
 
 def _tokenizer(folder: Path, name: str) -> HubTokenizer:
@@ -432,7 +436,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
-    card, honoured = handle.card, offers(handle)["edits"]
+    card, honoured = handle.card, offers(handle).edits
     for edit in edits:
         if isinstance(edit, HideToken) and HideToken not in honoured:
             raise ValueError(
@@ -442,26 +446,11 @@ def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
             raise ValueError(
                 f"“{edit}”: this edit needs the model to run in Headlight's own classes"
             )
-        attention = getattr(edit, "attention", None)
-        if attention is not None and attention not in handle.plan.n_layer:
-            raise ValueError(
-                f"“{edit}” names attention {attention!r}; {card.name} has {', '.join(handle.plan.n_layer)}"
-            )
-        n_layer = card.n_layer if attention is None else handle.plan.n_layer[attention]
-        for what, size in (("layer", n_layer), ("head", card.n_head)):
-            value = getattr(edit, what, None)
-            if value is not None and not 0 <= value < size:
-                raise ValueError(
-                    f"“{edit}” names {what} {value}; {card.name} has {what}s 0 to {size - 1}"
-                )
-        if isinstance(edit, ShuffleTokens) and edit.seed < 0:
-            raise ValueError(f"{edit} has a negative seed; seeds count from 0")
-        if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
-            raise ValueError(f"{edit} divides by {edit.divisor:g}; a divisor is above 0")
         if isinstance(edit, WithoutScale) and handle.plan.scale == 1.0:
             raise ValueError(
                 f"{card.name} multiplies q · k by nothing, so there is no scale to take away"
             )
+    check_places(edits, card, handle.plan.n_layer)
 
 
 def _target(

@@ -1,0 +1,73 @@
+"""What a loaded model shows of itself, and what a source of models must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from models.edits import Edit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from models.prediction import Lens
+    from models.recording import Recording
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What a loaded model shows. As it stands, everything that a model in our own classes does.
+
+    kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions.
+    opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where
+    layers differ or it is not known. biased: something is added to the scores before the mask, so
+    that q . k * scale alone is not the score. law: every sub-layer's output is there. norm: "post",
+    "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "relative", "unknown" or
+    None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
+    weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
+    scaled_embedding: times sqrt(d_model). linear_readout: tied to the embedding, nothing between.
+    """
+
+    kind: str
+    attention: tuple[str, ...]
+    scale: float | None
+    norm: str | None
+    positions: str | None
+    logits: str
+    edits: tuple[type[Edit], ...]
+    opens: bool = True
+    biased: bool = False
+    law: bool = True
+    weights: bool = True
+    scaled_embedding: bool = False
+    linear_readout: bool = False
+    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """Where models come from: a module with these functions, named by the `source` of its handles.
+
+    Each takes a handle that the source itself has loaded.
+    """
+
+    def offers(self, handle: Any) -> Offers:
+        """What the model shows of itself."""
+
+    def record(
+        self,
+        handle: Any,
+        text: str,
+        edits: tuple[Edit, ...] = (),
+        target: str | tuple[int, ...] | None = None,
+    ) -> Recording:
+        """One forward pass, recorded."""
+
+    def lens(self, handle: Any, recording: Recording, stream: str, top: int = 10) -> Lens:
+        """What every state of a stream would say if it were the last."""
+
+    def logits(self, handle: Any, recording: Recording, stream: str, token: int) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream."""
+
+    def nearest(self, handle: Any, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
