@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parent
 
 
 def warm_up() -> None:
-    from explorer import session
+    from explorer.memory import passes
 
-    session.warm_up()
+    passes.warm_up()
 
 
 @contextlib.asynccontextmanager

@@ -40,8 +40,9 @@ page = st.navigation(
     position="top",
 )
 
-from explorer import bar, session  # noqa: E402  after the first elements are on their way
+from explorer.frame import bar  # noqa: E402  after the first elements are on their way
+from explorer.memory import address  # noqa: E402
 
-session.begin(page.url_path)
+address.begin(page.url_path)
 bar.show()
 page.run()

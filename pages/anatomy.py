@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import anatomy as numbers
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
 from explorer.components import anatomy as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.edits import Edit, from_line
 from models.recording import Attention, Recording
 
@@ -30,7 +32,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
 
     It takes names and not the recording, which Streamlit would keep for every visitor.
     """
-    recording = session.record(model, text, edits, target=target_of(model, text, typed, edits))
+    recording = passes.record(model, text, edits, target=target_of(model, text, typed, edits))
     st.subheader(
         "Why is this weight what it is?",
         anchor=False,
@@ -39,7 +41,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
     left, right = st.columns([1, 1.25], gap="large")
     with left:
         attention = which(recording)
-        heads = session.derived(
+        heads = shelf.derived(
             recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
         )
         head = chosen_head(heads, attention)
@@ -47,9 +49,9 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
         query, key = chosen_cell(attention, head, axes)
     if not numbers.has_vectors(attention):
         st.info(NO_VECTORS)
-        return session.address()
+        return address.write()
     outputs = outputs_of(recording, attention)
-    scale = session.offers(recording.model.name).scale
+    scale = models.offers(recording.model.name).scale
     opened = numbers.cell(recording, attention, head.layer, head.head, query, key, scale)
     done = outputs and numbers.written(recording, attention, head.layer, query, outputs, scale)
     names = axes.rows, axes.keys
@@ -65,7 +67,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
     if outputs:
         split(recording, attention, opened, done, names)
         three_forms(recording, attention, opened, outputs, names)
-    session.address()
+    address.write()
 
 
 # ---- what is chosen -----------------------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = ("", *(attention.name for attention in recording.attention[1:]))
-    name = session.one_of("attention", names)
+    name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["anatomy attention"] = (
             name  # a key of its own: a widget of another page under the same one is gone with that page
@@ -99,7 +101,7 @@ def take_attention() -> None:
 def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.Head:
     """The head on screen, with the controls that choose it: the one chosen, or else the one whose name stands out most."""
     layers, per_layer = attention.pattern.shape[:2]
-    layer, head = session.whole("layer", layers), session.whole("head", per_layer)
+    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
     found = (
         max(heads, key=naming.clarity)
         if layer is None or head is None
@@ -121,13 +123,13 @@ def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
     if attention.query == attention.key:
         return matrices.axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(session.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *session.labels(recording.model.name, [following]))
+    following = matrices.likeliest(passes.logits(recording, attention.query, last))
+    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 def chosen_cell(attention: Attention, head: naming.Head, axes: matrices.Axes) -> tuple[int, int]:
     """The cell on screen: the one chosen; else the strongest of the row or the column held on the Attention page; else the head's strongest."""
-    row = session.whole("token", len(axes.rows))
+    row = address.whole("token", len(axes.rows))
     query, _, key = st.session_state.anatomy_cell.partition(".")
     if (
         query.isdecimal()
@@ -138,7 +140,7 @@ def chosen_cell(attention: Attention, head: naming.Head, axes: matrices.Axes) ->
     ):
         return row, int(key)
     st.session_state.anatomy_cell = ""
-    column = session.whole("source", len(axes.keys) if axes.said is not None and row is None else 0)
+    column = address.whole("source", len(axes.keys) if axes.said is not None and row is None else 0)
     return matrices.strongest(
         attention.pattern[head.layer, head.head], attention.allowed, row, column
     )
@@ -151,9 +153,9 @@ def choose(
     at = head.layer, head.head
     st.markdown(f"Layer {head.layer}, head {head.head}: **{head.name}**. Choose a cell.")
     what = (attention.name, "anatomy matrix", *at)
-    token = session.name_of(recording, *what)
+    token = shelf.name_of(recording, *what)
     about = f"Weights of layer {head.layer}, head {head.head}"
-    data = session.derived(
+    data = shelf.derived(
         recording,
         what,
         lambda: pictures.matrix(
@@ -174,7 +176,7 @@ def choose(
 def outputs_of(recording: Recording, attention: Attention):
     """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
     try:
-        return session.outputs(recording).get(attention.name)
+        return passes.outputs(recording).get(attention.name)
     except (ValueError, AttributeError):
         return None
 
@@ -209,7 +211,7 @@ def in_short(
     head: naming.Head,
 ) -> None:
     """The weight and the whole way to it in a few lines."""
-    query, key = session.literal(names[0][opened.query]), session.literal(names[1][opened.key])
+    query, key = literal(names[0][opened.query]), literal(names[1][opened.key])
     st.markdown(f"Query **{query}** ({opened.query}) gives key **{key}** ({opened.key}) the weight")
     st.markdown(f"# {numbers.say_weight(opened.weights[opened.key])}")
     st.markdown("\n".join(f"1. {line}" for line in numbers.in_short(opened, done)))
@@ -236,7 +238,7 @@ def story(
         opened, done, *names, why=numbers.reasons(opened, masks) | {"missing": missing}
     )
     slice_ = None if done is None else outputs[0][opened.layer, opened.head]
-    token = session.name_of(
+    token = shelf.name_of(
         recording, opened.attention, "story", opened.layer, opened.head, opened.query, opened.key
     )
     data = pictures.story(
@@ -293,8 +295,8 @@ def caption_of(
             if recording.edits
             else "the model’s own"
         )
-        lines.append(f"Target ({whose}): " + session.read_text(recording, target=True))
-    return (*lines, "Text: " + session.read_text(recording))
+        lines.append(f"Target ({whose}): " + onscreen.read_text(recording, target=True))
+    return (*lines, "Text: " + onscreen.read_text(recording))
 
 
 def row_rule(recording: Recording, typed: str | None) -> str:
@@ -348,7 +350,7 @@ def split(
     )
     card, n_head = recording.model, attention.q.shape[1]
     label = names[0][opened.query]
-    token = session.name_of(
+    token = shelf.name_of(
         recording, attention.name, "split", opened.layer, opened.head, opened.query
     )
     n, m = attention.allowed.shape
@@ -400,12 +402,12 @@ def three_forms(
         help="The output of the layer’s attention at the chosen token, computed by three routes.",
     )
     what = (attention.name, "forms", opened.layer, opened.query)
-    found = session.derived(
+    found = shelf.derived(
         recording,
         what,
         lambda: numbers.forms(recording, attention, opened.layer, opened.query, outputs),
     )
-    token = session.name_of(recording, *what)
+    token = shelf.name_of(recording, *what)
     top = numbers.top_of(found)
     routes = (
         ("Per position", r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b", found.per_position),
@@ -434,7 +436,7 @@ def three_forms(
                 ignore,
             )
             st.caption(shape)
-    st.markdown(numbers.verdict(found, session.literal(names[0][opened.query])))
+    st.markdown(numbers.verdict(found, literal(names[0][opened.query])))
 
 
 def ignore() -> None:
@@ -443,7 +445,7 @@ def ignore() -> None:
 
 def typed_target() -> str | None:
     """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     return st.session_state.target if writes and st.session_state.target.strip() else None
 
 
@@ -451,7 +453,7 @@ def target_of(
     model: str, text: str, typed: str | None, edits: tuple[Edit, ...]
 ) -> str | tuple[int, ...] | None:
     """What a translator's decoder reads: what was typed; under edits what the model says as it is, so that the rows stay the same."""
-    plain = session.record(model, text, target=typed)
+    plain = passes.record(model, text, target=typed)
     if typed is not None or not edits or len(plain.streams) == 1:
         return typed
     return tuple(int(each) for each in plain.streams[-1].ids[1:])
@@ -463,16 +465,14 @@ def switched(model: str, text: str, typed: str | None) -> tuple[Edit, ...]:
         return ()
     try:
         edits = from_line(st.session_state.edits)
-        session.record(model, text, edits, target=target_of(model, text, typed, edits))
+        passes.record(model, text, edits, target=target_of(model, text, typed, edits))
     except ValueError:
         st.caption(
             "What is set on the page Switches cannot be followed on this text, so the model is shown as it is."
         )
         return ()
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            "As set on the page Switches: " + session.literal(", ".join(map(str, edits))) + "."
-        )
+        st.caption("As set on the page Switches: " + literal(", ".join(map(str, edits))) + ".")
         st.button("The model as it is", on_click=drop_edits)
     return edits
 
@@ -483,7 +483,7 @@ def drop_edits() -> None:
 
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = session.recording(target=typed)
+    shown = onscreen.recording(target=typed)
     edits = switched(shown.model.name, st.session_state.text, typed)
-session.one_of("attention", ("", *(attention.name for attention in shown.attention[1:])))
+address.one_of("attention", ("", *(attention.name for attention in shown.attention[1:])))
 explore(shown.model.name, st.session_state.text, typed, edits)

@@ -6,12 +6,14 @@ from math import isnan
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis import right, sinks
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.recording import Attention, Recording, to_npz
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
@@ -43,10 +45,10 @@ def explore(model: str, text: str, target: str | None) -> None:
 
     It takes names and not the recording, which Streamlit would keep for every visitor for as long as the visit lasts.
     """
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     attention = which(recording)
     axes = axes_of(recording, attention)
-    heads = session.derived(
+    heads = shelf.derived(
         recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
     )
     head = chosen_head(heads, attention)
@@ -58,7 +60,7 @@ def explore(model: str, text: str, target: str | None) -> None:
         is_it_right(recording)
     with right:
         detail(recording, attention, head, axes, held, target)
-    session.address()
+    address.write()
 
 
 def names_of(recording: Recording) -> tuple[str, ...]:
@@ -92,24 +94,24 @@ def axes_of(recording: Recording, attention: Attention) -> numbers.Axes:
     if attention.query == attention.key:
         return numbers.axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
-    following = numbers.likeliest(session.logits(recording, attention.query, last))
-    return numbers.axes(recording, attention, *session.labels(recording.model.name, [following]))
+    following = numbers.likeliest(passes.logits(recording, attention.query, last))
+    return numbers.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 def held_tokens(axes: numbers.Axes) -> tuple[int | None, int | None]:
     """The row and the column that are held: of one text the chosen token's, between two texts the one or the other."""
-    row = session.whole("token", len(axes.rows))
+    row = address.whole("token", len(axes.rows))
     if axes.said is None:
-        session.whole("source", 0)
+        address.whole("source", 0)
         return row, row
-    column = session.whole("source", len(axes.keys) if row is None else 0)
+    column = address.whole("source", len(axes.keys) if row is None else 0)
     return row, column
 
 
 def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.Head:
     """The head on screen: the one chosen, or else the one whose name stands out most."""
     layers, per_layer = attention.pattern.shape[:2]
-    layer, head = session.whole("layer", layers), session.whole("head", per_layer)
+    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
     if layer is None or head is None:
         return max(heads, key=naming.clarity)
     return heads[layer * per_layer + head]
@@ -150,7 +152,7 @@ def grid(
             help="Log shows three powers of ten below the top of the scale, so that faint attention is seen.",
         )
     what = (attention.name, "grid", scale, tone)
-    data = session.derived(
+    data = shelf.derived(
         recording,
         what,
         lambda: all_heads.payload(
@@ -163,7 +165,7 @@ def grid(
             across,
             scale.lower(),
             tone == "Log",
-            session.name_of(recording, *what),
+            shelf.name_of(recording, *what),
         ),
         weigh=len,
     )
@@ -186,7 +188,7 @@ def looked_at(
     unit, kept, total = chosen
     grouped = None
     if unit == "Words":
-        grouped = session.derived(
+        grouped = shelf.derived(
             recording, (attention.name, "words"), lambda: numbers.groups(recording, attention, axes)
         )
     return numbers.shown(
@@ -289,19 +291,19 @@ def formula(
         return
     if not attention.allowed[query, key]:
         st.markdown(
-            f"**How a weight is made.** **{session.literal(axes.rows[query])}** (token {query}) may not look at **{session.literal(axes.keys[key])}** (token {key}): the weight is 0."
+            f"**How a weight is made.** **{literal(axes.rows[query])}** (token {query}) may not look at **{literal(axes.keys[key])}** (token {key}): the weight is 0."
         )
         return
     steps = numbers.softmax_of(attention.scores[at][query], attention.allowed[query], key)
     who = "A head turns each token into a query q, a key k and a value v. "
-    pair = f"**{session.literal(axes.rows[query])}** (token {query}) → **{session.literal(axes.keys[key])}** (token {key})"
+    pair = f"**{literal(axes.rows[query])}** (token {query}) → **{literal(axes.keys[key])}** (token {key})"
     if axes.said is not None:
         reads, says = (
-            session.literal(token)
+            literal(token)
             for token in (recording.stream(attention.query).tokens[query], axes.said[query][0])
         )
         who = "A head turns what the decoder reads into a query q, and each source token, as the encoder leaves it, into a key k and a value v. "
-        pair = f"row {query} (reads **{reads}**, {'produces' if target is None else 'before'} **{says}**) looks at **{session.literal(axes.keys[key])}** (token {key})"
+        pair = f"row {query} (reads **{reads}**, {'produces' if target is None else 'before'} **{says}**) looks at **{literal(axes.keys[key])}** (token {key})"
     alone = (
         ""
         if attention.allowed[query].sum() > 1
@@ -317,7 +319,7 @@ def formula(
 
 def scoring(recording: Recording) -> str:
     """How this model makes a score of q and k."""
-    offered = session.offers(recording.model.name)
+    offered = models.offers(recording.model.name)
     return f"q · k{'' if offered.scale == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered.biased else ''}"
 
 
@@ -396,7 +398,7 @@ def detail(
             caption=caption,
             file=file,
             evidence=shown.cells([(one.query, one.key) for one in head.evidence]),
-            token=session.name_of(
+            token=shelf.name_of(
                 recording,
                 attention.name,
                 head.layer,
@@ -429,7 +431,7 @@ def detail(
     units()
     if lines := notes(shown):
         st.caption(
-            " ".join(map(session.literal, lines))
+            " ".join(map(literal, lines))
             + " The name and the figures above are measured on all tokens."
         )
     if axes.said is not None:
@@ -437,7 +439,7 @@ def detail(
     elif view == "Table" and not attention.allowed.all():
         st.caption(f"{NOT_ALLOWED} Their weight is 0.")
     query, key = chosen_cell(attention.pattern[at], attention.allowed, held)
-    pair = f"{session.literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {session.literal(axes.keys[key])}"
+    pair = f"{literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {literal(axes.keys[key])}"
     st.page_link(
         "../pages/anatomy.py",
         label=f"Take this weight apart: **{pair}**, {small(attention.pattern[at][query, key])}",
@@ -455,7 +457,7 @@ def detail(
         )
         st.download_button(
             "Download the whole recording (NPZ)",
-            lambda: to_npz(session.record(model, text, target=target)),
+            lambda: to_npz(passes.record(model, text, target=target)),
             f"headlight-{model}.npz",
             "application/octet-stream",
             on_click="ignore",
@@ -479,7 +481,7 @@ def is_it_right(recording: Recording) -> None:
         if panel.open:
             st.markdown(
                 verdicts(
-                    session.derived(
+                    shelf.derived(
                         recording, "right", lambda: right.checks(recording, *parameters(recording))
                     )
                 )
@@ -490,14 +492,14 @@ def parameters(recording: Recording) -> tuple:
     """What the laws are checked with: W_O, the LayerNorms by stream, and how the model was built; None for what a model does not show."""
     try:
         outputs, norms = (
-            session.outputs(recording),
-            {stream.name: session.norms(recording, stream.name) for stream in recording.streams},
+            passes.outputs(recording),
+            {stream.name: passes.norms(recording, stream.name) for stream in recording.streams},
         )
     except (ValueError, AttributeError):
         outputs = norms = None
     offered, built = (
-        session.offers(recording.model.name),
-        session.cards().get(recording.model.name, {}).get("config") or {},
+        models.offers(recording.model.name),
+        models.cards().get(recording.model.name, {}).get("config") or {},
     )
     return (
         outputs,
@@ -513,16 +515,16 @@ def verdicts(checks: tuple[right.Check, ...]) -> str:
     total = sum(check.numbers for check in done)
     head = f"**{'✓ All' if len(held) == len(done) else f'✗ Only {len(held)} of'} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of this recording computed again in 64 bits."
     lines = [
-        f"{'✓' if check.holds else '✗'} **{session.literal(check.law)}**  \nlargest error **{error(check.error)}** among {check.numbers:,} numbers"
+        f"{'✓' if check.holds else '✗'} **{literal(check.law)}**  \nlargest error **{error(check.error)}** among {check.numbers:,} numbers"
         + (
-            f", at {session.literal(check.where)}; rounding explains up to {error(check.tolerance)}."
+            f", at {literal(check.where)}; rounding explains up to {error(check.tolerance)}."
             if check.error
             else "."
         )
         for check in done
     ]
     left = [
-        f"Not checked: {session.literal(check.law)}: {session.literal('; '.join(check.not_checked))}."
+        f"Not checked: {literal(check.law)}: {literal('; '.join(check.not_checked))}."
         for check in checks
         if check.not_checked
     ]
@@ -546,7 +548,7 @@ def csv_of(
     chosen: tuple[str, str, str],
     about: tuple[str, ...],
 ) -> str:
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     found = next(one for one in recording.attention if one.name == attention)
     shown = looked_at(recording, found, at, axes_of(recording, found), chosen)
     return numbers.to_csv(shown.matrix, shown.axes, about, shown.hidden)
@@ -704,9 +706,9 @@ def caption_of(
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
         lines.append(
             f"Target ({'the model’s own' if target is None else 'as typed'}): "
-            + session.read_text(recording, target=True)
+            + onscreen.read_text(recording, target=True)
         )
-    return (*lines, "Text: " + session.read_text(recording))
+    return (*lines, "Text: " + onscreen.read_text(recording))
 
 
 def row_rule(target: str | None) -> str:
@@ -722,7 +724,7 @@ def take_head() -> None:
 def take_token(model: str, text: str, target: str | None, name: str, at: tuple[int, int]) -> None:
     """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell between words its strongest pair of tokens."""
     row, column, opened = (*(st.session_state["one head"].get("token") or (-1, -1)), -1)[:3]
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     attention = next(one for one in recording.attention if one.name == name)
     shown = looked_at(recording, attention, at, axes_of(recording, attention), choices())
     state = st.session_state
@@ -748,7 +750,7 @@ def forget_choices() -> None:
 
 def typed_target() -> str | None:
     """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     return st.session_state.target if writes and st.session_state.target.strip() else None
 
 
@@ -779,11 +781,11 @@ for name, options in (
     ("att_sum", numbers.SUMS),
     ("att_right", ("", "Open")),
 ):
-    session.one_of(name, options)
+    address.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = session.recording(target=typed)
+    shown = onscreen.recording(target=typed)
 if typed is not None:
     tell_target(shown)
-session.one_of("attention", names_of(shown))
+address.one_of("attention", names_of(shown))
 explore(shown.model.name, st.session_state.text, typed)

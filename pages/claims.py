@@ -7,9 +7,10 @@ from time import monotonic
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import claims, evidence
 from explorer.components import claims as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, drafts, models, passes, shelf
 from models.edits import from_line
 from models.recording import Recording
 
@@ -33,8 +34,8 @@ def explore(model: str, text: str, target: str | None) -> None:
         help="Each line is a statement of the lecture notes, in our words, made into a test: a number of this text and model, against a tolerance fixed beforehand.",
     )
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
-    session.one_of("claim_verdict", tuple(WITH))
-    session.one_of("claim_note", NOTES)
+    address.one_of("claim_verdict", tuple(WITH))
+    address.one_of("claim_note", NOTES)
     left.segmented_control(
         "Show", tuple(WITH), key="claim_verdict", required=True, persist_state="session"
     )
@@ -47,7 +48,7 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
     """The list as far as it has come. It runs again by itself until every claim is tested; what was tested once is only looked up."""
     if page := st.session_state.pop("claim page", None):
         st.switch_page(Path(__file__).parent / f"{page}.py")
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     found = tested(model, text, target)
     findings = (*found, *[None] * (len(claims.CLAIMS) - len(found)))
     ready = len(found) == len(claims.CLAIMS)
@@ -74,14 +75,14 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
                 evidence.VERDICTS, ("hold", "do not hold here", "cannot be tested here")
             )
         ],
-        says=f"Model {session.title(model)}, {len(recording.streams[0].tokens)} tokens. {f'{len(findings)} claims.' if ready else f'{len(found)} of {len(findings)} claims so far …'} Open one for its numbers.",
+        says=f"Model {models.title(model)}, {len(recording.streams[0].tokens)} tokens. {f'{len(findings)} claims.' if ready else f'{len(found)} of {len(findings)} claims so far …'} Open one for its numbers.",
         open=opened,
         told=told,
-        token=session.name_of(recording, "claims", len(found), places),
+        token=shelf.name_of(recording, "claims", len(found), places),
     )
     pictures.show(data, "claims", take_claim, take_page)
     files(model, text, target, recording)
-    session.address()
+    address.write()
     if ready and not was_ready:
         st.rerun()  # from here on nothing needs to run by itself
 
@@ -90,13 +91,13 @@ def tested(
     model: str, text: str, target: str | None, budget: float = BUDGET
 ) -> list[evidence.Finding]:
     """The verdicts on the claims in order, as many as are known or become so before the budget (seconds) is spent."""
-    recording, asked_at, found = session.record(model, text, target=target), monotonic(), []
+    recording, asked_at, found = passes.record(model, text, target=target), monotonic(), []
     material = material_of(recording, text)
     for claim in claims.CLAIMS:
         if monotonic() - asked_at > budget:
             break
         found.append(
-            session.derived(
+            shelf.derived(
                 recording,
                 ("claim", claim.id),
                 lambda claim=claim: evidence.settle(claim, material),
@@ -114,10 +115,10 @@ def material_of(recording: Recording, text: str) -> evidence.Evidence:
 
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = said if target is None and not other else target
-        return session.record(model, other or text, from_line(edits), own if two else None)
+        return passes.record(model, other or text, from_line(edits), own if two else None)
 
     def stepwise(rows: int) -> list:
-        writing = session.Draft(model, text if two else "").writing
+        writing = drafts.Draft(model, text if two else "").writing
         if writing.ids != [int(last.ids[0])]:
             raise ValueError("a text that begins with one token of its own")
         scores = [writing.logits]
@@ -129,13 +130,13 @@ def material_of(recording: Recording, text: str) -> evidence.Evidence:
     return evidence.Evidence(
         recording,
         again,
-        norms=lambda stream: session.norms(recording, stream),
-        outputs=lambda: session.outputs(recording),
-        jacobian=lambda stream, token, site: session.jacobian(recording, stream, token, site),
-        highway=lambda stream, token: session.highway(recording, stream, token),
-        lens=lambda stream: session.lens(recording, stream),
-        logits=lambda stream, token: session.logits(recording, stream, token),
-        embeddings=lambda: session.embeddings(model),
+        norms=lambda stream: passes.norms(recording, stream),
+        outputs=lambda: passes.outputs(recording),
+        jacobian=lambda stream, token, site: passes.jacobian(recording, stream, token, site),
+        highway=lambda stream, token: passes.highway(recording, stream, token),
+        lens=lambda stream: passes.lens(recording, stream),
+        logits=lambda stream, token: passes.logits(recording, stream, token),
+        embeddings=lambda: models.embeddings(model),
         stepwise=stepwise,
     )
 
@@ -183,7 +184,7 @@ def files(model: str, text: str, target: str | None, recording: Recording) -> No
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Print: one HTML page",
-            lambda: claims.report(session.record(model, text, target=target), every()),
+            lambda: claims.report(passes.record(model, text, target=target), every()),
             f"{name}.html",
             "text/html",
             on_click="ignore",
@@ -229,7 +230,7 @@ def take_page() -> None:
 
 
 with st.spinner("Loading the model …"):
-    two_texts = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    two_texts = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
-    shown = session.recording(target=wanted)
+    shown = onscreen.recording(target=wanted)
 explore(shown.model.name, st.session_state.text, wanted)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer import session
 from explorer.analysis import compare as numbers
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.edits import (
     Edit,
     MeanHead,
@@ -69,7 +71,7 @@ class Side:
     target: str | tuple[int, ...] | None = None
 
     def record(self) -> Recording:
-        return session.record(self.model, self.text, self.edits, target=self.target)
+        return passes.record(self.model, self.text, self.edits, target=self.target)
 
 
 @st.fragment
@@ -95,10 +97,8 @@ def explore(model: str, text: str) -> None:
             if isinstance(error, NotFinite)
             else ""
         )
-        st.error(
-            f"There is nothing to compare with: {session.literal(str(error).rstrip('.'))}. {why}"
-        )
-        session.address()
+        st.error(f"There is nothing to compare with: {literal(str(error).rstrip('.'))}. {why}")
+        address.write()
         return
     of_a, of_b = kinds(a, b)
     rows, columns = aligned(a, of_a, b, of_b)
@@ -107,7 +107,7 @@ def explore(model: str, text: str) -> None:
         st.info(f"{refused} Choose another sentence, or other kinds of attention.")
     else:
         compared(one, other, a, of_a, b, of_b, rows, columns)
-    session.address()
+    address.write()
 
 
 # ---- the two sides --------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def explore(model: str, text: str) -> None:
 
 def asked(model: str, text: str) -> tuple[Side, Side]:
     """What the reader wants to compare: A, as the bar above has it, and B; the other way round where swapped."""
-    what = session.one_of("other_what", tuple(WHATS))
+    what = address.one_of("other_what", tuple(WHATS))
     left, middle, right = st.columns([1.6, 2, 0.65], vertical_alignment="bottom")
     left.segmented_control(
         "Compare",
@@ -146,8 +146,8 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
 
 def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
     """The run as it is, and under edits. Both runs' decoders read the same. What cannot be followed is said `below`."""
-    target = session.typed_target(model)
-    plain = session.record(model, text, target=target)
+    target = onscreen.typed_target(model)
+    plain = passes.record(model, text, target=target)
     if len(plain.streams) > 1:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
     if not follows(model, ZeroHead):
@@ -155,9 +155,9 @@ def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
             "this model runs in its own code, which can be neither switched nor silenced; compare two sentences or two models"
         )
     st.session_state.other_edits = (
-        st.session_state.other_edits.strip() or session.CHOICES["other_edits"]
+        st.session_state.other_edits.strip() or address.CHOICES["other_edits"]
     )
-    if st.session_state.other_edits == session.CHOICES["other_edits"] and not follows(
+    if st.session_state.other_edits == address.CHOICES["other_edits"] and not follows(
         model, WithoutPositions
     ):
         st.session_state.other_edits = to_line((ZeroHead(0, 0, plain.attention[0].name),))
@@ -167,7 +167,7 @@ def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
     if wrong and not edits:
         raise ValueError("; ".join(wrong))
     if wrong or unfit:
-        below.warning(f"Left out of B: {session.literal('; '.join((*wrong, *unfit)))}.")
+        below.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
     return Side(model, text, (), target), Side(model, text, edits, target)
 
 
@@ -184,7 +184,7 @@ def written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
 
 def follows(model: str, kind: type) -> bool:
     """Whether a model can follow edits of this kind: one that runs in its own code follows few."""
-    return issubclass(kind, session.offers(model).edits)
+    return issubclass(kind, models.offers(model).edits)
 
 
 def followed(side: Side) -> tuple[tuple[Edit, ...], list[str]]:
@@ -271,7 +271,7 @@ def worded(model: str, text: str) -> tuple[Side, Side]:
         on_change=forget_pair,
         placeholder=mate_of(text) or "Type the sentence to compare with",
     )
-    return Side(model, text, (), session.typed_target(model)), Side(
+    return Side(model, text, (), onscreen.typed_target(model)), Side(
         model, st.session_state.other_text if st.session_state.other_text.strip() else mate_of(text)
     )
 
@@ -284,37 +284,37 @@ def mate_of(text: str) -> str:
 def modelled(model: str, text: str) -> tuple[Side, Side]:
     """The model above, and another one on the same text. Where both write, both decoders read what the first one writes."""
     options = others(model)
-    st.session_state["other model"] = other = session.one_of("other_model", ("", *options)) or (
+    st.session_state["other model"] = other = address.one_of("other_model", ("", *options)) or (
         COUNTERPARTS[model] if COUNTERPARTS.get(model) in options else options[0]
     )
     st.selectbox(
         "Model of B",
         options,
         key="other model",
-        format_func=session.title,
+        format_func=models.title,
         on_change=take_model,
         help="“@” names earlier weights: after so many steps of training. A Hugging Face model is offered once it has been opened above.",
     )
-    one = Side(model, text, (), session.typed_target(model))
+    one = Side(model, text, (), onscreen.typed_target(model))
     with st.spinner("Loading the model …"):
-        both = all(session.handle(each).card.kind == "encoder-decoder" for each in (model, other))
+        both = all(models.handle(each).card.kind == "encoder-decoder" for each in (model, other))
     return one, Side(other, text, (), one.record().target or None if both else None)
 
 
 def others(model: str) -> tuple[str, ...]:
     """The models that side B can be: all but the one above, and that one's other weights; and one that a link names."""
-    cards, base = session.cards(), model.partition("@")[0]
+    cards, base = models.cards(), model.partition("@")[0]
     asked = str(st.session_state.other_model)
     linked = (
         (asked,)
-        if ":" in asked and (session.is_loaded(asked) or not session.is_borrowed(asked))
+        if ":" in asked and (models.is_loaded(asked) or not models.is_borrowed(asked))
         else ()
     )  # a link alone fetches nothing
     names = (
         *([base] if base in cards else []),
         *checkpoints(base, cards),
         *cards,
-        *session.borrowed(),
+        *models.borrowed(),
         *linked,
     )
     return tuple(name for name in dict.fromkeys(names) if name != model)
@@ -329,7 +329,7 @@ def checkpoints(model: str, cards: dict[str, dict]) -> tuple[str, ...]:
 
 def offered(model: str) -> dict[str, dict[str, str]]:
     """Comparisons in one click: which choices each sets. Edits are of the model above."""
-    kind = session.handle(model).card.kind
+    kind = models.handle(model).card.kind
     tired, wide = next(iter(MATES.items()))
     mask = ("Look ahead", WithoutMask()) if kind != "encoder" else ("A causal mask", WithMask())
     made = {
@@ -351,7 +351,7 @@ def offered(model: str) -> dict[str, dict[str, str]]:
         for name, choices in made.items()
         if all(follows(model, type(one)) for one in from_line(choices.get("other_edits", "")))
     }
-    cards = session.cards()
+    cards = models.cards()
     if {"encoder", "decoder"} <= set(cards):
         made["encoder / decoder"] = {
             "model": "encoder",
@@ -409,8 +409,8 @@ def presets(model: str) -> None:
 def kinds(a: Recording, b: Recording) -> tuple[Attention, Attention]:
     """Which attention of each side, with controls where a side has several."""
     names_a, names_b = (tuple(each.name for each in recording.attention) for recording in (a, b))
-    of_a = session.one_of("other_of", ("", *names_a)) or names_a[0]
-    of_b = session.one_of("other_to", ("", *names_b)) or (of_a if of_a in names_b else names_b[0])
+    of_a = address.one_of("other_of", ("", *names_a)) or names_a[0]
+    of_b = address.one_of("other_to", ("", *names_b)) or (of_a if of_a in names_b else names_b[0])
     if len(names_a) > 1 or len(names_b) > 1:
         left, right = st.columns(2, gap="large")
         for column, key, names, now in (
@@ -440,29 +440,27 @@ def aligned(
         rows, columns = zip(numbers.axes(a, of_a), numbers.axes(b, of_b))
         return numbers.align(*rows), numbers.align(*columns)
 
-    return session.derived(a, ("compared units", *cause(b, of_a, of_b)), make)
+    return shelf.derived(a, ("compared units", *cause(b, of_a, of_b)), make)
 
 
 def cause(b: Recording, of_a: Attention, of_b: Attention) -> tuple[str, ...]:
     """What a comparison depends on beside the recording of A."""
-    return session.name_of(b), of_a.name, of_b.name
+    return shelf.name_of(b), of_a.name, of_b.name
 
 
 def facing(a: Recording, b: Recording) -> None:
     """What is on either side, in words."""
     for column, side, recording in zip(st.columns(2, gap="large"), "AB", (a, b)):
-        edits = (
-            f" · {session.literal(', '.join(map(str, recording.edits)))}" if recording.edits else ""
-        )
-        words = session.literal(shortened(session.read_text(recording))) or "*no text*"
+        edits = f" · {literal(', '.join(map(str, recording.edits)))}" if recording.edits else ""
+        words = literal(shortened(onscreen.read_text(recording))) or "*no text*"
         target = (
-            f"  \n→ {session.literal(shortened(session.read_text(recording, target=True)))}"
+            f"  \n→ {literal(shortened(onscreen.read_text(recording, target=True)))}"
             if recording.target
             else ""
         )
         with column:
             st.markdown(
-                f"**{side}** &nbsp; {session.literal(session.title(recording.model.name))}{edits}  \n{words}{target}"
+                f"**{side}** &nbsp; {literal(models.title(recording.model.name))}{edits}  \n{words}{target}"
             )
             if recording.dropped:
                 st.caption(
@@ -482,10 +480,10 @@ def caption_of(a: Recording, b: Recording, what: str) -> tuple[str, ...]:
         return f"{letter}: model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · edits: {', '.join(map(str, recording.edits)) or 'none'}"
 
     texts = tuple(
-        f"Text of {letter}: {session.read_text(each)}" for letter, each in (("A", a), ("B", b))
+        f"Text of {letter}: {onscreen.read_text(each)}" for letter, each in (("A", a), ("B", b))
     )
     targets = tuple(
-        f"Output read by {letter}: {session.read_text(each, target=True)}"
+        f"Output read by {letter}: {onscreen.read_text(each, target=True)}"
         for letter, each in (("A", a), ("B", b))
         if each.target
     )
@@ -499,9 +497,9 @@ def figure_caption(a: Recording, b: Recording, *what: str) -> tuple[str, ...]:
         return f"{letter}: {recording.model.name} {recording.model.fingerprint} · edits: {', '.join(map(str, recording.edits)) or 'none'}"
 
     texts = (
-        (f"Text: {session.read_text(a)}",)
-        if session.read_text(a) == session.read_text(b)
-        else (f"A reads: {session.read_text(a)}", f"B reads: {session.read_text(b)}")
+        (f"Text: {onscreen.read_text(a)}",)
+        if onscreen.read_text(a) == onscreen.read_text(b)
+        else (f"A reads: {onscreen.read_text(a)}", f"B reads: {onscreen.read_text(b)}")
     )
     return (*what, f"Headlight · {side('A', a)}", side("B", b), *map(shortened, texts))
 
@@ -518,32 +516,30 @@ def compared(
 ) -> None:
     """Everything below the controls."""
     on = cause(b, of_a, of_b)
-    found = session.derived(
+    found = shelf.derived(
         a,
         ("compared sides", *on),
         lambda: numbers.sides((a, of_a), (b, of_b), rows, columns),
         lambda made: made.nbytes,
     )
     paired = (
-        session.derived(a, ("compared pairs", *on), lambda: numbers.paired(found))
+        shelf.derived(a, ("compared pairs", *on), lambda: numbers.paired(found))
         if found.same_shape
         else None
     )
-    view = session.one_of("other_view", tuple(VIEWS))
+    view = address.one_of("other_view", tuple(VIEWS))
     distances = near = None
     if paired is None or view == "Nearest":
         with st.spinner("Laying every head beside every other …"):
-            distances = session.derived(
+            distances = shelf.derived(
                 a,
                 ("compared heads", *on),
                 lambda: numbers.distances(found),
                 lambda made: made.values.nbytes,
             )
-            near = session.derived(a, ("compared nearest", *on), lambda: numbers.nearest(distances))
+            near = shelf.derived(a, ("compared nearest", *on), lambda: numbers.nearest(distances))
     with st.container(border=True):
-        st.subheader(
-            session.literal(numbers.sentence(found, paired, near)), anchor=False, help=DISTANCE
-        )
+        st.subheader(literal(numbers.sentence(found, paired, near)), anchor=False, help=DISTANCE)
         if (
             paired is not None
             and numbers.all_same(paired)
@@ -564,7 +560,7 @@ def compared(
             label_visibility="collapsed",
         )
         if view == "Heads":
-            session.one_of("other_tone", TONES)
+            address.one_of("other_tone", TONES)
             st.segmented_control(
                 "Tone",
                 TONES,
@@ -654,7 +650,7 @@ def chosen_pair(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """The heads on screen, one of A and one of B: those chosen; else those the sentence above is about."""
     (la, ha), (lb, hb) = found.a.shape[:2], found.b.shape[:2]
-    asked_for = session.numbers("other_pair", 10_000)
+    asked_for = address.numbers("other_pair", 10_000)
     if (
         len(asked_for) == 4
         and asked_for[0] < la
@@ -680,8 +676,8 @@ def side_by_side(
     a: Recording, of_a: Attention, b: Recording, of_b: Attention, found: numbers.Sides, paired
 ) -> None:
     tone = st.session_state.other_tone
-    name = session.name_of(a, "grids", *cause(b, of_a, of_b), tone)
-    data = session.derived(
+    name = shelf.name_of(a, "grids", *cause(b, of_a, of_b), tone)
+    data = shelf.derived(
         a,
         ("compared grids", *cause(b, of_a, of_b), tone),
         lambda: pictures.grids(
@@ -709,7 +705,7 @@ def about(a: Recording, b: Recording) -> tuple[str, str]:
         edits = ", ".join(map(str, recording.edits))
         return " · ".join(
             each
-            for each in (letter, session.title(recording.model.name), edits, shortened(words, 60))
+            for each in (letter, models.title(recording.model.name), edits, shortened(words, 60))
             if each
         )
 
@@ -749,9 +745,9 @@ def opened(
             + (" Each is the other’s nearest." if near.mutual else "")
         )
     picture = (
-        session.name_of(a, "map", *on)
+        shelf.name_of(a, "map", *on)
         if near is not None
-        else session.name_of(a, "grids", *on, st.session_state.other_tone)
+        else shelf.name_of(a, "grids", *on, st.session_state.other_tone)
     )
     row = None if near is None else numbers.head_number(head_a, found.a.shape)
     st.session_state["pair shown"] = ".".join(map(str, (*head_a, *head_b)))
@@ -762,7 +758,7 @@ def opened(
             head_b,
             title=title,
             words=words,
-            token=session.name_of(a, "pair", *on, pair, near is None),
+            token=shelf.name_of(a, "pair", *on, pair, near is None),
             picture=picture,
             row=row,
         ),
@@ -791,9 +787,9 @@ def opened(
         title=f"A’s {one}, B’s {other}, and B − A",
         caption=caption,
         file=f"{file}-{one}-{other}".replace(" ", ""),
-        token=session.name_of(a, "panels", *on, pair),
+        token=shelf.name_of(a, "panels", *on, pair),
     )
-    maps.show(session.derived(a, ("compared panels", *on, pair), made, len), "panels", ignore)
+    maps.show(shelf.derived(a, ("compared panels", *on, pair), made, len), "panels", ignore)
     with st.expander("Every cell as a table, and as a file"):
         columns = numbers.pair_columns(found, *pair)
         st.dataframe(
@@ -818,7 +814,7 @@ def listed_changes(
 ) -> None:
     """Heads in the same place, the most changed first."""
     st.markdown("**Most changed heads**, by their distance. Choose a row to open the head.")
-    columns = session.derived(
+    columns = shelf.derived(
         a, ("compared changes", *on), lambda: numbers.changed_columns(found, paired)
     )
     order = numbers.most_changed(paired)
@@ -856,7 +852,7 @@ def every_pair(
     caption = caption_of(
         a, b, "mean Jensen-Shannon distance (base 2) of every head of A to every head of B"
     )
-    name = session.name_of(a, "map", *on)
+    name = shelf.name_of(a, "map", *on)
     left, right = (
         st.columns([1.1, 1], gap="large")
         if numbers.few(distances)
@@ -866,7 +862,7 @@ def every_pair(
         st.markdown(
             "**Every head of A beside every head of B.** The colour is their distance, the nearest in each row is marked. Choose a row."
         )
-        data = session.derived(
+        data = shelf.derived(
             a,
             ("compared map", *on),
             lambda: maps.panels(
@@ -927,7 +923,7 @@ def vectors(a: Recording, of_a: Attention, b: Recording, of_b: Attention, file: 
     from explorer.figures import compare as figures
 
     streams = a.stream(of_a.query), b.stream(of_b.query)
-    on = (session.name_of(b), *(stream.name for stream in streams))
+    on = (shelf.name_of(b), *(stream.name for stream in streams))
 
     def make() -> numbers.Spaces:
         return numbers.spaces(
@@ -935,7 +931,7 @@ def vectors(a: Recording, of_a: Attention, b: Recording, of_b: Attention, file: 
             numbers.align(numbers.axis(a, streams[0].name), numbers.axis(b, streams[1].name)),
         )
 
-    found = session.derived(a, ("compared spaces", *on), make, lambda made: made.nbytes)
+    found = shelf.derived(a, ("compared spaces", *on), make, lambda made: made.nbytes)
     if not (found.sites_a and found.sites_b):
         st.info(
             "One of the two models does not show its vectors, so only its attention can be compared."
@@ -965,7 +961,7 @@ def vectors(a: Recording, of_a: Attention, b: Recording, of_b: Attention, file: 
             config=options(f"{file}-lengths"),
             alt=caption[0],
         )
-        st.markdown(session.literal(numbers.lengths_told(found)))
+        st.markdown(literal(numbers.lengths_told(found)))
         st.caption(
             "Depth counts the states of a side evenly: 0 after the embeddings, 1 after the last sub-layer. So models of unlike depth share one axis."
         )
@@ -995,7 +991,7 @@ def spaces_alike(
             f"Comparing spaces takes at least {numbers.FEWEST_TOKENS} aligned tokens; here are {len(found.labels)}."
         )
         return
-    like = session.derived(a, ("compared likeness", *on), lambda: numbers.likeness(found))
+    like = shelf.derived(a, ("compared likeness", *on), lambda: numbers.likeness(found))
     caption = figure_caption(a, b, "How alike the two spaces are: linear CKA", words)
     st.plotly_chart(
         figures.likeness(like.values, like.chance, *titles, caption),
@@ -1003,7 +999,7 @@ def spaces_alike(
         config=options(f"{file}-cka"),
         alt=caption[0],
     )
-    st.markdown(session.literal(numbers.likeness_told(found, like)))
+    st.markdown(literal(numbers.likeness_told(found, like)))
     with st.expander("What CKA is, and its caution"):
         st.markdown(
             "Linear CKA (Kornblith et al. 2019) asks whether the same tokens lie near each other in both spaces: ‖YᵀX‖² / (‖XᵀX‖ ‖YᵀY‖), with X and Y the tokens’ vectors minus their mean, Frobenius norms. "
@@ -1032,11 +1028,11 @@ def paths(
 
     together = (a.model.name, a.model.fingerprint) == (b.model.name, b.model.fingerprint)
     st.subheader("The tokens’ paths", anchor=False)
-    word = session.whole("other_word", len(found.labels))
+    word = address.whole("other_word", len(found.labels))
     st.session_state["word followed"] = chosen = (
         numbers.followed(found, together) if word is None else word
     )
-    made = session.derived(
+    made = shelf.derived(
         a, ("compared planes", *on, together), lambda: numbers.planes(found, together)
     )
     left, right = st.columns([1.9, 1], gap="large")
@@ -1049,7 +1045,7 @@ def paths(
             on_change=take_word,
         )
         if together:
-            st.markdown(session.literal(numbers.apart_told(found, chosen)))
+            st.markdown(literal(numbers.apart_told(found, chosen)))
             st.caption(
                 "Both sides are one model, so they are drawn in one plane: the two directions along which the vectors of both spread most."
             )
@@ -1111,7 +1107,7 @@ def take_preset(made: dict[str, dict[str, str]]) -> None:
     if (choices := made.get(state["comparison"] or "")) is None:
         return
     if choices.get("text", state.text) != state.text:
-        session.take_text(choices["text"])
+        onscreen.take_text(choices["text"])
     if choices.get("model", state.model) != state.model:
         state.wanted_model = choices["model"]
     for key, value in (
@@ -1166,7 +1162,7 @@ def take_head_of_b(first: str) -> None:
     state.other_edits = (
         to_line((HOWS[state.get("done to it", "silent")](*chosen),))
         if chosen
-        else session.CHOICES["other_edits"]
+        else address.CHOICES["other_edits"]
     )
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()
@@ -1188,5 +1184,5 @@ def ignore() -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = session.recording()
+    shown = onscreen.recording()
 explore(shown.model.name, st.session_state.text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import embeddings as numbers
 from explorer.analysis import residual
 from explorer.components import paths as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.recording import Recording, Stream, to_npz
 
 PLANES = {"PCA": "Main directions", "Words": "Through the anchors"}
@@ -75,7 +77,7 @@ def explore(model: str, text: str) -> None:
     if anchors is not None:
         neighbours(first, second, stream, scene, words, token, mate)
     below(first, second, stream, words, scene, anchors, token, mate, stage, caption)
-    session.address()
+    address.write()
 
 
 # ---- what is shown --------------------------------------------------------------------------------------------------
@@ -83,7 +85,7 @@ def explore(model: str, text: str) -> None:
 
 def recordings(model: str, text: str, field, example) -> tuple[Recording, Recording | None]:
     """The recording of the text above and of the second one, whose field stands here."""
-    first = session.record(model, text)
+    first = passes.record(model, text)
     field.text_input(
         "A second text: the same word in another context",
         key="second",
@@ -92,8 +94,8 @@ def recordings(model: str, text: str, field, example) -> tuple[Recording, Record
         placeholder="Empty: one text alone. Type a sentence that shares a word with the first",
     )
     if (
-        text == session.PRESETS[EXAMPLE[0]]
-        and st.session_state.second == session.PRESETS[EXAMPLE[1]]
+        text == onscreen.PRESETS[EXAMPLE[0]]
+        and st.session_state.second == onscreen.PRESETS[EXAMPLE[1]]
     ):
         example.button("One text alone", on_click=drop_second, width="stretch")
     else:
@@ -106,12 +108,12 @@ def recordings(model: str, text: str, field, example) -> tuple[Recording, Record
     typed = st.session_state.second
     if not typed.strip():
         return first, None
-    second = session.record(model, typed)
+    second = passes.record(model, typed)
     if second.dropped:
         st.warning(
             f"The second text has {second.dropped + model_size(second):,} tokens; {model} reads {model_size(second)}. The last {second.dropped:,} are not shown. The field keeps them."
         )
-    if not session.fits_address(typed):
+    if not address.fits_address(typed):
         st.info(
             "The second text is too long for a link. It stays in this tab; reloading the page does not bring it back."
         )
@@ -125,7 +127,7 @@ def model_size(recording: Recording) -> int:
 def chosen_stream(recording: Recording) -> Stream:
     """The stream on screen. The first one stands as "" in the address."""
     names = ("", *(stream.name for stream in recording.streams[1:]))
-    return recording.stream(session.one_of("stream", names) or recording.streams[0].name)
+    return recording.stream(address.one_of("stream", names) or recording.streams[0].name)
 
 
 def switches(first: Recording) -> None:
@@ -137,7 +139,7 @@ def switches(first: Recording) -> None:
         ("specials", SPECIALS),
         ("space", SPACES),
     ):
-        session.one_of(name, tuple(options))
+        address.one_of(name, tuple(options))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         if len(first.streams) > 1:
             titles = {"": f"{first.streams[0].name.capitalize()}: reads"} | {
@@ -245,14 +247,14 @@ def seen(
     sites = numbers.sites(stream, sums == "Sums")
     anchors = None
     if words:
-        anchors = session.derived(
+        anchors = shelf.derived(
             first,
             ("anchors", stream.name, sites, words),
             lambda: anchors_of(first.model.name, words, stream.name, sites),
             lambda made: made.vectors.nbytes + made.all_rows.nbytes,
         )
     streams = [one.stream(stream.name) for one in (first, second) if one is not None]
-    made = session.derived(
+    made = shelf.derived(
         first,
         ("scene", second and second.text, stream.name, words, how),
         lambda: numbers.scene(
@@ -273,7 +275,7 @@ def anchors_of(
 ) -> numbers.Anchors:
     return numbers.anchors_of(
         words,
-        [session.record(model, numbers.framed(word)) for group in words for word in group],
+        [passes.record(model, numbers.framed(word)) for group in words for word in group],
         stream,
         sites,
     )
@@ -290,12 +292,12 @@ def chosen(
     """The followed token's place in the first text, and its counterpart's in the second, None where it has none."""
     other = second.stream(stream.name) if second else None
     shown = scene.texts[0].places
-    token = session.whole("token", len(stream.tokens))
+    token = address.whole("token", len(stream.tokens))
     if token not in shown:
         token = numbers.followed(stream, other, shown)
     if other is None:
         return token, None
-    mate = session.whole("mate", len(other.tokens))
+    mate = address.whole("mate", len(other.tokens))
     if mate is None:
         mate = numbers.counterpart(stream, token, other)
     return token, mate if mate in scene.texts[1].places else None
@@ -304,7 +306,7 @@ def chosen(
 def chosen_stage(scene: numbers.Scene) -> int:
     """The site on screen, from 0: the last unless the address, which counts from 1, names one."""
     last = len(scene.sites)
-    return (session.whole("stage", last + 1) or last) - 1
+    return (address.whole("stage", last + 1) or last) - 1
 
 
 # ---- the sentence that says what came out ----------------------------------------------------------------------------
@@ -312,7 +314,7 @@ def chosen_stage(scene: numbers.Scene) -> int:
 
 def quoted(scene: numbers.Scene, text: int, place: int) -> str:
     group = scene.texts[text]
-    return f"“{session.literal(group.labels[group.places.index(place)])}”"
+    return f"“{literal(group.labels[group.places.index(place)])}”"
 
 
 def verdict(
@@ -349,7 +351,7 @@ def shift_of(
 
 def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int) -> None:
     found = shift_of(scene, anchors, token, mate)
-    one, other = (session.literal(", ".join(words)) for words in anchors.words)
+    one, other = (literal(", ".join(words)) for words in anchors.words)
     towards = (one, other) if found.gap > 0 else (other, one)
     word = quoted(scene, 0, token)
     apart = f"compared with text 2, text 1 draws it towards *{towards[0]}* and away from *{towards[1]}*; its lean, the cosine to one group minus the cosine to the other, differs by **{abs(found.gap):.3f}**"
@@ -369,7 +371,7 @@ def leans(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int 
     if mate is None:
         return
     found = shift_of(scene, anchors, token, mate)
-    one, other = (session.literal(", ".join(words)) for words in anchors.words)
+    one, other = (literal(", ".join(words)) for words in anchors.words)
     agree = (
         "Centred cosines agree"
         if found.centred_gap * found.gap > 0
@@ -403,13 +405,13 @@ def caption_of(
     lines = [
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · stream {stream.name} · edits: none",
         f"{'Plane' if state.space == '2-D' else 'Space'}: {', '.join(scene.basis.names[: 2 if state.space == '2-D' else 3])}, fitted on all shown vectors of the text{'s' if second else ''} at all {len(scene.sites)} sites · {LENGTHS[state.length].lower()} · {SPECIALS[state.specials].lower()}",
-        ("Text 1: " if second else "Text: ") + session.read_text(first),
+        ("Text 1: " if second else "Text: ") + onscreen.read_text(first),
     ]
     if second:
-        lines.append("Text 2: " + session.read_text(second))
+        lines.append("Text 2: " + onscreen.read_text(second))
     if stream.name != first.streams[0].name:
         lines += [
-            "Written: " + session.read_text(one, target=True)
+            "Written: " + onscreen.read_text(one, target=True)
             for one in (first, second)
             if one is not None
         ]
@@ -438,8 +440,8 @@ def picture(
     if st.session_state.space == "3-D":
         in_space(first, scene, token, mate, stage, caption)
         return
-    name = session.name_of(first, "walk", *cause(second, stream, words))
-    data = session.derived(
+    name = shelf.name_of(first, "walk", *cause(second, stream, words))
+    data = shelf.derived(
         first,
         ("walk", *cause(second, stream, words)),
         lambda: pictures.walk(
@@ -480,7 +482,7 @@ def in_space(
         f"{name}: {share:.1%}" for name, share in zip(scene.basis.names, scene.basis.explained)
     ]
     st.markdown(
-        f"**Explained variance {sum(scene.basis.explained):.1%}**   {session.literal('  ·  '.join(shares))}   outside these three directions at this site: "
+        f"**Explained variance {sum(scene.basis.explained):.1%}**   {literal('  ·  '.join(shares))}   outside these three directions at this site: "
         f"{numbers.mean_error(scene, 3, stage):.1%} on average"
     )
     st.session_state["site in space"] = stage
@@ -561,9 +563,9 @@ def nearest(
     recording: Recording, stream: str, place: int, scene: numbers.Scene
 ) -> tuple[list[list[str]], object]:
     """The nearest words (site, rank) to a token, with their cosines."""
-    ids, cosines = session.nearest(recording, stream, place, N_NEAR)
+    ids, cosines = passes.nearest(recording, stream, place, N_NEAR)
     at = [recording.stream(stream).sites.index(site) for site in scene.sites]
-    return [session.labels(recording.model.name, ids[one]) for one in at], cosines[at]
+    return [models.labels(recording.model.name, ids[one]) for one in at], cosines[at]
 
 
 def beside(
@@ -582,7 +584,7 @@ def beside(
     state = st.session_state
     if anchors is not None:
         st.markdown(f"**How near {quoted(scene, 0, token)} stands to the anchors, site by site**")
-        session.one_of("curve", tuple(numbers.MEASURES))
+        address.one_of("curve", tuple(numbers.MEASURES))
         st.segmented_control(
             "Measure",
             tuple(numbers.MEASURES),
@@ -597,9 +599,9 @@ def beside(
             else ""
         )
         st.caption(
-            f"{numbers.MEASURES[state.curve]} Colours and marks: the text; solid: the first group, dashed: the second.{session.literal(pieces)}"
+            f"{numbers.MEASURES[state.curve]} Colours and marks: the text; solid: the first group, dashed: the second.{literal(pieces)}"
         )
-    measure = session.one_of("curve", tuple(numbers.MEASURES))
+    measure = address.one_of("curve", tuple(numbers.MEASURES))
     lines, values = followed_lines(scene, anchors, token, mate, measure)
     curve_caption = (
         f"{measure} of {scene.texts[0].labels[scene.texts[0].places.index(token)]} to each group of anchors",
@@ -610,8 +612,8 @@ def beside(
         pictures.around(
             chosen=[scene.point(0, token), scene.point(1, mate)],
             stage=stage,
-            trails=session.one_of("trails", ("Chosen", "All")),
-            frame=session.one_of("frame", ("All", "Close")),
+            trails=address.one_of("trails", ("Chosen", "All")),
+            frame=address.one_of("frame", ("All", "Close")),
             lead=state.space == "3-D",
             lines=lines,
             values=values,
@@ -619,7 +621,7 @@ def beside(
             titles=scene.titles,
             caption=curve_caption,
             file=file_of(first, f"{measure.lower()}-to-anchors"),
-            token=session.name_of(
+            token=shelf.name_of(
                 first,
                 "around",
                 *cause(second, stream, words),
@@ -664,7 +666,7 @@ def neighbours(
                     "rows": rows,
                 }
             )
-    name = session.name_of(first, "near", *cause(second, stream, words), token, mate)
+    name = shelf.name_of(first, "near", *cause(second, stream, words), token, mate)
     pictures.show(
         pictures.nearest(near, scene.titles, name), "near", take_pick, take_stage, take_switch
     )
@@ -691,8 +693,8 @@ def below(
     def again() -> tuple[Recording, Recording | None, numbers.Scene, numbers.Anchors | None]:
         """All of it from the shelf, so that a button keeps names and not arrays; it runs outside the visit and knows only what is named here."""
         one, two = (
-            session.record(model, text),
-            session.record(model, other) if other is not None else None,
+            passes.record(model, text),
+            passes.record(model, other) if other is not None else None,
         )
         return one, two, *seen(one, two, one.stream(name), words, how)
 
@@ -721,7 +723,7 @@ def below(
         )
         st.download_button(
             "Download the whole recording (NPZ)",
-            lambda: to_npz(session.record(model, text)),
+            lambda: to_npz(passes.record(model, text)),
             f"headlight-{model}.npz",
             "application/octet-stream",
             on_click="ignore",
@@ -786,7 +788,7 @@ def note(
 ) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     model, basis = first.model, scene.basis
-    begins = session.word_vector(model.name).replace("√d", f"√{model.d_model}")
+    begins = models.word_vector(model.name).replace("√d", f"√{model.d_model}")
     row = numbers.path_table(scene.titles, scene.path(0, token), basis)
     st.subheader("What happens here", anchor=False)
     st.markdown(
@@ -897,7 +899,7 @@ def take_switch() -> None:
 
 
 def take_example() -> None:
-    st.session_state.text, st.session_state.second = (session.PRESETS[name] for name in EXAMPLE)
+    st.session_state.text, st.session_state.second = (onscreen.PRESETS[name] for name in EXAMPLE)
     st.session_state.plane, st.session_state.frame = "Words", "Close"
     st.session_state.token = ""
     forget_mate()
@@ -924,5 +926,5 @@ def forget_place() -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = session.recording()
+    shown = onscreen.recording()
 explore(shown.model.name, st.session_state.text)

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import attention as matrices
 from explorer.analysis import lookup as numbers
 from explorer.analysis import residual, summaries
 from explorer.components import graph as graphs
 from explorer.components import lookup as lookups
 from explorer.components import matrix as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
 
 WAYS = ("Hard", "Graph", "Three")
@@ -40,7 +42,7 @@ TITLES = {"x · x": "Naive: x · x", "Ux · Ux": "Symmetric: Ux · Ux", "q · k"
 @st.fragment
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     st.subheader("Is attention a lookup, or messages on a graph?", anchor=False)
     attention = which(recording)
     axes = axes_of(recording, attention)
@@ -55,18 +57,18 @@ def explore(model: str, text: str, target: str | None) -> None:
         )
         layer, head, query = chosen(recording, attention, axes, way)
     if not attention.opens and way != "Graph":
-        st.info(CLOSED.format(session.literal(model)))
+        st.info(CLOSED.format(literal(model)))
     else:
         {"Hard": soft_or_hard, "Graph": messages, "Three": constructions}[way](
             recording, attention, axes, layer, head, query
         )
-    session.address()
+    address.write()
 
 
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = ("", *(attention.name for attention in recording.attention[1:]))
-    name = session.one_of("attention", names)
+    name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["lookup attention"] = name
         st.segmented_control(
@@ -86,8 +88,8 @@ def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
     if attention.query == attention.key:
         return matrices.axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(session.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *session.labels(recording.model.name, [following]))
+    following = matrices.likeliest(passes.logits(recording, attention.query, last))
+    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 def chosen(
@@ -96,14 +98,14 @@ def chosen(
     """The head and the query on screen, with their controls: those of the page Attention; what is not chosen there is where soft and hard part most."""
     layers, heads, rows = attention.pattern.shape[:3]
     layer, head, query = (
-        session.whole("layer", layers),
-        session.whole("head", heads),
-        session.whole("token", rows),
+        address.whole("layer", layers),
+        address.whole("head", heads),
+        address.whole("token", rows),
     )
     if layer is None or head is None:
         layer = head = None
     if None in (layer, head, query):
-        layer, head, query = session.derived(
+        layer, head, query = shelf.derived(
             recording,
             (attention.name, "divided", layer, head, query),
             lambda: numbers.divided(
@@ -165,13 +167,13 @@ def soft_or_hard(
             title=title,
             caption=caption,
             file=file,
-            token=session.name_of(recording, attention.name, "lookup", layer, head, query),
+            token=shelf.name_of(recording, attention.name, "lookup", layer, head, query),
         ),
         "lookup",
         take_temperature,
     )
     st.markdown(
-        f"At the model’s own T = 1, **{session.literal(axes.rows[query])}** ({query}) gives “{session.literal(axes.keys[one.key])}” ({one.key}) **{attention.pattern[layer, head, query, one.key]:.3f}** "
+        f"At the model’s own T = 1, **{literal(axes.rows[query])}** ({query}) gives “{literal(axes.keys[one.key])}” ({one.key}) **{attention.pattern[layer, head, query, one.key]:.3f}** "
         f"of its weight. The mixture lies **{percent(one.relative)}** of that value’s length away from it, at a cosine of {number(one.cosine)}."
     )
     table(
@@ -196,7 +198,7 @@ def over_all(
     from explorer.figures.lookup import histogram
 
     st.subheader("Which heads look up, and which average?", anchor=False)
-    found = session.derived(
+    found = shelf.derived(
         recording,
         ("everywhere", attention.name),
         lambda: numbers.everywhere(attention),
@@ -242,7 +244,7 @@ def over_all(
                 title=title,
                 caption=caption,
                 file=file,
-                token=session.name_of(recording, attention.name, "soft hard"),
+                token=shelf.name_of(recording, attention.name, "soft hard"),
             ),
             "soft hard",
             ignore,
@@ -292,9 +294,9 @@ def messages(
         "Tokens are nodes. Along each edge a token sends a **message = weight × value**; the one that listens adds its messages up: that sum is the head’s output z. "
         "Every token is a neighbour of every other; the edges drawn are those that matter. In a graph network’s words attention is the message step, the FFN the update step, and each layer one round."
     )
-    session.one_of("look_layout", graphs.LAYOUTS)
-    session.one_of("look_rule", RULES)
-    session.one_of("look_heads", WHOSE)
+    address.one_of("look_layout", graphs.LAYOUTS)
+    address.one_of("look_rule", RULES)
+    address.one_of("look_heads", WHOSE)
     across = attention.query != attention.key
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         times = float(
@@ -335,7 +337,7 @@ def messages(
         f"{rule}; from the token that is looked at to the one that looks. Width: the weight. Fuller nodes are given more weight in all",
     )
     file = f"headlight-{recording.model.name}-{attention.name.replace(' ', '-')}-L{layer}{f'H{head}' if whose == 'One' else ''}-graph"
-    picture = session.name_of(recording, attention.name, "graph", layer, head, times, whose, layout)
+    picture = shelf.name_of(recording, attention.name, "graph", layer, head, times, whose, layout)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         graphs.show(
@@ -377,13 +379,11 @@ def messages(
         else:
             row_of(attention, axes, weights, query, title, picture)
             st.markdown(
-                NO_MESSAGES
-                if attention.opens
-                else CLOSED.format(session.literal(recording.model.name))
+                NO_MESSAGES if attention.opens else CLOSED.format(literal(recording.model.name))
             )
         loud, most, mean = numbers.loudest(weights)
         st.markdown(
-            f"**Who is heard.** Each token’s incoming weights sum to 1: that is the softmax. What it sends has no such limit: **{session.literal(axes.keys[loud])}** ({loud}) is given **{most:.2f}** in all, "
+            f"**Who is heard.** Each token’s incoming weights sum to 1: that is the softmax. What it sends has no such limit: **{literal(axes.keys[loud])}** ({loud}) is given **{most:.2f}** in all, "
             f"where the mean is {mean:.2f}."
         )
     table(
@@ -435,7 +435,7 @@ def inbox(
     picture: str,
 ) -> None:
     """The messages to one token, their sum, and what it is checked against."""
-    st.markdown(f"**What {session.literal(axes.rows[query])} ({query}) receives**")
+    st.markdown(f"**What {literal(axes.rows[query])} ({query}) receives**")
     row_of(attention, axes, attention.pattern[layer, head], query, title, picture)
     columns = numbers.received(attention, layer, head, query, axes.keys)
     three = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.3f", width=80))
@@ -456,9 +456,9 @@ def inbox(
     length, error = numbers.lengths(attention, layer, head, query)
     wrote = (
         numbers.wrote_error(
-            recording, attention, *session.outputs(recording)[attention.name], layer, query
+            recording, attention, *passes.outputs(recording)[attention.name], layer, query
         )
-        if session.shows_writes(recording)
+        if models.shows_writes(recording)
         else None
     )
     checked = (
@@ -487,7 +487,7 @@ def constructions(
     x = numbers.entering(recording, attention, layer)
     if x is None:
         st.info(
-            f"The model {session.literal(recording.model.name)} does not offer the vectors that enter a layer, so x · x cannot be computed."
+            f"The model {literal(recording.model.name)} does not offer the vectors that enter a layer, so x · x cannot be computed."
         )
         return
     st.markdown(
@@ -502,7 +502,7 @@ def constructions(
         persist_state="session",
         label_visibility="collapsed",
     )
-    made = session.derived(
+    made = shelf.derived(
         recording,
         ("constructions", attention.name, layer, head),
         lambda: numbers.constructions(x, attention, layer, head),
@@ -534,8 +534,8 @@ def constructions(
         "Scores: x · x / √d_model, q · q / √d_head, and the model’s own of q and k. Asymmetry: |S − Sᵀ| / (2 |S|), 0 for a symmetric S",
     )
     file = f"headlight-{recording.model.name}-{attention.name.replace(' ', '-')}-L{layer}H{head}-constructions-{before.lower()}"
-    picture = session.name_of(recording, attention.name, "three", layer, head, before)
-    data = session.derived(
+    picture = shelf.name_of(recording, attention.name, "three", layer, head, before)
+    data = shelf.derived(
         recording,
         ("three drawn", picture),
         lambda: pictures.panels(
@@ -564,7 +564,7 @@ def constructions(
     pair = numbers.one_way(made[2], axes.special)
     if pair:
         a, b = pair
-        names = [f"**{session.literal(axes.rows[at])}** ({at})" for at in pair]
+        names = [f"**{literal(axes.rows[at])}** ({at})" for at in pair]
         st.markdown(
             f"**On this text** q · k is least alike both ways between {names[0]} and {names[1]}: {names[0]} scores {names[1]} **{signed(made[2].scores[a, b])}**, and {names[1]} scores {names[0]} **{signed(made[2].scores[b, a])}**. "
             f"With U both are {signed(made[1].scores[a, b])}, with x · x both {signed(made[0].scores[a, b])}."
@@ -626,12 +626,12 @@ def caption_of(recording: Recording, attention: Attention, what: str) -> tuple[s
     """What a figure must say when it stands alone."""
     model = recording.model
     edits = ", ".join(map(str, recording.edits)) or "none"
-    target = ("Target: " + session.read_text(recording, target=True),) if recording.target else ()
+    target = ("Target: " + onscreen.read_text(recording, target=True),) if recording.target else ()
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
         what,
         *target,
-        "Text: " + session.read_text(recording),
+        "Text: " + onscreen.read_text(recording),
     )
 
 
@@ -696,13 +696,13 @@ def ignore() -> None:
 
 def typed_target() -> str | None:
     """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     return st.session_state.target if writes and st.session_state.target.strip() else None
 
 
 for name, options in (("look_at", WAYS), ("look_before", ("Weights", "Scores"))):
-    session.one_of(name, options)
+    address.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = session.recording(target=typed)
+    shown = onscreen.recording(target=typed)
 explore(shown.model.name, st.session_state.text, typed)

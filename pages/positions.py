@@ -7,9 +7,11 @@ from math import floor, isinf
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.edits import ShuffleTokens, WithoutPositions
 from models.recording import Recording, Stream
 
@@ -59,7 +61,7 @@ def explore(model: str, text: str) -> None:
         adding(model, text)
     else:
         {"Waves": waves, "Distance": distance, "Shift": shift}[screen](model, text)
-    session.address()
+    address.write()
 
 
 # ---- the table and its laws: nothing here runs the model again ------------------------------------------------------------
@@ -67,7 +69,7 @@ def explore(model: str, text: str) -> None:
 
 def sizes(model: str, text: str) -> tuple[int, int]:
     """How many positions and how wide, chosen; at first as wide as the model."""
-    own = session.record(model, text).model.d_model
+    own = passes.record(model, text).model.d_model
     d = number(
         "Width of the table, d_model",
         "width",
@@ -105,7 +107,7 @@ def number(
     help: str | None = None,
 ) -> int:
     """A slider of whole numbers that stands in the address as `choice`."""
-    asked = session.whole(choice, high + 1)
+    asked = address.whole(choice, high + 1)
     value = default if asked is None or asked < low or (asked - low) % step else asked
     key = f"{choice} slider"
     st.session_state[key] = value
@@ -134,20 +136,20 @@ def take_number(choice: str, default: int) -> None:
 
 def own_positions(model: str, text: str) -> tuple[str, Stream]:
     """What the model adds for the positions, "sinusoids", "learned" or "none", measured on this text; and the stream that shows it."""
-    recording = session.record(model, text)
+    recording = passes.record(model, text)
     stream = recording.stream(chosen_stream(recording))
     return numbers.kind(stream), stream
 
 
 def learned(model: str, text: str):
     """The table of positions that a model has learned, (position, d_model); of one that does not hand it out, the rows of this text."""
-    table = session.position_table(model)
+    table = models.position_table(model)
     return own_positions(model, text)[1].at("pos.wrote") if table is None else table
 
 
 def learned_about(model: str, text: str, n: int) -> tuple[str, ...]:
     """What a figure of a learned table must say when it stands alone."""
-    card = session.record(model, text).model
+    card = passes.record(model, text).model
     return (
         f"Headlight · model {model} (weights {card.fingerprint}) · its learned table, positions 0 to {n - 1}, d_model {card.d_model} · no text",
     )
@@ -174,20 +176,20 @@ WITHIN = {
 
 def within(model: str) -> str:
     """How a model that adds nothing brings positions into its attention, "" where it does not."""
-    kind = session.offers(model).positions
+    kind = models.offers(model).positions
     return WITHIN.get(str(kind), "") if kind else ""
 
 
 def told_none(model: str) -> None:
     how = f"; {within(model)}" if within(model) else ""
     st.info(
-        f"**{session.literal(model)} adds nothing for positions** to its embeddings{how}. What follows is the paper’s formula itself, for comparison."
+        f"**{literal(model)} adds nothing for positions** to its embeddings{how}. What follows is the paper’s formula itself, for comparison."
     )
 
 
 def told_within(model: str) -> None:
     st.info(
-        f"**{session.literal(model)} adds nothing for positions** to its embeddings; {within(model)}. That cannot be taken away here, and this screen compares a model with and without its positions."
+        f"**{literal(model)} adds nothing for positions** to its embeddings; {within(model)}. That cannot be taken away here, and this screen compares a model with and without its positions."
     )
 
 
@@ -298,7 +300,7 @@ def waves(model: str, text: str) -> None:
 def own_table(model: str, text: str) -> None:
     """That the model adds this table, measured."""
     off = numbers.off_formula(own_positions(model, text)[1])
-    other = " Choose minilm above to see such a table." if "minilm" in session.cards() else ""
+    other = " Choose minilm above to see such a table." if "minilm" in models.cards() else ""
     st.info(
         f"**{model} adds exactly this**, computed and not learned: what it added to your text differs from the formula by at most {power(off)} (single precision). "
         f"BERT and GPT-2 learn their table instead, one free vector for each position and none beyond the last.{other}"
@@ -517,13 +519,13 @@ def take_stream() -> None:
 
 def a_head(model: str, text: str, target: str | None, stream: str) -> tuple[int, int]:
     """The head, chosen; at first the one of layer 0 that positions move most."""
-    card = session.handle(model).card
+    card = models.handle(model).card
     layers, heads = card.n_layer, card.n_head
-    layer, head = session.whole("layer", layers), session.whole("head", heads)
+    layer, head = address.whole("layer", layers), address.whole("head", heads)
     if layer is None or head is None:
         layer, head = (
             0,
-            session.kept(
+            shelf.kept(
                 model,
                 ("most positional", text, target, stream),
                 lambda: numbers.most_positional(
@@ -549,23 +551,23 @@ def take_head() -> None:
 
 def target_of(model: str, text: str) -> str | None:
     """What the decoder of a translator reads in every pass that is compared: its translation of the text as it stands. None for other models."""
-    recording = session.record(model, text)
+    recording = passes.record(model, text)
     return recording.target if recording.model.kind == "encoder-decoder" else None
 
 
 def with_and_without(model: str, text: str, *, target: str | None) -> tuple[Recording, Recording]:
     """A text recorded with positions and without."""
-    return session.record(model, text, (), target), session.record(
+    return passes.record(model, text, (), target), passes.record(
         model, text, taken_away(model), target
     )
 
 
 def taken_away(model: str) -> tuple[WithoutPositions, ...]:
     """The edit that takes the positions away; none for a model that adds none."""
-    added = session.kept(
+    added = shelf.kept(
         model,
         "adds positions",
-        lambda: numbers.kind(session.record(model, "Hi").streams[0]) != "none",
+        lambda: numbers.kind(passes.record(model, "Hi").streams[0]) != "none",
     )
     return (WithoutPositions(),) if added else ()
 
@@ -576,9 +578,9 @@ def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]
     return (
         f"Headlight · model {card.name} ({card.n_parameters:,} parameters, weights {card.fingerprint}) · stream {stream}",
         *more,
-        "Text: " + session.read_text(recording),
+        "Text: " + onscreen.read_text(recording),
         *(
-            ("Target: " + session.read_text(recording, target=True),)
+            ("Target: " + onscreen.read_text(recording, target=True),)
             if stream == "decoder" and recording.target
             else ()
         ),
@@ -596,7 +598,7 @@ def sentence(model: str, text: str) -> None:
         ValueError
     ) as why:  # a model that runs in another's code may not let its positions be taken away
         st.info(
-            f"{session.literal(str(why))}. This screen compares a model with and without its positions."
+            f"{literal(str(why))}. This screen compares a model with and without its positions."
         )
         return
     shown = a_stream(plain)
@@ -607,7 +609,7 @@ def sentence(model: str, text: str) -> None:
             f"{model} adds nothing for positions, so there is nothing to show here. “Order” shows what that means for a sentence."
         )
         return
-    names = session.word_vector(model), "encoding" if what == "sinusoids" else "position"
+    names = models.word_vector(model), "encoding" if what == "sinusoids" else "position"
     added = numbers.added(stream)
     left, right = st.columns(2, gap="large")
     with left:
@@ -618,7 +620,7 @@ def sentence(model: str, text: str) -> None:
             about[0],
             f"positions-lengths-{model}",
         )
-        told_lengths(added, stream, names, session.embedding_scale(model))
+        told_lengths(added, stream, names, models.embedding_scale(model))
     with right:
         layer, head = a_head(model, text, target, shown)
         scores = numbers.by_offset(plain, bare, shown, layer, head)
@@ -648,8 +650,8 @@ def sentence(model: str, text: str) -> None:
             "Lengths",
             about,
             lambda: numbers.added_columns(
-                numbers.added(session.record(model, text, (), target).stream(shown)),
-                session.record(model, text, (), target).stream(shown).tokens,
+                numbers.added(passes.record(model, text, (), target).stream(shown)),
+                passes.record(model, text, (), target).stream(shown).tokens,
                 names[0],
             ),
         ),
@@ -669,7 +671,7 @@ def told_lengths(
 ) -> None:
     """The lengths in words. `scale`: by what the model multiplies its embeddings, None where that is not known."""
     shortest, longest = added.ends
-    words = f"the tokens’ run from {added.word[shortest]:.2f} ({session.literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({session.literal(stream.tokens[longest])})."
+    words = f"the tokens’ run from {added.word[shortest]:.2f} ({literal(stream.tokens[shortest])}) to {added.word[longest]:.2f} ({literal(stream.tokens[longest])})."
     if names[1] == "encoding":
         lengths = f"The encoding’s length is √(d/2) = {added.encoding[0]:.3f} at every position, since sin² + cos² = 1; {words}"
     else:
@@ -722,7 +724,7 @@ def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int)
 
 def order(model: str, text: str) -> None:
     target = target_of(model, text)
-    base = session.record(model, text, (), target)
+    base = passes.record(model, text, (), target)
     if base.streams[0].special.all():
         st.info("There are no words yet to put in another order.")
         return
@@ -741,7 +743,7 @@ def order(model: str, text: str) -> None:
             found = orders_of(asked)
     except ValueError as why:  # as in `sentence`
         st.info(
-            f"{session.literal(str(why))}. This screen compares a model with and without its positions."
+            f"{literal(str(why))}. This screen compares a model with and without its positions."
         )
         return
     if found.dropped:
@@ -833,7 +835,7 @@ def told_tokens(tokens: Sequence[str]) -> str:
     more = (
         f" … and {len(tokens) - MOST_TOKENS_TOLD:,} more" if len(tokens) > MOST_TOKENS_TOLD else ""
     )
-    return " · ".join(map(session.literal, tokens[:MOST_TOKENS_TOLD])) + more
+    return " · ".join(map(literal, tokens[:MOST_TOKENS_TOLD])) + more
 
 
 def results(
@@ -938,7 +940,7 @@ def two_orders(asked: Asked, bare: bool) -> tuple[Recording, Recording]:
     """Both orders recorded, with positions or without."""
     model, text, other_text, edits, target, _ = asked
     away = taken_away(model) if bare else ()
-    return session.record(model, text, away, target), session.record(
+    return passes.record(model, text, away, target), passes.record(
         model, other_text, (*edits, *away), target
     )
 
@@ -949,7 +951,7 @@ def orders_of(asked: Asked) -> numbers.Orders:
     def made() -> numbers.Orders:
         return numbers.orders(lambda bare: two_orders(asked, bare), asked[-1], bool(asked[3]))
 
-    return session.kept(asked[0], ("orders", asked), made)
+    return shelf.kept(asked[0], ("orders", asked), made)
 
 
 def maps_of(asked: Asked, layer: int, head: int, bare: bool) -> numbers.Maps:
@@ -964,7 +966,7 @@ def maps_of(asked: Asked, layer: int, head: int, bare: bool) -> numbers.Maps:
             pairs,
         )
 
-    return session.kept(
+    return shelf.kept(
         asked[0],
         ("order maps", asked, layer, head, bare),
         made,
@@ -993,7 +995,7 @@ def site_columns(asked: Asked) -> dict[str, Sequence]:
 
 def positions_of(model: str, text: str):
     """The vectors of all positions that a model has, (position, d_model)."""
-    card = session.record(model, text).model
+    card = passes.record(model, text).model
     return (
         learned(model, text)
         if own_positions(model, text)[0] == "learned"
@@ -1002,23 +1004,23 @@ def positions_of(model: str, text: str):
 
 
 def overlap_of(model: str, text: str) -> numbers.Overlap:
-    return session.derived(
-        session.record(model, text),
+    return shelf.derived(
+        passes.record(model, text),
         ("overlap",),
-        lambda: numbers.overlap(session.embeddings(model), positions_of(model, text)),
+        lambda: numbers.overlap(models.embeddings(model), positions_of(model, text)),
     )
 
 
 def adding(model: str, text: str) -> None:
-    card, what = session.record(model, text).model, own_positions(model, text)[0]
+    card, what = passes.record(model, text).model, own_positions(model, text)[0]
     if what == "none":
         st.info(
             f"{model} adds nothing for positions, so there are none among its embeddings’ directions. Choose a model with positions above."
         )
         return
-    if not session.offers(model).weights:
+    if not models.offers(model).weights:
         st.info(
-            f"{session.literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs."
+            f"{literal(model)} runs in its own code, which does not hand out the embeddings that this screen needs."
         )
         return
     found, room = overlap_of(model, text), numbers.room_needed(positions_of(model, text), HELD)
@@ -1093,7 +1095,7 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
         )
         name, about, make = next(each for each in of if each[0] == chosen)
         columns = make()
-        st.caption("  \n".join(map(session.literal, about)))
+        st.caption("  \n".join(map(literal, about)))
         if len(columns) * len(next(iter(columns.values()))) <= MOST_CELLS:
             st.dataframe(columns, hide_index=True, column_config=formats(columns), alt=about[0])
         else:
@@ -1135,7 +1137,7 @@ def size(value: float) -> str:
 
 
 for choice, options in (("ask", tuple(SCREENS)), ("order", ORDERS), ("positions", POSITIONS)):
-    session.one_of(choice, options)
+    address.one_of(choice, options)
 with st.spinner("Loading the model …"):
-    on_screen = session.recording()
+    on_screen = onscreen.recording()
 explore(on_screen.model.name, st.session_state.text)

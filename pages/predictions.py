@@ -7,13 +7,15 @@ from functools import partial
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
 from explorer.analysis import predictions as numbers
 from explorer.analysis import residual
 from explorer.components import bars, looks, strip
 from explorer.components import lens as one_lens
+from explorer.frame import onscreen
+from explorer.memory import address, drafts, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.edits import Edit, HideToken
 from models.prediction import Attribution, Lens, Part, Sampling
 from models.recording import Recording, Stream
@@ -37,22 +39,22 @@ Cause = tuple[
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording, which Streamlit would keep for as long as
     the visit lasts. `target`: what the decoder of a translator reads where it is not its own translation."""
-    recording = session.record(model, text, target=target)
-    if recording.model.kind == "encoder" and HideToken not in session.offers(model).edits:
+    recording = passes.record(model, text, target=target)
+    if recording.model.kind == "encoder" and HideToken not in models.offers(model).edits:
         edits, place = (), None
         st.info(
-            f"{session.literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below."
+            f"{literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. What happens inside it stands below."
         )
     elif recording.model.kind == "encoder":
         edits, place = filling_section(model, text)
     elif recording.model.kind == "decoder":
-        edits, place = (), session.whole("token", len(recording.streams[0].tokens))
+        edits, place = (), address.whole("token", len(recording.streams[0].tokens))
         writing_section(model, text)
     else:
         edits, place = (), None
         writes_elsewhere(recording)
     inside((model, text, edits, target), place)
-    session.address()
+    address.write()
 
 
 # ---- an encoder: what fills a gap -----------------------------------------------------------------------------------------
@@ -60,14 +62,14 @@ def explore(model: str, text: str, target: str | None) -> None:
 
 def filling_section(model: str, text: str) -> tuple[tuple[Edit, ...], int | None]:
     """What would stand at a place, hidden or not. Returns the edits that hide words, and the place looked at."""
-    stream = session.record(model, text).streams[0]
+    stream = passes.record(model, text).streams[0]
     hidden, place = gaps(stream)
     edits = tuple(HideToken(at) for at in hidden)
     if place is None:
         return edits, place
     with st.spinner("Reading the text without the hidden words …"):
-        recording = session.record(model, text, edits)
-        of = numbers.distribution(session.logits(recording, stream.name, place))
+        recording = passes.record(model, text, edits)
+        of = numbers.distribution(passes.logits(recording, stream.name, place))
     st.subheader(
         "What would stand here?",
         anchor=False,
@@ -89,11 +91,11 @@ def gaps(stream: Stream) -> tuple[tuple[int, ...], int | None]:
     first = numbers.word_to_hide(stream)
     if first is None:
         return (), None
-    chosen = session.whole("token", n)
+    chosen = address.whole("token", n)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:
         return (), first if place is None else place
-    asked = tuple(sorted({at for at in session.numbers("hidden", n) if not stream.special[at]}))
+    asked = tuple(sorted({at for at in address.numbers("hidden", n) if not stream.special[at]}))
     hidden = asked or ((first if place is None else place),)
     return hidden, hidden[0] if place is None else place
 
@@ -123,7 +125,7 @@ def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], plac
             says=f"Looked at: {word}, {'hidden from the model' if place in hidden else 'which the model sees'}.",
             hint="Click a word to hide it, and again to show it. With several hidden, the first click on one looks at it.",
             chosen=place,
-            token=session.name_of(recording, "sentence", place),
+            token=shelf.name_of(recording, "sentence", place),
         ),
         "sentence",
         on_choice=lambda: take_token(model, text),
@@ -147,7 +149,7 @@ def what_stood_here(
         if place in hidden
         else "The model sees it, so this is no guess; it gives it"
     )
-    return f"**{session.literal(stream.tokens[place])}** stands in the text. {tells} probability **{chance(own.own)}**, rank {own.rank + 1:,} of {len(of.order):,}.  \n{how_sure(of, 'words')}"
+    return f"**{literal(stream.tokens[place])}** stands in the text. {tells} probability **{chance(own.own)}**, rank {own.rank + 1:,} of {len(of.order):,}.  \n{how_sure(of, 'words')}"
 
 
 def fillers(
@@ -187,7 +189,7 @@ def fillers(
             chosen=word,
             action="takes the word apart further down",
             full=words[0].own,
-            token=session.name_of(recording, "fillers", place, word),
+            token=shelf.name_of(recording, "fillers", place, word),
         ),
         "fillers",
         on_choice=take_word,
@@ -211,7 +213,7 @@ def fillers(
 def take_token(model: str, text: str) -> None:
     """A click on a word: one that is hidden and looked at is shown again; any other is looked at, and hidden if it was not."""
     state = st.session_state
-    hidden, place = gaps(session.record(model, text).streams[0])
+    hidden, place = gaps(passes.record(model, text).streams[0])
     at = int(state.sentence["at"])
     if at == place and at in hidden:
         now = set(hidden) - {at}
@@ -243,7 +245,7 @@ def nothing() -> None:
 @st.fragment
 def writing_section(model: str, text: str) -> None:
     """What comes next, and next after that. A step runs this alone."""
-    recording = session.record(model, text)
+    recording = passes.record(model, text)
     stream = recording.streams[0]
     sampling, seed = settings()
     st.subheader(
@@ -252,14 +254,14 @@ def writing_section(model: str, text: str) -> None:
         help="A decoder reads the text from left to right and gives every token of its vocabulary a probability to be the next one.",
     )
     try:
-        draft = session.draft(model, text)
+        draft = drafts.draft(model, text)
     except ValueError as why:
-        shorter = " Shorten the text to go on from it." if session.offers(model).weights else ""
+        shorter = " Shorten the text to go on from it." if models.offers(model).weights else ""
         st.info(
-            f"Nothing can be written here: {session.literal(str(why))}.{shorter} What the model says after the last token that it reads stands below."
+            f"Nothing can be written here: {literal(str(why))}.{shorter} What the model says after the last token that it reads stands below."
         )
         of = numbers.distribution(
-            session.logits(recording, stream.name, len(stream.tokens) - 1), sampling
+            passes.logits(recording, stream.name, len(stream.tokens) - 1), sampling
         )
         with st.columns([1, 1], gap="large")[0]:
             choices(recording, of, stream.tokens, None, seed)
@@ -287,24 +289,24 @@ def writing_section(model: str, text: str) -> None:
     if (
         not st.session_state.playing
     ):  # an address for every token that is written by itself would fill the browser's history
-        session.address()
+        address.write()
 
 
 def settings() -> tuple[Sampling, int]:
     """How the next token is drawn, from the address or the sliders, and the seed."""
     temperature, top_k, top_p = (
-        session.one_of(name, options)
+        address.one_of(name, options)
         for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
     )
-    seed = session.whole("seed", SEEDS)
+    seed = address.whole("seed", SEEDS)
     if seed is None:
-        st.session_state.seed = session.CHOICES["seed"]
+        st.session_state.seed = address.CHOICES["seed"]
     return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
 
 
-def catch_up(draft: session.Draft, n_vocab: int) -> None:
+def catch_up(draft: drafts.Draft, n_vocab: int) -> None:
     """Read what was said until the draft is that, with a bar where it takes a while. Any choice ends it; it goes on from where it was."""
-    said = session.numbers("said", n_vocab)
+    said = address.numbers("said", n_vocab)
     todo = left = draft.towards(said)
     bar = st.empty()
     while left:
@@ -320,7 +322,7 @@ def say(ids: Iterable[int]) -> None:
 
 
 def so_far(
-    recording: Recording, stream: Stream, draft: session.Draft, labels: Sequence[str]
+    recording: Recording, stream: Stream, draft: drafts.Draft, labels: Sequence[str]
 ) -> None:
     """The prompt, and after it in another tone what was written, with probability and rank."""
     model, text, playing = recording.model.name, recording.text, bool(st.session_state.playing)
@@ -342,7 +344,7 @@ def so_far(
             [*prompt, *written],
             about="The text: what you wrote, and after it what was written by the model.",
             says=where_it_stands(draft, labels),
-            token=session.name_of(recording, "draft", st.session_state.said, playing),
+            token=shelf.name_of(recording, "draft", st.session_state.said, playing),
             every=PACE if playing else 0,
             at_end=True,
         ),
@@ -356,7 +358,7 @@ def so_far(
         )
 
 
-def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
+def where_it_stands(draft: drafts.Draft, labels: Sequence[str]) -> str:
     """One sentence on what was written last, and whether there is more to come."""
     if not labels:
         return "Nothing is written yet. Press Step, or choose a word of the list."
@@ -375,7 +377,7 @@ def where_it_stands(draft: session.Draft, labels: Sequence[str]) -> str:
     return told
 
 
-def controls(model: str, text: str, draft: session.Draft) -> None:
+def controls(model: str, text: str, draft: drafts.Draft) -> None:
     """Step, play, back."""
     over, fresh, playing = draft.ended or draft.full, not draft.said, bool(st.session_state.playing)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -429,9 +431,9 @@ def controls(model: str, text: str, draft: session.Draft) -> None:
 
 def step(model: str, text: str) -> None:
     """Write the token that is drawn next."""
-    draft = session.draft(model, text)
+    draft = drafts.draft(model, text)
     if (
-        draft.towards(session.numbers("said", session.record(model, text).model.n_vocab))
+        draft.towards(address.numbers("said", passes.record(model, text).model.n_vocab))
         or draft.ended
         or draft.full
     ):
@@ -446,7 +448,7 @@ def step(model: str, text: str) -> None:
 def tick(model: str, text: str) -> None:
     """The browser asks for the next token: only one that it does not have yet is written."""
     if st.session_state.playing and int(st.session_state["draft text"]["tick"]) == len(
-        session.draft(model, text).writing.ids
+        drafts.draft(model, text).writing.ids
     ):
         step(model, text)
 
@@ -457,7 +459,7 @@ def play() -> None:
 
 def back(model: str, text: str) -> None:
     st.session_state.playing = False
-    say([word.id for word in session.draft(model, text).said][:-1])
+    say([word.id for word in drafts.draft(model, text).said][:-1])
 
 
 def start_over() -> None:
@@ -467,15 +469,15 @@ def start_over() -> None:
 
 def adopt(model: str, text: str) -> None:
     """Make what was written a part of the text. The page has to run as a whole then: `controls` sees to it."""
-    draft = session.draft(model, text)
-    whole, prompt = (session.spelled(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
-    session.take_text(text + whole[len(prompt) :] if whole.startswith(prompt) else whole)
+    draft = drafts.draft(model, text)
+    whole, prompt = (models.spelled(model, draft.writing.ids[:n]) for n in (None, draft.n_prompt))
+    onscreen.take_text(text + whole[len(prompt) :] if whole.startswith(prompt) else whole)
     st.session_state.playing, st.session_state.adopted = False, True
 
 
 def choose(model: str, text: str) -> None:
     """Write the token of the bar that was clicked."""
-    draft = session.draft(model, text)
+    draft = drafts.draft(model, text)
     if not (draft.ended or draft.full):
         say([*(word.id for word in draft.said), int(st.session_state.choices["row"])])
 
@@ -493,7 +495,7 @@ def choices(
     others = numbers.rest(of, words)
     model, text, sampling = recording.model.name, recording.text, of.sampling
     st.markdown(
-        f"After “{'… ' * (len(tokens) > TAIL)}**{session.literal(numbers.joined(tokens[-TAIL:]))}**” comes:"
+        f"After “{'… ' * (len(tokens) > TAIL)}**{literal(numbers.joined(tokens[-TAIL:]))}**” comes:"
     )
     rows = [
         bars.Bar(
@@ -532,7 +534,7 @@ def choices(
             about="What may come next, the likeliest first: the model’s own probability, and the one that is drawn from.",
             action="writes the token" if drawn else "",
             full=max(words[0].own, words[0].drawn),
-            token=session.name_of(
+            token=shelf.name_of(
                 recording, "choices", len(tokens), st.session_state.said, sampling, seed
             ),
         ),
@@ -556,7 +558,7 @@ def choices(
     as_table(recording, of, about, f"after-{len(tokens)}-tokens")
 
 
-def written_table(draft: session.Draft, labels: Sequence[str]) -> None:
+def written_table(draft: drafts.Draft, labels: Sequence[str]) -> None:
     """What was written, token by token, as a table."""
     with st.expander("What was written, as a table", key="written table", on_change="rerun") as box:
         if box.open:
@@ -613,7 +615,7 @@ def take_seed() -> None:
 
 def how_drawn(recording: Recording, drawn: numbers.Draw, seed: int, place: int) -> str:
     """What Step will write, and why."""
-    word = session.literal(labels_of(recording, [drawn])[0])
+    word = literal(labels_of(recording, [drawn])[0])
     if drawn.number is None:
         return f"**Step writes “{word}”**, the likeliest token: at temperature 0 nothing is left to chance."
     return (
@@ -622,10 +624,10 @@ def how_drawn(recording: Recording, drawn: numbers.Draw, seed: int, place: int) 
     )
 
 
-def newest(recording: Recording, draft: session.Draft, tokens: Sequence[str]) -> None:
+def newest(recording: Recording, draft: drafts.Draft, tokens: Sequence[str]) -> None:
     """What the newest token looked at, in every head."""
     rows = draft.writing.rows["attn"]
-    layer, head = session.whole("layer", rows.shape[0]), session.whole("head", rows.shape[1])
+    layer, head = address.whole("layer", rows.shape[0]), address.whole("head", rows.shape[1])
     chosen = looks.MEAN if layer is None or head is None else f"{layer}.{head}"
     st.subheader(
         "What did the newest token look at?",
@@ -633,7 +635,7 @@ def newest(recording: Recording, draft: session.Draft, tokens: Sequence[str]) ->
         help="The last row of every head’s attention matrix: how the newest token’s vector is made from the tokens before it. The scores for the next token are read from that vector.",
     )
     tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
-    token = session.name_of(recording, "newest", st.session_state.said, chosen)
+    token = shelf.name_of(recording, "newest", st.session_state.said, chosen)
     looks.show(
         looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token),
         "newest",
@@ -653,7 +655,7 @@ def take_head() -> None:
     st.session_state.layer, _, st.session_state.head = st.session_state.newest["row"].partition(".")
 
 
-def kept(recording: Recording, draft: session.Draft) -> None:
+def kept(recording: Recording, draft: drafts.Draft) -> None:
     """The keys and values that are stored, and what that saves."""
     model, n, steps = recording.model, len(draft.writing.ids), len(draft.said)
     size = draft.writing.stored.nbytes
@@ -688,7 +690,7 @@ def formula(of: numbers.Distribution, recording: Recording, id: int) -> str:
         return "**How the numbers are made.** Temperature 0 stands for the limit of softmax(z / T) as T goes to 0: all probability falls to the likeliest token, whatever top-k and top-p say."
     steps, word = (
         numbers.steps(of, id),
-        session.literal(session.labels(recording.model.name, [id])[0]),
+        literal(models.labels(recording.model.name, [id])[0]),
     )
     plain = recording.model.kind == "encoder"
     things = what_counts(recording)
@@ -724,12 +726,12 @@ def as_table(
     model = recording.model
 
     def table() -> dict[str, Sequence]:
-        return numbers.columns(of, session.labels(model.name, range(model.n_vocab)))
+        return numbers.columns(of, models.labels(model.name, range(model.n_vocab)))
 
     described = (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint})",
         *about,
-        f"Text: {session.read_text(recording)}",
+        f"Text: {onscreen.read_text(recording)}",
     )
     with st.expander(
         f"All {len(of.order):,} {what_counts(recording)} as a table",
@@ -753,7 +755,7 @@ def as_table(
 
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
     """What the words are called that have these ids."""
-    return session.labels(recording.model.name, [word.id for word in words])
+    return models.labels(recording.model.name, [word.id for word in words])
 
 
 def chance(p: float) -> str:
@@ -778,10 +780,10 @@ def power(exponent: float) -> str:
 def inside(cause: Cause, place: int | None) -> None:
     """What happens on the way to the answer. `place` is the token looked at where the address names none."""
     with st.spinner("Reading the words off every site …"):
-        recording = session.record(*cause)
+        recording = passes.record(*cause)
         stream = reading.read_stream(recording)
-        found = session.lens(recording, stream.name)
-    token = session.whole("token", len(stream.tokens))
+        found = passes.lens(recording, stream.name)
+    token = address.whole("token", len(stream.tokens))
     if token is None:
         token = reading.asked_token(recording) if place is None else place
     lens_section(cause, recording, found, token)
@@ -801,7 +803,7 @@ def writes_elsewhere(recording: Recording) -> None:
 def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
     """What every site would say at every token, the held cell's words, and its token's way through the sites."""
     stream, model = reading.read_stream(recording), recording.model
-    right = reading.truth(recording, session.record(cause[0], cause[1], (), cause[3]))
+    right = reading.truth(recording, passes.record(cause[0], cause[1], (), cause[3]))
     if st.session_state.site not in found.sites:
         st.session_state.site = ""
     site = found.sites.index(st.session_state.site or found.sites[-1])
@@ -831,16 +833,16 @@ def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) ->
         )
         st.caption(f"Colour: {reading.MEASURES[measure]}", width="stretch")
     what = ("lens picture", measure)
-    data = session.derived(
+    data = shelf.derived(
         recording,
         what,
-        lambda: lens_picture(recording, found, right, measure, session.name_of(recording, *what)),
+        lambda: lens_picture(recording, found, right, measure, shelf.name_of(recording, *what)),
         weigh=len,
     )
     one_lens.show_grid(data, "lens table", lambda: take("lens table"))
     way = reading.column(found, token)
     ids = reading.named(way, right)
-    labels = dict(zip(ids.tolist(), session.labels(model.name, ids)))
+    labels = dict(zip(ids.tolist(), models.labels(model.name, ids)))
     words, states = st.columns([5, 7], gap="large")
     with words:
         top_words(recording, way[site], labels, int(right[token]), found.sites[site])
@@ -853,7 +855,7 @@ def lens_section(cause: Cause, recording: Recording, found: Lens, token: int) ->
             spoken=[reading.site_words(one) for one in found.sites],
             where=stream.tokens[token],
             n_tokens=len(stream.tokens),
-            token=session.name_of(recording, "way", site, token),
+            token=shelf.name_of(recording, "way", site, token),
         )
         one_lens.show_way(data, "lens way", lambda: take("lens way"))
     st.markdown(lens_formula(recording, way[site], labels, found.sites[site]))
@@ -871,7 +873,7 @@ def lens_picture(recording: Recording, found: Lens, right, measure: str, name: s
         found.kl,
         right=right,
         ids=ids,
-        labels=session.labels(recording.model.name, ids),
+        labels=models.labels(recording.model.name, ids),
         sites=[reading.site_name(site) for site in found.sites],
         spoken=[reading.site_words(site) for site in found.sites],
         tokens=reading.read_stream(recording).tokens,
@@ -886,7 +888,7 @@ def top_words(
     recording: Recording, cell: reading.Cell, labels: dict[int, str], right: int, site: str
 ) -> None:
     """The likeliest words of the held cell, and all others together."""
-    where = session.literal(reading.read_stream(recording).tokens[cell.token])
+    where = literal(reading.read_stream(recording).tokens[cell.token])
     st.markdown(f"**{reading.site_words(site)}, at {where} (token {cell.token})**")
     marks = {cell.final_id: "the answer"}
     marks[right] = "✓ the answer" if right == cell.final_id else "✓ right"
@@ -902,7 +904,7 @@ def top_words(
             tone="rest",
         )
     )
-    name = session.name_of(recording, "top words", cell.site, cell.token)
+    name = shelf.name_of(recording, "top words", cell.site, cell.token)
     bars.show(
         bars.payload(
             rows, ("probability",), about="The likeliest words of this cell.", token=name, full=1.0
@@ -919,7 +921,7 @@ def lens_formula(
     """How a cell comes about, with the numbers of the one that is held."""
     where, how = (
         residual.norm_place(reading.read_stream(recording)),
-        session.readout(recording.model.name),
+        models.readout(recording.model.name),
     )
     if how == "own code":
         read = "This model runs in its own code, and its own readout reads every state."
@@ -943,7 +945,7 @@ def lens_formula(
     return (
         f"**How a cell is made.** Logits = {logits}, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
         f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
-        f"Here **{session.literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
+        f"Here **{literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
         f"p the final probability and q the one here: **{cell.kl:.3f} nats**."
     )
 
@@ -955,7 +957,7 @@ def lens_files(cause: Cause, recording: Recording, found: Lens) -> None:
     ) as box:
         if box.open:
             ids = reading.vocabulary(found, found.final_id, 1)
-            labels = dict(zip(ids.tolist(), session.labels(cause[0], ids)))
+            labels = dict(zip(ids.tolist(), models.labels(cause[0], ids)))
             fine = dict.fromkeys(
                 ("its probability", "its probability here", "KL (nats)"),
                 st.column_config.NumberColumn(format="%.5f"),
@@ -978,14 +980,14 @@ def lens_files(cause: Cause, recording: Recording, found: Lens) -> None:
 
 
 def lens_csv(cause: Cause) -> str:
-    recording = session.record(*cause)
+    recording = passes.record(*cause)
     stream = reading.read_stream(recording)
-    found = session.lens(recording, stream.name)
+    found = passes.lens(recording, stream.name)
     ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
     return reading.to_csv(
         found,
         stream.tokens,
-        dict(zip(ids.tolist(), session.labels(cause[0], ids))),
+        dict(zip(ids.tolist(), models.labels(cause[0], ids))),
         about_file(recording, "logit lens"),
     )
 
@@ -1004,7 +1006,7 @@ def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None
 def attribution_section(cause: Cause, recording: Recording, found: Lens, token: int) -> None:
     """One word's logit at one token, taken apart into what each part of the model wrote."""
     model, stream = recording.model, reading.read_stream(recording)
-    sums = session.readout(model.name) == "tied"
+    sums = models.readout(model.name) == "tied"
     st.subheader(
         "What made it say that?",
         anchor=False,
@@ -1013,11 +1015,11 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
     if not sums:
         why = (
             "it runs in its own code, which does not show W_O and the norms"
-            if session.readout(model.name) == "own code"
+            if models.readout(model.name) == "own code"
             else "between its last state and the words stands a layer that bends"
         )
         st.info(
-            f"A logit of {session.literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state."
+            f"A logit of {literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state."
         )
         return
     left, right, _ = st.columns(3)
@@ -1027,17 +1029,17 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         against = word_field("against", "Compared with", recording, found, token)
     word = int(found.final_id[token]) if word is None else word
     one, other = map(
-        session.literal, session.labels(model.name, [word, word if against is None else against])
+        literal, models.labels(model.name, [word, word if against is None else against])
     )
     if against == word:
         st.info(
             "A word compared with itself leaves nothing to explain. Choose another one to compare with, or nothing."
         )
         return
-    taken = session.attribution(recording, stream.name, token, word, against)
+    taken = passes.attribution(recording, stream.name, token, word, against)
     total = reading.total(taken)
     st.markdown(
-        f"At **{session.literal(stream.tokens[token])}** (token {token}; the table above chooses it) the logit of **{one}**{'' if against is None else f' less that of **{other}**'} "
+        f"At **{literal(stream.tokens[token])}** (token {token}; the table above chooses it) the logit of **{one}**{'' if against is None else f' less that of **{other}**'} "
         f"is **{signed(taken.logit, 5)}**. The {len(taken.parts)} parts add up to {signed(total, 5)}; the two differ by {chance(abs(total - taken.logit))}. "
         + (
             "A bar to the right pushed the word up, one to the left down."
@@ -1051,7 +1053,7 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         st.markdown("**Adding up, in the order of the network**")
         groups = [(group.name, group.value) for group in reading.groups(taken)]
         one_lens.show_sum(
-            one_lens.sum_up(groups, total, session.name_of(recording, "sum", *name)), "sum of parts"
+            one_lens.sum_up(groups, total, shelf.name_of(recording, "sum", *name)), "sum of parts"
         )
     with right:
         st.markdown(
@@ -1096,14 +1098,14 @@ def how_taken_apart(recording: Recording) -> str:
 def word_field(name: str, label: str, recording: Recording, found: Lens, token: int) -> int | None:
     """A field that offers the model's likeliest words and takes any other. The id chosen, None where it is left as it is."""
     model, ids = recording.model, [int(id) for id in found.top_ids[-1, token]]
-    words = session.labels(model.name, ids)
+    words = models.labels(model.name, ids)
     options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {
         f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)
     }
-    chosen = session.whole(name, model.n_vocab)
+    chosen = address.whole(name, model.n_vocab)
     if chosen is not None:
         options.setdefault(
-            f"#{chosen}", f"{session.labels(model.name, [chosen])[0]} (word {chosen})"
+            f"#{chosen}", f"{models.labels(model.name, [chosen])[0]} (word {chosen})"
         )
     st.session_state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
     st.selectbox(
@@ -1118,9 +1120,9 @@ def word_field(name: str, label: str, recording: Recording, found: Lens, token: 
     )
     typed, n, id = st.session_state.get(f"{name} typed", ("", 0, None))
     if typed and id == chosen:
-        first = session.literal(session.labels(model.name, [id])[0]) if n else ""
+        first = literal(models.labels(model.name, [id])[0]) if n else ""
         st.caption(
-            f"“{session.literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
+            f"“{literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
             if n > 1
             else f"Read as the token **{first}**."
             if n
@@ -1137,7 +1139,7 @@ def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
     if value in options:
         state[name] = value[1:]
         return
-    first = session.first_token(model, value)
+    first = models.first_token(model, value)
     id, n = first or (None, 0)
     state[name] = "" if id is None else str(id)
     state[f"{name} typed"] = value, n, id
@@ -1161,7 +1163,7 @@ def parts_list(recording: Recording, taken: Attribution) -> None:
     if rest := [part for part in parts if part not in shown]:
         value = sum(part.value for part in rest)
         rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value),), tone="rest"))
-    name = session.name_of(recording, "parts", taken.token, taken.id, taken.against, every, chosen)
+    name = shelf.name_of(recording, "parts", taken.token, taken.id, taken.against, every, chosen)
     data = bars.payload(
         rows,
         ("contribution",),
@@ -1181,7 +1183,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         " of the cross-attention" if part.attention == "cross" else ""
     )
     if attention.query == attention.key:
-        heads = session.derived(
+        heads = shelf.derived(
             recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
         )
         head = heads[part.layer * recording.model.n_head + part.head]
@@ -1210,7 +1212,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
 
 def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
     """A link to another page with these choices. A text too long for an address goes along in the session, and so do they."""
-    if session.fits_address(recording.text):
+    if address.fits_address(recording.text):
         asked = {
             "model": recording.model.name,
             "text": recording.text,
@@ -1259,10 +1261,10 @@ def parts_files(cause: Cause, taken: Attribution) -> None:
 
 
 def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
-    recording = session.record(*cause)
+    recording = passes.record(*cause)
     stream = reading.read_stream(recording)
-    taken = session.attribution(recording, stream.name, token, id, against)
-    words = session.labels(cause[0], [id, id if against is None else against])
+    taken = passes.attribution(recording, stream.name, token, id, against)
+    words = models.labels(cause[0], [id, id if against is None else against])
     title = (
         f"logit of “{words[0]}”"
         + ("" if against is None else f" less that of “{words[1]}”")
@@ -1275,13 +1277,13 @@ def about_file(recording: Recording, what: str) -> tuple[str, ...]:
     """What a file must say when it stands alone."""
     model = recording.model
     target = (
-        (f"Decoder reads: {session.read_text(recording, target=True)}",)
+        (f"Decoder reads: {onscreen.read_text(recording, target=True)}",)
         if len(recording.streams) > 1
         else ()
     )
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {what} · edits: {', '.join(map(str, recording.edits)) or 'none'}",
-        f"Text: {session.read_text(recording)}",
+        f"Text: {onscreen.read_text(recording)}",
         *target,
     )
 
@@ -1291,10 +1293,10 @@ def signed(value: float, decimals: int = 3) -> str:
 
 
 with st.spinner("Loading the model …"):
-    chosen = session.model_for("encoder", "decoder", "encoder-decoder", readout=True)
-    wanted = session.typed_target(chosen)
-    shown = session.recording(chosen, target=wanted)
-session.tell_target(wanted)
-session.one_of("lens", tuple(reading.MEASURES))
+    chosen = onscreen.model_for("encoder", "decoder", "encoder-decoder", readout=True)
+    wanted = onscreen.typed_target(chosen)
+    shown = onscreen.recording(chosen, target=wanted)
+onscreen.tell_target(wanted)
+address.one_of("lens", tuple(reading.MEASURES))
 st.session_state.playing = False
 explore(shown.model.name, st.session_state.text, wanted)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, background, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.recording import Recording, Stream, to_npz
 
 WHERE = {
@@ -34,7 +36,7 @@ TWO, THREE = (st.column_config.NumberColumn(format=f"%.{digits}f") for digits in
 @st.fragment
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     st.subheader(
         "What did each sub-layer write, and how far did it turn the vector?",
         anchor=False,
@@ -45,7 +47,7 @@ def explore(model: str, text: str, target: str | None) -> None:
         st.info(
             f"{model} does not show what its sub-layers write, so there is nothing to draw here. “{FLOW_LABELS['RNN']}” needs your text alone."
         )
-        session.address()
+        address.write()
         return
     if not numbers.adds(stream):
         st.info(
@@ -58,7 +60,7 @@ def explore(model: str, text: str, target: str | None) -> None:
         "Gradient": gradient,
         "RNN": recurrence,
     }[flow](recording, stream)
-    session.address()
+    address.write()
 
 
 def controls(recording: Recording) -> tuple[Stream, str]:
@@ -75,7 +77,7 @@ def controls(recording: Recording) -> tuple[Stream, str]:
     )
     name = names[0]
     if right:
-        st.session_state["stream shown"] = session.one_of("stream", names)
+        st.session_state["stream shown"] = address.one_of("stream", names)
         name = right.segmented_control(
             "Stream", names, key="stream shown", required=True, on_change=take_stream
         )
@@ -84,11 +86,9 @@ def controls(recording: Recording) -> tuple[Stream, str]:
 
 def chosen(recording: Recording, stream: Stream) -> int:
     """The token that is followed: the one chosen, or else the one that was turned furthest."""
-    asked = session.whole("token", len(stream.tokens))
+    asked = address.whole("token", len(stream.tokens))
     return (
-        session.derived(
-            recording, ("most turned", stream.name), lambda: numbers.most_turned(stream)
-        )
+        shelf.derived(recording, ("most turned", stream.name), lambda: numbers.most_turned(stream))
         if asked is None
         else asked
     )
@@ -108,8 +108,8 @@ def chart(
     )
     which = f"-{stream.name}" if len(recording.streams) > 1 else ""
     file = f"headlight-{recording.model.name}{which}-{measure.name.lower().replace(' ', '-')}"
-    picture = session.name_of(recording, stream.name, what, measure.name, log)
-    data = session.derived(
+    picture = shelf.name_of(recording, stream.name, what, measure.name, log)
+    data = shelf.derived(
         recording,
         ("residual chart", picture),
         lambda: pictures.chart(
@@ -157,7 +157,7 @@ def chart(
         )
         st.download_button(
             "Download the whole recording (NPZ)",
-            lambda: to_npz(session.record(model, text, target=wanted)),
+            lambda: to_npz(passes.record(model, text, target=wanted)),
             f"headlight-{model}.npz",
             "application/octet-stream",
             on_click="ignore",
@@ -182,8 +182,8 @@ def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ..
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){which} · edits: none",
         what,
-        "Text: " + session.read_text(recording),
-        *(("Output: " + session.read_text(recording, target=True),) if recording.target else ()),
+        "Text: " + onscreen.read_text(recording),
+        *(("Output: " + onscreen.read_text(recording, target=True),) if recording.target else ()),
     )
 
 
@@ -193,7 +193,7 @@ def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ..
 def writes(recording: Recording, stream: Stream) -> None:
     names = tuple(measure.name for measure in numbers.WRITES)
     measure, log = pick("write", names, numbers.WRITES)
-    grid = session.derived(
+    grid = shelf.derived(
         recording, ("writes", stream.name, measure), lambda: numbers.writes(stream, measure), _weigh
     )
     token = chart(
@@ -205,7 +205,7 @@ def writes(recording: Recording, stream: Stream) -> None:
         lambda at: written_note(recording, stream, at),
     )
     st.subheader(
-        f"The whole way of “{session.literal(stream.tokens[token])}” (token {token})", anchor=False
+        f"The whole way of “{literal(stream.tokens[token])}” (token {token})", anchor=False
     )
     followed = numbers.followed(stream, token)
     st.dataframe(followed, hide_index=True, column_config=dict.fromkeys(list(followed)[1:], TWO))
@@ -258,7 +258,7 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
     )
     st.markdown(
         f"{rule}  \n"
-        f"**{session.literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f| = {value['|wrote|']:.2f} was written, "
+        f"**{literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f| = {value['|wrote|']:.2f} was written, "
         f"a share of {value['|wrote|']:.2f} / ({value['|wrote|']:.2f} + {value['|before|']:.2f}) = **{value['share']:.2f}**, at a cosine of **{signed(value['cosine'])}** to x.  \n"
         f"{came} {ended}."
     )
@@ -267,7 +267,7 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
             "**What was there is lost** wherever a sub-layer writes: before + wrote = after does not hold here, because the model has no residual connections."
         )
         return
-    error, n, largest = session.derived(
+    error, n, largest = shelf.derived(
         recording, ("conservation", stream.name), lambda: numbers.conservation(stream)
     )
     st.markdown(
@@ -291,19 +291,19 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
         return
     names = tuple(measure.name for measure in numbers.NORMS)
     measure, log = pick("norm", names, numbers.NORMS)
-    grid = session.derived(
+    grid = shelf.derived(
         recording,
         ("norms", stream.name, measure),
         lambda: numbers.norm_grid(stream, measure),
         _weigh,
     )
-    if not session.offers(recording.model.name).weights:
+    if not models.offers(recording.model.name).weights:
         not_shown(recording, "the gains and biases of its norms")
         return
-    norms = session.norms(recording, stream.name)
+    norms = passes.norms(recording, stream.name)
 
     def note(token: int) -> None:
-        error = session.derived(
+        error = shelf.derived(
             recording, ("norm error", stream.name), lambda: numbers.norm_error(stream, norms)
         )
         st.markdown(
@@ -317,9 +317,7 @@ def layer_norm(recording: Recording, stream: Stream) -> None:
     site = place(places, "LayerNorm")
     name = next(name for name, each in places.items() if each == site)
     steps = numbers.stages(stream, norms, site, token)
-    st.markdown(
-        f"**{session.literal(stream.tokens[token])}** (token {token}) in one LayerNorm, {name}:"
-    )
+    st.markdown(f"**{literal(stream.tokens[token])}** (token {token}) in one LayerNorm, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
     beside_batch_norm(recording, stream, token, site, name, norms)
 
@@ -328,7 +326,7 @@ def place(places: dict[str, str], label: str) -> str:
     """The sub-layer or LayerNorm chosen by the reader, the first where none is."""
     sites = tuple(places.values())
     names = dict(zip(places.values(), places))
-    session.one_of("block", sites)
+    address.one_of("block", sites)
     return st.selectbox(
         label,
         sites,
@@ -352,7 +350,7 @@ def beside_batch_norm(
     worst = numbers.worst_other(found.batch, token)
     st.markdown(
         f"The same recorded vectors, as they stood before this LayerNorm ({name}), normalised over features (LayerNorm: each token by itself) and over tokens (BatchNorm: each feature, this text as the batch). "
-        f"Then the vector of **{session.literal(label)}** (token {token}) is multiplied by {times:g}, and both are done again. How far does each token’s normalised vector move?"
+        f"Then the vector of **{literal(label)}** (token {token}) is multiplied by {times:g}, and both are done again. How far does each token’s normalised vector move?"
     )
     if worst is None:
         st.info(
@@ -362,7 +360,7 @@ def beside_batch_norm(
         other, moved = worst
         least = numbers.worst_other(found.layer, token)
         st.markdown(
-            f"The other {len(stream.tokens) - 1} tokens: LayerNorm moves them by **{numbers.power(least[1])}**; BatchNorm moves “{session.literal(stream.tokens[other])}” (token {other}) by "
+            f"The other {len(stream.tokens) - 1} tokens: LayerNorm moves them by **{numbers.power(least[1])}**; BatchNorm moves “{literal(stream.tokens[other])}” (token {other}) by "
             f"**{moved:.3f}**, though it did not change. The changed token itself moves by {numbers.power(found.layer[token])} under LayerNorm, which forgets a vector’s length, and by {numbers.power(found.batch[token])} under BatchNorm."
         )
     about = (
@@ -413,13 +411,13 @@ def factor() -> float:
 
 
 def heads(recording: Recording, stream: Stream) -> None:
-    if not session.shows_writes(recording):
+    if not models.shows_writes(recording):
         not_shown(recording, "W_O, through which a head writes")
         return
     names = tuple(measure.name for measure in numbers.HEADS)
     measure, log = pick("writer", names, numbers.HEADS)
-    outputs = session.outputs(recording)
-    grid = session.derived(
+    outputs = passes.outputs(recording)
+    grid = shelf.derived(
         recording,
         ("head writes", stream.name, measure),
         lambda: numbers.head_grid(recording, stream, measure, outputs),
@@ -427,7 +425,7 @@ def heads(recording: Recording, stream: Stream) -> None:
     )
 
     def note(token: int) -> None:
-        error = session.derived(
+        error = shelf.derived(
             recording,
             ("heads error", stream.name),
             lambda: numbers.heads_error(recording, stream, outputs),
@@ -448,7 +446,7 @@ def heads(recording: Recording, stream: Stream) -> None:
 def gradient(recording: Recording, stream: Stream) -> None:
     from explorer.figures.residual import lines
 
-    if not session.offers(recording.model.name).weights:
+    if not models.offers(recording.model.name).weights:
         not_shown(recording, "its gradients")
         return
     st.session_state["followed"] = chosen(recording, stream)
@@ -461,15 +459,15 @@ def gradient(recording: Recording, stream: Stream) -> None:
         on_change=take_selected,
         width=320,
     )
-    if session.readout(recording.model.name) is None:
+    if models.readout(recording.model.name) is None:
         st.info(
             f"**{recording.model.name} has no readout**: it says no words, so there is no output whose gradient could go back through all layers. One sub-layer by itself can be differentiated:"
         )
         one_jacobian(recording, stream, token)
         return
     with st.spinner("Going back through the layers …"):
-        found = session.highway(recording, stream.name, token)
-    word = session.labels(recording.model.name, [found.id])[0]
+        found = passes.highway(recording, stream.name, token)
+    word = models.labels(recording.model.name, [found.id])[0]
     reads = recording.stream(found.output).tokens[found.token]
     st.subheader("The way back from the output", anchor=False)
     where = (
@@ -478,7 +476,7 @@ def gradient(recording: Recording, stream: Stream) -> None:
         else f"token {found.token}, {reads}"
     )
     st.markdown(
-        f"**The output** is one number: the logit of **{session.literal(word)}**, the model’s top word at {session.literal(where)} ({found.logit[0]:.2f}). "
+        f"**The output** is one number: the logit of **{literal(word)}**, the model’s top word at {literal(where)} ({found.logit[0]:.2f}). "
         "Its gradient by the state at a site says how much that number would change for a small change there; what is drawn is its length, over the vectors of all tokens together. "
         + taken(recording, stream)
     )
@@ -578,7 +576,7 @@ def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
     site = place(places, "Sub-layer")
     name = next(name for name, each in places.items() if each == site)
     with st.spinner("Differentiating …"):
-        found = session.jacobian(recording, stream.name, token, site)
+        found = passes.jacobian(recording, stream.name, token, site)
     d = recording.model.d_model
     both = (
         f"∂(x + f(x)) was differentiated by itself. Their difference is I: the largest entry of |∂(x + f) − ∂f − I| is **{numbers.power(found.error, 2)}**.  \n"
@@ -591,7 +589,7 @@ def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
         else ""
     )
     st.markdown(
-        f"At **{session.literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. {both}"
+        f"At **{literal(stream.tokens[token])}** (token {token}), {name}: ∂f is how what was written changes with the token’s own vector, a {d} × {d} matrix, the other tokens held. {both}"
         f"A singular value is how much a direction is stretched. ∂f alone runs from {found.wrote[0]:.2f} down to {numbers.power(found.wrote[-1], 2)}; "
         f"{numbers.below(found.wrote, 0.1)} of {d} directions lose nine tenths or more.{kept}"
     )
@@ -621,13 +619,13 @@ def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
 
 def recurrence(recording: Recording, stream: Stream) -> None:
     st.subheader("How far back does a gradient reach in an RNN?", anchor=False)
-    longest = session.longest_lag(len(stream.tokens))
+    longest = background.longest_lag(len(stream.tokens))
     if longest < 1:
         st.info(
             f"This text has {len(stream.tokens)} tokens; distance needs at least 3. Type a longer sentence above."
         )
         return
-    lag = session.whole("lag", longest + 1) or min(8, longest)
+    lag = address.whole("lag", longest + 1) or min(8, longest)
     st.session_state.lag = str(lag)
     st.markdown(
         "In an RNN a token reaches the output through every state between: its gradient is a product with one factor a step. Attention reaches any token in one step. "
@@ -643,7 +641,7 @@ def recurrence(recording: Recording, stream: Stream) -> None:
             help="A network that is to say the token k back needs gradient over k tokens.",
         )
     lag = int(st.session_state.lag)
-    running = session.decay(recording, stream.name, lag).running
+    running = background.decay(recording, stream.name, lag).running
     st.fragment(watch, run_every=LOOK if running else None)(
         recording.model.name, recording.text, target_of(recording), stream.name, lag, running
     )
@@ -664,9 +662,9 @@ def watch(
     """The experiment as far as it has come; it runs again and again while it goes on."""
     from explorer.figures.residual import lines
 
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     stream = recording.stream(name)
-    experiment = session.decay(recording, name, lag)
+    experiment = background.decay(recording, name, lag)
     running, found = experiment.running, experiment.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
@@ -779,7 +777,7 @@ def times(values) -> str:
 def not_shown(recording: Recording, what: str) -> None:
     """For a model in its own code: what it keeps to itself, and what there is to look at."""
     st.info(
-        f"{session.literal(recording.model.name)} runs in its own code, which does not show {what}. “{FLOW_LABELS['Writes']}” works for it."
+        f"{literal(recording.model.name)} runs in its own code, which does not show {what}. “{FLOW_LABELS['Writes']}” works for it."
     )
 
 
@@ -787,14 +785,14 @@ def pick(
     key: str, names: tuple[str, ...], measures: tuple[numbers.Measure, ...]
 ) -> tuple[str, bool]:
     """Which number is drawn, and whether on a logarithmic scale, where that has a meaning."""
-    session.one_of(key, names)
+    address.one_of(key, names)
     meaning = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
     name = st.segmented_control(
         "What the colour is", names, key=key, required=True, persist_state="session", help=meaning
     )
     if not next(measure for measure in measures if measure.name == name).spread:
         return name, False
-    st.session_state["logarithmic"] = session.one_of("spread", numbers.TONES) == "Log"
+    st.session_state["logarithmic"] = address.one_of("spread", numbers.TONES) == "Log"
     return name, st.toggle(
         "Logarithmic scale",
         key="logarithmic",
@@ -837,7 +835,7 @@ def _weigh(grid: numbers.Grid) -> int:
 
 def target_of(recording: Recording) -> str | None:
     """What the decoder was given to read, None for what the model says itself or for a model of one text."""
-    return session.typed_target(recording.model.name)
+    return onscreen.typed_target(recording.model.name)
 
 
 def take_token() -> None:
@@ -862,9 +860,9 @@ def take_stream() -> None:
     st.session_state.token = ""
 
 
-session.one_of("flow", FLOWS)
+address.one_of("flow", FLOWS)
 with st.spinner("Loading the model …"):
-    wanted = session.typed_target(st.session_state.model)
-    shown = session.recording(target=wanted)
-session.tell_target(wanted)
+    wanted = onscreen.typed_target(st.session_state.model)
+    shown = onscreen.recording(target=wanted)
+onscreen.tell_target(wanted)
 explore(shown.model.name, st.session_state.text, wanted)

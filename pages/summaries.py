@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import attention as matrices
 from explorer.analysis import summaries as numbers
 from explorer.components import matrix as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
 
 SUMS = ("Mean", "Max", "Rollout", "Flow", "Values", "Writes")
@@ -60,7 +62,7 @@ MARKED = (
 @st.fragment
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    recording = session.record(model, text, target=target)
+    recording = passes.record(model, text, target=target)
     st.subheader("What do all heads say together, and can you trust the sum?", anchor=False)
     attention = which(recording)
     axes = axes_of(recording, attention)
@@ -75,19 +77,19 @@ def explore(model: str, text: str, target: str | None) -> None:
     )
     if what in ("Rollout", "Flow") and attention.query != attention.key:
         st.info(NO_WAY_ACROSS.format(what=what))
-    elif what in ("Values", "Writes") and not session.shows_writes(recording):
-        st.info(CLOSED.format(session.literal(model)))
+    elif what in ("Values", "Writes") and not models.shows_writes(recording):
+        st.info(CLOSED.format(literal(model)))
     elif what == "Writes":
         writes(recording, attention, axes, top)
     else:
         summary(recording, attention, axes, what, top)
-    session.address()
+    address.write()
 
 
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = names_of(recording)
-    name = session.one_of("attention", names)
+    name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["attention shown"] = name
         st.segmented_control(
@@ -112,8 +114,8 @@ def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
     if attention.query == attention.key:
         return matrices.axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(session.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *session.labels(recording.model.name, [following]))
+    following = matrices.likeliest(passes.logits(recording, attention.query, last))
+    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 # ---- one matrix out of many -----------------------------------------------------------------------------------------
@@ -127,9 +129,9 @@ def summary(
     if what == "Flow" and not (queries := rows_of_flow(recording, attention, axes, layer)):
         return
     parted = disagreements(recording, attention)
-    asked = session.whole("token", len(axes.rows))
+    asked = address.whole("token", len(axes.rows))
     if what != "Flow" or len(queries) > 1:
-        values = session.derived(
+        values = shelf.derived(
             recording,
             ("summary", attention.name, what, layer, head),
             lambda: computed(recording, attention, what, layer, head),
@@ -140,7 +142,7 @@ def summary(
     else:
         (row,) = queries
         with st.spinner("Finding the flow of every token …"):
-            values = session.derived(
+            values = shelf.derived(
                 recording,
                 ("summary", attention.name, what, layer, row),
                 lambda: numbers.flow(attention, queries, layer),
@@ -158,7 +160,7 @@ def summary(
             *(f"H{head}" for _ in [0] if head is not None),
         ]
     )
-    picture = session.name_of(recording, attention.name, what, layer, head)
+    picture = shelf.name_of(recording, attention.name, what, layer, head)
     high = numbers.top(values, what)
     missing = "" if attention.allowed.all() else "not allowed: a later token"
     left, right = st.columns([1, 1.05], gap="large")
@@ -201,8 +203,8 @@ def summary(
 def scope(attention: Attention, what: str, controls) -> tuple[int | None, int | None]:
     """Which layers and heads: all of them, one layer, or (of weighted values) one head."""
     layers, heads = attention.pattern.shape[:2]
-    session.one_of("sum_layer", ("", *map(str, range(layers))))
-    session.one_of("sum_head", ("", *map(str, range(heads))))
+    address.one_of("sum_layer", ("", *map(str, range(layers))))
+    address.one_of("sum_head", ("", *map(str, range(heads))))
     through = what in ("Rollout", "Flow")
     with controls:
         st.selectbox(
@@ -236,7 +238,7 @@ def computed(
 ):
     """The matrix of a summary."""
     if what == "Values":
-        return numbers.norms(attention, session.outputs(recording)[attention.name][0], layer, head)
+        return numbers.norms(attention, passes.outputs(recording)[attention.name][0], layer, head)
     if what == "Flow":
         return numbers.flow(attention, range(attention.pattern.shape[2]), layer)
     return {"Mean": numbers.mean, "Max": numbers.largest, "Rollout": numbers.rollout}[what](
@@ -252,7 +254,7 @@ def rows_of_flow(
     if everything <= numbers.MOST_OF_ALL:
         return list(range(len(axes.rows)))
     if row <= numbers.MOST_OF_A_ROW:
-        asked = session.whole("token", len(axes.rows))
+        asked = address.whole("token", len(axes.rows))
         return [opened(recording, attention, axes, None, None, None) if asked is None else asked]
     st.info(
         f"**Flow is not computed for {len(axes.rows)} tokens.** The work grows with the third power of their number and would keep everyone else on this machine waiting. "
@@ -263,12 +265,12 @@ def rows_of_flow(
 
 def disagreements(recording: Recording, attention: Attention) -> numbers.Disagreements | None:
     """Where weights and what is written disagree; None where the model does not offer its values."""
-    if not session.shows_writes(recording):
+    if not models.shows_writes(recording):
         return None
-    return session.derived(
+    return shelf.derived(
         recording,
         ("disagreements", attention.name),
-        lambda: numbers.disagreements(attention, session.outputs(recording)[attention.name][0]),
+        lambda: numbers.disagreements(attention, passes.outputs(recording)[attention.name][0]),
     )
 
 
@@ -284,7 +286,7 @@ def opened(
     marked = numbers.cells(parted, layer, head)
     if marked and head is not None:
         return marked[0][0]
-    mean = session.derived(
+    mean = shelf.derived(
         recording,
         ("summary", attention.name, "Mean", None, None),
         lambda: numbers.mean(attention),
@@ -321,7 +323,7 @@ def drawn(
                 ("share of lengths", numbers.row_shares(values)),
             )
         ]
-    return session.derived(
+    return shelf.derived(
         recording,
         ("summary drawn", picture),
         lambda: pictures.panels(
@@ -386,7 +388,7 @@ def caution(
     """What the picture does not say, with this text's numbers."""
     low, high = numbers.row_sums(values)
     layers, heads = attention.pattern.shape[:2]
-    share = session.derived(
+    share = shelf.derived(
         recording, ("written", attention.name), lambda: numbers.written(recording, attention)
     )
     written = (
@@ -397,7 +399,7 @@ def caution(
     cancelled = ""
     if what == "Values" and head is not None:
         together, sum_of = numbers.cancelled(
-            attention, session.outputs(recording)[attention.name][0], layer, head, row
+            attention, passes.outputs(recording)[attention.name][0], layer, head, row
         )
         cancelled = f" At token {row} the lengths sum to {together:.2f}, what is written is {sum_of:.2f} long."
     return CAUTION[what].format(
@@ -417,7 +419,7 @@ def disagreement(
 ) -> None:
     """Where weights mislead: rows in which most of the weight is little of what is written."""
     if parted is None:
-        st.caption(CLOSED.format(session.literal(recording.model.name)))
+        st.caption(CLOSED.format(literal(recording.model.name)))
         return
     st.markdown("**Where the weights mislead**")
     rule = f"at least {numbers.MOST:g} of a row’s weight but at most {numbers.LEAST:g} of what the head writes there (by length)"
@@ -475,7 +477,7 @@ def disagreement(
 def gap(one: numbers.Disagreement, axes: matrices.Axes) -> str:
     """A disagreement in words, as Markdown."""
     return (
-        f"L{one.layer}H{one.head}, row {session.literal(axes.rows[one.query])} ({one.query}): “{session.literal(axes.keys[one.key])}” takes **{one.weight:.2f}** of the weight "
+        f"L{one.layer}H{one.head}, row {literal(axes.rows[one.query])} ({one.query}): “{literal(axes.keys[one.key])}” takes **{one.weight:.2f}** of the weight "
         f"but **{one.share:.2f}** of what is written"
     )
 
@@ -485,9 +487,9 @@ def gap(one: numbers.Disagreement, axes: matrices.Axes) -> str:
 
 def writes(recording: Recording, attention: Attention, axes: matrices.Axes, controls) -> None:
     """Layers down, heads across: the length of what each head wrote, or its signed share of attention's write."""
-    row = session.whole("token", len(axes.rows))
+    row = address.whole("token", len(axes.rows))
     st.session_state["written at"] = -1 if row is None else row
-    session.one_of("sum_measure", tuple(MEASURES))
+    address.one_of("sum_measure", tuple(MEASURES))
     labels = ["All tokens (mean)", *matrices.numbered(axes.rows)]
     with controls:
         st.selectbox(
@@ -506,8 +508,8 @@ def writes(recording: Recording, attention: Attention, axes: matrices.Axes, cont
             required=True,
             persist_state="session",
         )
-    w_o, b_o = session.outputs(recording)[attention.name]
-    found = session.derived(
+    w_o, b_o = passes.outputs(recording)[attention.name]
+    found = shelf.derived(
         recording,
         ("contributions", attention.name, row),
         lambda: numbers.contributions(attention, w_o, b_o, row),
@@ -531,7 +533,7 @@ def writes(recording: Recording, attention: Attention, axes: matrices.Axes, cont
             title=title,
             caption=caption[1:],
             file=file,
-            token=session.name_of(recording, attention.name, "writes", measure, row),
+            token=shelf.name_of(recording, attention.name, "writes", measure, row),
         )
         pictures.show(data, "head writes", ignore)
     with right:
@@ -662,8 +664,8 @@ def caption_of(
             f"Marked: cells with at least {numbers.MOST:g} of a head’s row but at most {numbers.LEAST:g} of what it writes there, by length."
         )
     if recording.target:
-        lines.append("Target: " + session.read_text(recording, target=True))
-    return (*lines, "Text: " + session.read_text(recording))
+        lines.append("Target: " + onscreen.read_text(recording, target=True))
+    return (*lines, "Text: " + onscreen.read_text(recording))
 
 
 # ---- what the reader chose --------------------------------------------------------------------------------------------
@@ -706,13 +708,13 @@ def ignore() -> None:
 
 def typed_target() -> str | None:
     """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes_too = session.handle(st.session_state.model).card.kind == "encoder-decoder"
+    writes_too = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     return st.session_state.target if writes_too and st.session_state.target.strip() else None
 
 
-session.one_of("sum_what", SUMS)
+address.one_of("sum_what", SUMS)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = session.recording(target=typed)
-session.one_of("attention", names_of(shown))
+    shown = onscreen.recording(target=typed)
+address.one_of("attention", names_of(shown))
 explore(shown.model.name, st.session_state.text, typed)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import attention as matrices
 from explorer.analysis import switches as numbers
 from explorer.analysis.predictions import word_to_hide
 from explorer.components import bars, strip
 from explorer.components import residual as maps
 from explorer.components import switches as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, background, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.edits import (
     KINDS,
     Edit,
@@ -88,7 +90,7 @@ FOUR = st.column_config.NumberColumn(format="%.4g")
 @st.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
-    plain = session.record(model, text)
+    plain = passes.record(model, text)
     edits, wrong = asked(plain)
     st.subheader(
         "What breaks without this part?",
@@ -101,7 +103,7 @@ def explore(model: str, text: str) -> None:
         more = f"\n- and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         st.warning(
             "These switches cannot be followed and are left out:\n"
-            + "\n".join(f"- {session.literal(why)}" for why in wrong[:3])
+            + "\n".join(f"- {literal(why)}" for why in wrong[:3])
             + more
         )
     other, error = changed_run(plain, edits)
@@ -128,7 +130,7 @@ def explore(model: str, text: str) -> None:
                 "Patching": patching,
                 "Trained without": trained,
             }[what](plain, other, edits, token)
-    session.address()
+    address.write()
 
 
 # ---- the two runs -------------------------------------------------------------------------------------------------
@@ -165,7 +167,7 @@ def asked(plain: Recording) -> tuple[tuple[Edit, ...], list[str]]:
 def refused(plain: Recording, edits: tuple[Edit, ...]) -> str:
     """Why the model cannot follow edits, "" where it can; numbers that overflow are a result and no refusal."""
     try:
-        session.record(plain.model.name, plain.text, edits, target=target_of(plain))
+        passes.record(plain.model.name, plain.text, edits, target=target_of(plain))
     except NotFinite:
         pass
     except ValueError as error:
@@ -184,7 +186,7 @@ def changed_run(plain: Recording, edits: tuple[Edit, ...]) -> tuple[Recording, s
     """The run under the edits, and "" or why there is none; then the plain run stands in its place and is not shown."""
     try:
         return (
-            session.record(plain.model.name, plain.text, edits, target=target_of(plain))
+            passes.record(plain.model.name, plain.text, edits, target=target_of(plain))
             if edits
             else plain
         ), ""
@@ -196,7 +198,7 @@ def chosen(plain: Recording) -> int:
     """The token whose word is looked at: the one chosen; else a word worth hiding, for a decoder the end or what comes before that word (an
     end of punctuation leaves anything open), and the start of a translation."""
     stream = plain.streams[-1]
-    at = session.whole("token", len(stream.tokens))
+    at = address.whole("token", len(stream.tokens))
     if at is not None:
         return at
     if plain.model.kind == "encoder-decoder":
@@ -216,10 +218,10 @@ def said_by(plain: Recording, edits: tuple[Edit, ...], token: int) -> numbers.An
     """What both runs say at a token, or why they say nothing."""
     hidden, stream, model = hiding(plain, token), plain.streams[-1].name, plain.model.name
     try:
-        one = session.record(model, plain.text, hidden, target=target_of(plain))
-        other = session.record(model, plain.text, (*hidden, *edits), target=target_of(plain))
+        one = passes.record(model, plain.text, hidden, target=target_of(plain))
+        other = passes.record(model, plain.text, (*hidden, *edits), target=target_of(plain))
         return numbers.answer(
-            session.logits(one, stream, token), session.logits(other, stream, token)
+            passes.logits(one, stream, token), passes.logits(other, stream, token)
         )
     except ValueError as error:
         return str(error)
@@ -241,7 +243,7 @@ def happened(
     listed(edits)
     if error:
         st.error(
-            f"With this, {session.literal(error)}. The numbers grew until single precision could not hold them, so there is no picture of this run."
+            f"With this, {literal(error)}. The numbers grew until single precision could not hold them, so there is no picture of this run."
         )
         return said
     found = measured(plain, other, said, token)
@@ -250,10 +252,10 @@ def happened(
         st.subheader("Nothing that is measured here changed on this text.", anchor=False)
         return said
     first = sentences[0]
-    st.subheader(session.literal(first[0].upper() + first[1:] + "."), anchor=False)
+    st.subheader(literal(first[0].upper() + first[1:] + "."), anchor=False)
     if sentences[1:]:
         st.markdown(
-            "  \n".join(session.literal(each[0].upper() + each[1:] + ".") for each in sentences[1:])
+            "  \n".join(literal(each[0].upper() + each[1:] + ".") for each in sentences[1:])
         )
     with st.expander("Everything that was measured, and the rule"):
         st.markdown(
@@ -281,9 +283,9 @@ def measured(
     plain: Recording, other: Recording, said: numbers.Answer | str, token: int
 ) -> tuple[numbers.Moved, ...]:
     if isinstance(said, str):
-        return session.derived(other, ("moves",), lambda: numbers.moves(plain, other))
-    labels = tuple(session.labels(plain.model.name, (said.said, said.says)))
-    return session.derived(
+        return shelf.derived(other, ("moves",), lambda: numbers.moves(plain, other))
+    labels = tuple(models.labels(plain.model.name, (said.said, said.says)))
+    return shelf.derived(
         other,
         ("moves", token, bool(hiding(plain, token)), labels),
         lambda: numbers.moves(plain, other, said, labels),
@@ -292,12 +294,12 @@ def measured(
 
 def listed(edits: tuple[Edit, ...]) -> None:
     """What is switched, each to be taken away again."""
-    if not session.fits_address(st.session_state.edits):
+    if not address.fits_address(st.session_state.edits):
         st.caption(
             "These are more edits than a link can carry: they stay in this tab, and every caption and file names them."
         )
     if len(edits) > MOST_PILLS:
-        st.markdown(f"**Switched:** {session.literal(told(edits))}")
+        st.markdown(f"**Switched:** {literal(told(edits))}")
         return
     st.session_state["switched"] = list(range(len(edits)))
     st.pills(
@@ -305,7 +307,7 @@ def listed(edits: tuple[Edit, ...]) -> None:
         range(len(edits)),
         selection_mode="multi",
         key="switched",
-        format_func=lambda at: f"{session.literal(str(edits[at]))} ✕",
+        format_func=lambda at: f"{literal(str(edits[at]))} ✕",
         on_change=take_back,
         args=(edits,),
     )
@@ -327,11 +329,11 @@ def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · edits: {told(recording.edits)}",
         what,
-        "Text: " + session.read_text(recording),
+        "Text: " + onscreen.read_text(recording),
         *(
             (
                 "Output of the model as it is, read by both runs: "
-                + session.read_text(recording, target=True),
+                + onscreen.read_text(recording, target=True),
             )
             if recording.target
             else ()
@@ -378,13 +380,13 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
 
 def follows(plain: Recording, *kinds: type) -> bool:
     """Whether the model can follow edits of all these kinds: one that runs in its own code follows few."""
-    can = session.offers(plain.model.name).edits
+    can = models.offers(plain.model.name).edits
     return all(issubclass(kind, can) for kind in kinds)
 
 
 def lacks(plain: Recording) -> str:
     """The part that the model was trained without, as its card names it; "" for none."""
-    return str(session.facts(plain.model.name).get("without") or "")
+    return str(models.facts(plain.model.name).get("without") or "")
 
 
 def presets(plain: Recording, edits: tuple[Edit, ...]) -> None:
@@ -490,7 +492,7 @@ def whole_model(plain: Recording, edits: tuple[Edit, ...]) -> None:
 def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """The switches that a layer has for itself."""
     layers = plain.model.n_layer
-    scope = session.whole("only", layers)
+    scope = address.whole("only", layers)
     if layers > 1:
         shown("where", "all" if scope is None else str(scope))
         options, what = (
@@ -515,7 +517,7 @@ def by_layer(plain: Recording, edits: tuple[Edit, ...]) -> None:
         key="scale off",
         format_func={
             "own": "1, its own"
-            if session.offers(plain.model.name).scale == 1.0
+            if models.offers(plain.model.name).scale == 1.0
             else f"√{plain.model.d_head}",
             "off": "1 (no scale)",
             "other": "other",
@@ -594,7 +596,7 @@ def inside(plain: Recording, edits: tuple[Edit, ...], scope: int | None) -> dict
 
 def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """A board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
-    session.one_of("brush", tuple(BRUSHES))
+    address.one_of("brush", tuple(BRUSHES))
     st.segmented_control(
         "Heads: a press makes one",
         list(BRUSHES),
@@ -617,7 +619,7 @@ def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:
             size,
             off,
             brush=BRUSH_LABELS[st.session_state.brush].split()[1],
-            token=session.name_of(plain, "board", of.name, states, st.session_state.brush),
+            token=shelf.name_of(plain, "board", of.name, states, st.session_state.brush),
         ),
         "board",
         lambda: take_head_switch(edits, of.name, size),
@@ -840,12 +842,12 @@ def predictions(
     tokens_of(plain, stream, token, hidden, can_hide=bool(error) or not isinstance(said, str))
     if isinstance(said, str):
         if not error:
-            st.info(f"No words to compare here: {session.literal(said)}.")
+            st.info(f"No words to compare here: {literal(said)}.")
         return
     if error:
         return
     words = said.top(8)
-    labels = session.labels(model, words)
+    labels = models.labels(model, words)
     rows = [
         bars.Bar(
             label,
@@ -857,7 +859,7 @@ def predictions(
         for word, label in zip(words, labels)
         for before, after in [(float(said.before[word]), float(said.after[word]))]
     ]
-    picture = session.name_of(plain, "said", to_line(edits), token, hidden)
+    picture = shelf.name_of(plain, "said", to_line(edits), token, hidden)
     bars.show(
         bars.payload(
             rows,
@@ -896,15 +898,15 @@ def predictions(
 def translations(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """What the translator writes by itself in both runs."""
     if not edits:
-        st.markdown(f"**{session.literal(plain.target) or '(nothing)'}**")
+        st.markdown(f"**{literal(plain.target) or '(nothing)'}**")
         st.caption("Choose the token after which to look.")
         return
     try:
-        own = session.record(plain.model.name, plain.text, edits).target
+        own = passes.record(plain.model.name, plain.text, edits).target
     except ValueError as error:
         own = f"({error})"
     st.markdown(
-        f"Before: **{session.literal(plain.target) or '(nothing)'}**  \nAfter: **{session.literal(own) or '(nothing)'}**"
+        f"Before: **{literal(plain.target) or '(nothing)'}**  \nAfter: **{literal(own) or '(nothing)'}**"
     )
     st.caption(
         "Below, both runs read what the model says as it is, so that they can be compared word by word. Choose the word after which to look."
@@ -935,7 +937,7 @@ def tokens_of(plain: Recording, stream: Stream, token: int, hidden: bool, can_hi
             [one(at) for at in range(len(stream.tokens))],
             about="The tokens. Arrow keys move, Enter looks at one.",
             says=says,
-            token=session.name_of(plain, "switch tokens", token, hidden),
+            token=shelf.name_of(plain, "switch tokens", token, hidden),
             chosen=token,
         ),
         "switch tokens",
@@ -972,7 +974,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
     before = which(plain, "attention of")
     after = next(one for one in other.attention if one.name == before.name)
     with st.spinner("Comparing every row of every head …"):
-        distance = session.derived(
+        distance = shelf.derived(
             other, ("moved heads", before.name), lambda: numbers.changed(before, after)
         )
     layer, head = head_of(distance)
@@ -998,7 +1000,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
             title=title,
             caption=about,
             file=file,
-            token=session.name_of(other, "trio", before.name, layer, head),
+            token=shelf.name_of(other, "trio", before.name, layer, head),
         ),
         "trio",
         ignore,
@@ -1013,7 +1015,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         model, text, target = plain.model.name, plain.text, target_of(plain)
         st.download_button(
             "The whole run (NPZ)",
-            lambda: to_npz(session.record(model, text, edits, target=target)),
+            lambda: to_npz(passes.record(model, text, edits, target=target)),
             f"headlight-{model}-switched.npz",
             "application/octet-stream",
             on_click="ignore",
@@ -1043,7 +1045,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         anchor=False,
         help="How far a head moved: the mean over its rows of the Jensen–Shannon distance (base 2) between the row before and after, from 0, the same, to 1, no key in common. Rows with a single key in both runs are left out.",
     )
-    data = session.derived(
+    data = shelf.derived(
         other,
         ("pairs", before.name),
         lambda: pictures.pairs(
@@ -1052,7 +1054,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
             distance,
             rows=axes.rows,
             keys=axes.keys,
-            token=session.name_of(other, "pairs", before.name),
+            token=shelf.name_of(other, "pairs", before.name),
         ),
         weigh=len,
     )
@@ -1072,7 +1074,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
                 rows,
                 ("distance",),
                 about="The heads that changed most.",
-                token=session.name_of(other, "most changed", before.name, layer, head),
+                token=shelf.name_of(other, "most changed", before.name, layer, head),
                 chosen=f"{layer}.{head}",
                 full=1.0,
                 action="opens the head",
@@ -1103,16 +1105,14 @@ def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
     return matrices.axes(
         plain,
         of,
-        *session.labels(
-            plain.model.name, [matrices.likeliest(session.logits(plain, of.query, end))]
-        ),
+        *models.labels(plain.model.name, [matrices.likeliest(passes.logits(plain, of.query, end))]),
     )
 
 
 def head_of(distance) -> tuple[int, int]:
     """The head on screen: the one chosen, or else the one that changed most."""
     layers, per_layer = distance.shape
-    layer, head = session.whole("layer", layers), session.whole("head", per_layer)
+    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
     if layer is not None and head is not None:
         return layer, head
     return next(iter(numbers.most_changed(distance, 1)), (0, 0))
@@ -1144,7 +1144,7 @@ def vectors(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
         st.segmented_control("Stream", names, key="stream of", required=True, on_change=take_stream)
     stream = plain.stream(name)
     token = min(token, len(stream.tokens) - 1)
-    of = session.derived(
+    of = shelf.derived(
         other,
         ("paths", name),
         lambda: numbers.paths(stream, other.stream(name)),
@@ -1157,7 +1157,7 @@ def vectors(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
     label = stream.tokens[token]
     where = f"“{label}” (token {token})"
     st.subheader(
-        f"How long are the vectors, and how far from where they were? {session.literal(where)}",
+        f"How long are the vectors, and how far from where they were? {literal(where)}",
         anchor=False,
     )
     columns = numbers.path_columns(of, token)
@@ -1242,7 +1242,7 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
     model = plain.model.name
     base_edits = (*hiding(plain, token), *without(edits, PatchHead, PatchSite))
     try:
-        base = session.record(model, plain.text, base_edits)
+        base = passes.record(model, plain.text, base_edits)
         if (
             len(base.streams) > 1
             and base.streams[-1].ids.tolist() != plain.streams[-1].ids.tolist()
@@ -1251,15 +1251,15 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
                 "Under these switches the model writes something else, so its tokens are not those above. Take the switches back to patch."
             )
             return
-        across = session.record(model, donor, base_edits)
+        across = passes.record(model, donor, base_edits)
         stream = base.streams[-1].name
         at, there = (
             min(token, len(base.streams[-1].tokens) - 1),
             min(token, len(across.streams[-1].tokens) - 1),
         )
-        scores = session.logits(base, stream, at), session.logits(across, stream, there)
+        scores = passes.logits(base, stream, at), passes.logits(across, stream, there)
     except ValueError as error:
-        st.info(f"These two cannot be patched: {session.literal(str(error))}.")
+        st.info(f"These two cannot be patched: {literal(str(error))}.")
         return
     if [each.ids.tolist() for each in base.streams] == [
         each.ids.tolist() for each in across.streams
@@ -1270,17 +1270,17 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
         return
     word, against = numbers.contrast(*scores)
     said = numbers.answer(*scores)
-    names = session.labels(model, (word, against))
+    names = models.labels(model, (word, against))
     st.markdown(
-        f"At token {at}, this sentence says **{session.literal(names[0])}** ({numbers.share(float(said.before[word]))}); “{session.literal(' '.join(donor.split()))}” gives it {numbers.share(float(said.after[word]))} "
-        f"and {'says' if said.says == against else 'raises most'} **{session.literal(names[1])}** ({numbers.share(float(said.before[against]))} → {numbers.share(float(said.after[against]))}).  \n"
-        f"Measured is the logit of **{session.literal(names[0])}** minus that of **{session.literal(names[1])}**."
+        f"At token {at}, this sentence says **{literal(names[0])}** ({numbers.share(float(said.before[word]))}); “{literal(' '.join(donor.split()))}” gives it {numbers.share(float(said.after[word]))} "
+        f"and {'says' if said.says == against else 'raises most'} **{literal(names[1])}** ({numbers.share(float(said.before[against]))} → {numbers.share(float(said.after[against]))}).  \n"
+        f"Measured is the logit of **{literal(names[0])}** minus that of **{literal(names[1])}**."
     )
     if [len(each.tokens) for each in base.streams] != [len(each.tokens) for each in across.streams]:
         st.caption(
             "The two have different numbers of tokens: places that the other does not have keep their own."
         )
-    session.one_of("patch", ("Heads", "Sites"))
+    address.one_of("patch", ("Heads", "Sites"))
     what = st.segmented_control(
         "Put in, one at a time",
         ("Heads", "Sites"),
@@ -1294,7 +1294,7 @@ def patching(plain: Recording, other: Recording, edits: tuple[Edit, ...], token:
         if what == "Heads"
         else one_stream(base)
     )
-    running = session.sweep(base, what, donor, name, at, word, against).running
+    running = background.sweep(base, what, donor, name, at, word, against).running
     st.fragment(watch, run_every=LOOK if running else None)(
         model, plain.text, base_edits, edits, what, donor, name, at, word, against, running
     )
@@ -1323,8 +1323,8 @@ def watch(
     was_running: bool,
 ) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
-    base = session.record(model, text, base_edits)
-    sweep = session.sweep(base, what, donor, name, token, word, against)
+    base = passes.record(model, text, base_edits)
+    sweep = background.sweep(base, what, donor, name, token, word, against)
     running, found = sweep.running, sweep.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
@@ -1346,7 +1346,7 @@ def watch(
         )
         return
     if found.error:
-        st.info(f"This cannot be patched: {session.literal(found.error)}.")
+        st.info(f"This cannot be patched: {literal(found.error)}.")
         return
     done = len(found.effects)
     st.progress(
@@ -1363,7 +1363,7 @@ def watch(
             found.effects, of.tokens, tuple(numbers.states(of).values()), found.clean, found.donor
         )
     )
-    names = session.labels(model, (word, against))
+    names = models.labels(model, (word, against))
     title = f"{effects.measure.name} of patching {'heads, ' + name + '-attention' if of is None else 'states, ' + name + ' stream'}"
     about = (
         *caption_of(
@@ -1383,7 +1383,7 @@ def watch(
             title=title,
             caption=about,
             file=file,
-            token=session.name_of(base, "patched", what, donor, name, token, word, against, done),
+            token=shelf.name_of(base, "patched", what, donor, name, token, word, against, done),
             hint="click a row for its strongest patch.",
         ),
         "patched map",
@@ -1442,7 +1442,7 @@ def strongest_patch(
             else f"{effects.columns[column].name} at “{effects.rows[row]}” (token {row})"
         )
         st.markdown(
-            f"**Strongest{'' if what == 'Heads' else ', the token that is read aside'}: {session.literal(place)}** {session.literal(does)}."
+            f"**Strongest{'' if what == 'Heads' else ', the token that is read aside'}: {literal(place)}** {literal(does)}."
         )
         if st.button(
             "Put it into this run",
@@ -1477,7 +1477,7 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
     st.markdown(
         "A switch takes a part from a model whose weights were learned **with** it. That shows what the weights rely on, not what the part is worth: a model trained without it may find another way. So small models were trained without a part, and nothing else changed."
     )
-    found = numbers.trained_without(session.cards())
+    found = numbers.trained_without(models.cards())
     if not found:
         st.info("No model here was trained without a part, so there is none to compare with.")
         return
@@ -1511,7 +1511,7 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
         )
     for of in found:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(f"**Without {session.literal(of.without)}**", width=160)
+            st.markdown(f"**Without {literal(of.without)}**", width=160)
             if st.button(
                 "Trained without it",
                 key=f"open {of.name}",
@@ -1571,7 +1571,7 @@ def options(file: str) -> dict:
     }
 
 
-session.one_of("effects", EFFECTS)
+address.one_of("effects", EFFECTS)
 with st.spinner("Loading the model …"):
-    shown_now = session.recording()
+    shown_now = onscreen.recording()
 explore(shown_now.model.name, st.session_state.text)

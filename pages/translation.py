@@ -6,10 +6,12 @@ import time
 
 import streamlit as st
 
-from explorer import session
 from explorer.analysis import translation as numbers
 from explorer.analysis.positions import divisor
 from explorer.components import translation as pictures
+from explorer.frame import onscreen
+from explorer.memory import address, background, models, passes, shelf
+from explorer.sentences.escape import literal
 from models.prediction import Beam
 from models.recording import Recording, to_npz
 
@@ -39,13 +41,13 @@ def explore(model: str, text: str) -> None:
     totals(model, recording, said, search, ended, forced)
     matrix_and_steps(recording, said, ended, forced)
     below(model, text, recording, said, ended, search, place, forced)
-    session.address()
+    address.write()
 
 
 def controls(model: str, text: str) -> str | None:
     """How to search, and the field for one's own translation: what stands in it, None where it is empty."""
     left, middle, right = st.columns([1.15, 3, 1], vertical_alignment="bottom")
-    session.one_of("beams", BEAMS)
+    address.one_of("beams", BEAMS)
     left.segmented_control(
         "Beams",
         BEAMS,
@@ -76,7 +78,7 @@ def controls(model: str, text: str) -> str | None:
         )
         return None
     right.button("Back to the model’s", on_click=drop_own, width="stretch")
-    if not session.fits_address(typed):
+    if not address.fits_address(typed):
         st.info(
             "Your own words are too many for a link. They stay in this tab; reloading the page does not bring them back."
         )
@@ -102,12 +104,12 @@ def seek(model: str, text: str) -> None:
         looked = now
         best = search.steps[-1][0]
         words.markdown(
-            f"Translating … **{len(best.ids)}** tokens so far: {session.literal(session.spelled(model, best.ids))}"
+            f"Translating … **{len(best.ids)}** tokens so far: {literal(models.spelled(model, best.ids))}"
         )
     room.empty()
 
 
-def searched(model: str, text: str) -> session.Search:
+def searched(model: str, text: str) -> background.Search:
     """The search as it is shown. One that is not done after a moment is left to `seek`."""
     search, name = asked_for(model, text)
     began = time.monotonic()
@@ -122,27 +124,27 @@ def searched(model: str, text: str) -> session.Search:
     return search
 
 
-def asked_for(model: str, text: str) -> tuple[session.Search, tuple[str, str, str]]:
-    beams = session.one_of("beams", BEAMS)
-    return session.search(model, text, int(beams)), (model, text, beams)
+def asked_for(model: str, text: str) -> tuple[background.Search, tuple[str, str, str]]:
+    beams = address.one_of("beams", BEAMS)
+    return background.search(model, text, int(beams)), (model, text, beams)
 
 
-def is_done(search: session.Search, name: tuple[str, str, str]) -> bool:
+def is_done(search: background.Search, name: tuple[str, str, str]) -> bool:
     """True for a search that came to its end, or that the reader stopped."""
     return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
 
 
 def chosen_place(held: tuple[Beam, ...]) -> int:
     """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
-    return max(0, (session.whole("beam", len(held) + 1) or 1) - 1)
+    return max(0, (address.whole("beam", len(held) + 1) or 1) - 1)
 
 
-def told_beams(model: str, search: session.Search, place: int) -> None:
+def told_beams(model: str, search: background.Search, place: int) -> None:
     """The hypotheses as a list to choose from, where there is more than one."""
     held = search.steps[-1]
     if len(held) < 2:
         return
-    texts = [session.spelled(model, beam.ids) for beam in held]
+    texts = [models.spelled(model, beam.ids) for beam in held]
     token = f"{place} {len(search.steps)} {texts}"
     pictures.show(
         pictures.beams(held, texts, [numbers.penalty(beam) for beam in held], place, token),
@@ -156,17 +158,17 @@ def told_beams(model: str, search: session.Search, place: int) -> None:
 def recorded(model: str, text: str, beam: Beam, forced: str | None) -> tuple[Recording, bool]:
     """The recording of what is on screen, and whether its last row ends it with [EOS]."""
     if forced is not None:
-        made = session.recording(model, target=forced)
+        made = onscreen.recording(model, target=forced)
         return made, not made.target_dropped
-    return session.recording(model, target=beam.ids[: len(beam.ids) - beam.done]), beam.done
+    return onscreen.recording(model, target=beam.ids[: len(beam.ids) - beam.done]), beam.done
 
 
 def said_of(recording: Recording, ended: bool) -> numbers.Said:
     ids, _ = numbers.produced(recording, ended)
-    return session.derived(
+    return shelf.derived(
         recording,
         ("said", ids.tobytes()),
-        lambda: numbers.said(session.all_logits(recording, "decoder"), ids),
+        lambda: numbers.said(passes.all_logits(recording, "decoder"), ids),
     )
 
 
@@ -174,7 +176,7 @@ def totals(
     model: str,
     recording: Recording,
     said: numbers.Said,
-    search: session.Search,
+    search: background.Search,
     ended: bool,
     forced: str | None,
 ) -> None:
@@ -190,7 +192,7 @@ def totals(
             if search.finished and not ended
             else ""
         )
-        st.markdown(f"**{session.literal(recording.target) or '(nothing)'}**  \n{own}.{ending}")
+        st.markdown(f"**{literal(recording.target) or '(nothing)'}**  \n{own}.{ending}")
         return
     theirs = sum(best.logprobs)
     if tuple(map(int, said.ids)) == best.ids:
@@ -202,7 +204,7 @@ def totals(
         else "The model prefers its own."
     )
     st.markdown(
-        f"**Yours:** {own}.  \n**The model’s own:** {session.literal(session.spelled(model, best.ids)) or '(nothing)'}: "
+        f"**Yours:** {own}.  \n**The model’s own:** {literal(models.spelled(model, best.ids)) or '(nothing)'}: "
         f"log p = {nats(theirs)} nats over {len(best.ids)} tokens, perplexity {perplexity(best.logprobs)}. {more if best.done and ended else ''}"
     )
 
@@ -226,14 +228,14 @@ def matrix_and_steps(
     )
     layers, heads = attention.pattern.shape[:2]
     names = numbers.views(layers, heads)
-    name = session.one_of("cross", names)
+    name = address.one_of("cross", names)
     ids, says = numbers.produced(recording, ended)
     newest = (
         len(says) - ended if forced is not None else 1
     )  # of one's own words the last that was typed
-    step = (session.whole("step", len(says) + 1) or max(1, newest)) - 1
-    text = session.name_of(recording, ids.tobytes(), forced is not None)
-    small = session.derived(
+    step = (address.whole("step", len(says) + 1) or max(1, newest)) - 1
+    text = shelf.name_of(recording, ids.tobytes(), forced is not None)
+    small = shelf.derived(
         recording,
         ("cross, small", ids.tobytes()),
         lambda: numbers.small(attention.pattern[:, :, : max(1, len(says))]),
@@ -247,8 +249,8 @@ def matrix_and_steps(
         says=says,
         says_words=numbers.produced_words(recording, ended),
         said=said,
-        pieces=session.labels(recording.model.name, ids),
-        tops=[session.labels(recording.model.name, row) for row in said.top_ids],
+        pieces=models.labels(recording.model.name, ids),
+        tops=[models.labels(recording.model.name, row) for row in said.top_ids],
         n_vocab=recording.model.n_vocab,
         forced=forced is not None,
         names=names,
@@ -270,9 +272,9 @@ def caption_of(recording: Recording, name: str, forced: str | None) -> tuple[str
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · cross-attention, {numbers.title(name, model.n_layer, model.n_head).lower()} · edits: none",
         "A row: the weights with which the decoder looked at the source tokens to say the token named at the row, and that token’s probability",
-        "Source: " + session.read_text(recording),
+        "Source: " + onscreen.read_text(recording),
         ("Output, typed and force-fed: " if forced is not None else "Output, the model’s own: ")
-        + session.read_text(recording, target=True),
+        + onscreen.read_text(recording, target=True),
     )
 
 
@@ -289,7 +291,7 @@ def below(
     recording: Recording,
     said: numbers.Said,
     ended: bool,
-    search: session.Search,
+    search: background.Search,
     place: int,
     forced: str | None,
 ) -> None:
@@ -299,14 +301,14 @@ def below(
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Alignment as CSV",
-            lambda: csv_of(session.record(model, text, target=target), ended, name, forced),
+            lambda: csv_of(passes.record(model, text, target=target), ended, name, forced),
             f"{file_of(recording, name)}.csv",
             "text/csv",
             on_click="ignore",
         )
         st.download_button(
             "Download the whole recording (NPZ)",
-            lambda: to_npz(session.record(model, text, target=target)),
+            lambda: to_npz(passes.record(model, text, target=target)),
             f"headlight-{model}.npz",
             "application/octet-stream",
             on_click="ignore",
@@ -335,9 +337,9 @@ def csv_of(recording: Recording, ended: bool, name: str, forced: str | None) -> 
     )
 
 
-def grown(model: str, search: session.Search, place: int) -> None:
+def grown(model: str, search: background.Search, place: int) -> None:
     steps = tuple(search.steps)
-    labels = [session.labels(model, [beam.ids[-1] for beam in held]) for held in steps]
+    labels = [models.labels(model, [beam.ids[-1] for beam in held]) for held in steps]
     token = f"{place} {len(steps)} {labels}"
     pictures.show(
         pictures.tree(steps, labels, place, token), "tree", take_step, take_view, take_beam
@@ -373,7 +375,7 @@ def tables(
     recording: Recording,
     said: numbers.Said,
     ended: bool,
-    search: session.Search,
+    search: background.Search,
     name: str,
     forced: str | None,
 ) -> None:
@@ -410,14 +412,14 @@ def tables(
             )
         elif shown == "Beams":
             steps = tuple(search.steps)
-            texts = [[session.spelled(model, beam.ids) for beam in held] for held in steps]
+            texts = [[models.spelled(model, beam.ids) for beam in held] for held in steps]
             st.dataframe(
                 numbers.beam_table(steps, texts),
                 hide_index=True,
                 column_config={"log p": four, "score": four},
             )
         else:
-            firsts = session.labels(model, said.top_ids[:, 0])
+            firsts = models.labels(model, said.top_ids[:, 0])
             st.dataframe(
                 numbers.token_table(said, says, firsts),
                 hide_index=True,
@@ -453,7 +455,7 @@ def take_own(model: str, text: str) -> None:
     while not is_done(search, name):  # it may have been let go since it was shown
         search.go_on()
     held = search.steps[-1]
-    st.session_state.target = session.spelled(model, held[chosen_place(held)].ids)
+    st.session_state.target = models.spelled(model, held[chosen_place(held)].ids)
     forget_step()
 
 
@@ -467,10 +469,10 @@ def stop(name: tuple[str, str, str] | None) -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = session.model_for("encoder-decoder")
-    if not session.offers(shown).weights:
+    shown = onscreen.model_for("encoder-decoder")
+    if not models.offers(shown).weights:
         st.info(
-            f"{session.literal(session.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page."
+            f"{literal(models.title(shown))}: Headlight cannot write with it word by word, so **{USUAL}** is shown. Its cross-attention is on the Attention page."
         )
         shown = USUAL
 seek(shown, st.session_state.text)

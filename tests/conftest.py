@@ -113,9 +113,9 @@ def small_gpt2() -> Handle:
 @pytest.fixture
 def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle:
     """The same, in the place of the model `grammar` for as long as a test runs."""
-    from explorer import session
+    from explorer.memory import models
 
-    monkeypatch.setitem(session._handles, "grammar", small_gpt2)
+    monkeypatch.setitem(models._handles, "grammar", small_gpt2)
     return small_gpt2
 
 

@@ -12,11 +12,11 @@ from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import anatomy
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
 from explorer.components import wire
+from explorer.memory import shelf
 from models import library
 from models.edits import (
     Edit,
@@ -270,7 +270,7 @@ def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: st
             if isinstance(value, np.ndarray)
         )
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
-    assert anatomy.memory(recording, 512) <= session.SHELF_BYTES // 2
+    assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES // 2
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:

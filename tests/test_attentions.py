@@ -12,12 +12,14 @@ from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 
-from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.components.head import runs
 from explorer.figures.attention import heatmap
+from explorer.memory import models, passes
+from explorer.sentences.escape import literal
 from models import library, relations
+from models.examples import DEFAULT_TEXT
 from models.recording import Attention, Card, Recording, Stream
 
 SOURCE = (
@@ -429,7 +431,7 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
 def test_any_text_is_drawn_in_every_attention(text: str) -> None:
     for model in ("decoder", "translator"):
         app = clean(opened(text=text, model=model))
-        recording = session.record(model, text)
+        recording = passes.record(model, text)
         for attention in recording.attention:
             if attention is not recording.attention[0]:
                 clean(app.segmented_control(key="attention").set_value(attention.name).run())
@@ -443,7 +445,7 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
 def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None:
     for model, name in (("decoder", "self"), ("translator", "cross")):
         app = clean(opened(text=text, model=model, view=view, attention=name))
-        recording = session.record(model, text)
+        recording = passes.record(model, text)
         attention = next(each for each in recording.attention if each.name == name)
         one, _ = sent(app, "head")
         weights = attention.pattern[one["layer"], one["head"]]
@@ -463,11 +465,11 @@ def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None
 @pytest.mark.slow
 def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     app = clean(opened(model="translator", attention="cross", text=WORDS))
-    recording = session.record("translator", WORDS)
-    logits = session.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
+    recording = passes.record("translator", WORDS)
+    logits = passes.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
     assert (
         sent(app, "head")[0]["queries"][-1]
-        == "→ " + library.labels(session.handle("translator"), [logits.argmax()])[0]
+        == "→ " + library.labels(models.handle("translator"), [logits.argmax()])[0]
     )
     assert any("Rows are named after the token they produce" in told.value for told in app.caption)
 
@@ -542,13 +544,13 @@ def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     app = clean(
         opened(model="translator", attention="cross", source="30", layer="1", head="0", text=text)
     )
-    attention = session.record("translator", text).attention[2]
+    attention = passes.record("translator", text).attention[2]
     header, blocks = sent(app, "head")
     if "exact" not in blocks:
         np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
     app = clean(opened(model="decoder", token="30", layer="1", head="0", text=text))
     header, blocks = sent(app, "head")
-    pattern = session.record("decoder", text).attention[0].pattern[1, 0]
+    pattern = passes.record("decoder", text).attention[0].pattern[1, 0]
     np.testing.assert_array_equal(blocks["row"], pattern[30])
     np.testing.assert_array_equal(blocks["column"], pattern[:, 30])
     size = sum(block.nbytes for block in blocks.values())
@@ -561,13 +563,13 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
         opened(model="translator", attention="cross", text=WORDS, target="Un chat <b> rouge.")
     )
     header, _ = sent(app, "head")
-    typed = session.record("translator", WORDS, target="Un chat <b> rouge.")
+    typed = passes.record("translator", WORDS, target="Un chat <b> rouge.")
     assert tuple(header["queries"][:-1]) == tuple(
         f"→ {token}" for token in typed.stream("decoder").tokens[1:]
     )
     assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
     clean(next(button for button in app.button if "own" in button.label).click().run())
-    own = session.record("translator", WORDS)
+    own = passes.record("translator", WORDS)
     header, _ = sent(app, "head")
     assert tuple(header["queries"][:-1]) == tuple(
         f"→ {token}" for token in own.stream("decoder").tokens[1:]
@@ -584,13 +586,13 @@ def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
     app = clean(
         opened(model="translator", attention="cross", source="2", layer="1", head="2", text=WORDS)
     )
-    recording = session.record("translator", WORDS)
+    recording = passes.record("translator", WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
     reads = recording.stream("decoder").tokens[column.argmax()]
     assert (
         f"**{column.max():.3f}**" in told
-        and f"row {column.argmax()} (reads **{session.literal(reads)}**" in told
+        and f"row {column.argmax()} (reads **{literal(reads)}**" in told
         and "(token 2)" in told
     )
 
@@ -618,7 +620,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
         picture,
     )
     visitor.drawn()
-    recording = library.record(library.load("translator"), session.DEFAULT_TEXT)
+    recording = library.record(library.load("translator"), DEFAULT_TEXT)
     cross = recording.attention[2]
     target, source = page.locator(".tokens.rows .token"), page.locator(".tokens.columns .token")
     assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
@@ -678,7 +680,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
     visitor.open("?model=decoder&layer=1&head=2")
     page = visitor.page
-    recording = library.record(library.load("decoder"), session.DEFAULT_TEXT)
+    recording = library.record(library.load("decoder"), DEFAULT_TEXT)
     n = len(recording.streams[0].tokens)
     page.locator(".head .foot").scroll_into_view_if_needed()
     box = page.locator("canvas.cells").bounding_box()
@@ -708,7 +710,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).open("?model=translator&attention=cross&layer=1&head=2")
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    cross = library.record(library.load("translator"), session.DEFAULT_TEXT).attention[2]
+    cross = library.record(library.load("translator"), DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape
     phone.page.locator(".scroll").focus()
     phone.page.keyboard.press("ArrowRight")

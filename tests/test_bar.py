@@ -10,7 +10,7 @@ import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
+from explorer.memory import models
 from models.edits import UniformHead, ZeroHead, from_line
 
 TEXT = "the cat sat on the mat"
@@ -67,7 +67,7 @@ def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict
         folders["empty"]: "no config.json",
     }.items():
         ask(app, where)
-        assert not app.exception and app.session_state["model"] == session.DEFAULT_MODEL
+        assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
         assert why in told(app), where
 
 
@@ -123,7 +123,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
 @pytest.mark.slow
 def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> None:
     app = opened("claims", model="ours:/no/such/folder")
-    assert not app.exception and app.session_state["model"] == session.DEFAULT_MODEL
+    assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
     assert "/no/such/folder" in told(app)
 
 

@@ -10,8 +10,8 @@ import tiny
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
 
-from explorer import session
 from explorer.analysis import anatomy, lookup, right
+from explorer.memory import models
 from models import library
 
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
@@ -34,7 +34,7 @@ def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
     """The name of a borrowed model in memory."""
     way, _, family = request.param.partition(":")
     name = f"{way}:{folders[family]}"
-    session.handle(name)
+    models.handle(name)
     return name
 
 
@@ -58,11 +58,11 @@ def test_every_page_opens_on_every_family(model: str, page: str) -> None:
 
 
 def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    session.handle(session.DEFAULT_MODEL)
+    models.handle(models.DEFAULT_MODEL)
     asked = []
     monkeypatch.setattr(library, "load", lambda name, told=None: asked.append(name))
     app = opened("attention", model="hub:someone/large")
-    assert not asked and app.session_state.model == session.DEFAULT_MODEL
+    assert not asked and app.session_state.model == models.DEFAULT_MODEL
     assert any("someone/large" in each.value and "not in memory" in each.value for each in app.info)
     assert "Fetch it" in [button.label for button in app.button]
 
@@ -79,7 +79,7 @@ def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> Non
 def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Path]) -> None:
     """T5 divides by nothing and adds a number for the distance: the same at every place, and no failure of the law."""
     name = f"hub:{folders['t5']}"
-    handle = session.handle(name)
+    handle = models.handle(name)
     recording, offered = library.record(handle, TEXT), library.offers(handle)
     attention = recording.attention[0]
     added = [

@@ -305,7 +305,7 @@ def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> Non
 
 
 def opened(**asked: str) -> AppTest:
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer import bar, session\nimport streamlit as st\nsession.begin('embeddings')\nbar.show()\nexec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.frame import bar\nfrom explorer.memory import address\nimport streamlit as st\naddress.begin('embeddings')\nbar.show()\nexec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
     app = AppTest.from_string(script, default_timeout=60)
     for name, value in asked.items():
         app.query_params[name] = value

@@ -73,10 +73,9 @@ FLOORS = [
         set(),
         r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
-    (r"explorer/bar\.py", {"streamlit"}, r"explorer\.session|models\.library"),
-    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(session|bar)"),
+    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.address|frame\.bar)"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction)"),
-    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|session)"),
+    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory\.passes)"),
 ]
 
 

@@ -13,10 +13,11 @@ from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import lens as reading
 from explorer.components import wire
+from explorer.memory import models, passes, shelf
 from models import edits, library, own
+from models.examples import DEFAULT_TEXT
 from models.own import Handle, handle_of
 from models.prediction import Lens
 from models.readouts import readout
@@ -250,8 +251,8 @@ def test_a_head_that_is_off_has_no_part(handle: Handle) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", SHIPPED)
 def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
-    handle = session.handle(model)
-    recording = library.record(handle, session.DEFAULT_TEXT)
+    handle = models.handle(model)
+    recording = library.record(handle, DEFAULT_TEXT)
     stream, logits = reading.read_stream(recording), full_pass(handle, recording)
     for token in range(0, len(stream.tokens), 4):
         word, against = logits[token].topk(2).indices.tolist()
@@ -379,7 +380,7 @@ def bars_of(app: AppTest, about: str) -> dict:
 
 def check_table(app: AppTest, recording: Recording) -> None:
     """The table holds the lens of this recording, cell by cell."""
-    found = lens_of(session.handle(recording.model.name), recording)
+    found = lens_of(models.handle(recording.model.name), recording)
     header, blocks = sent(app, "lens")
     tokens = reading.read_stream(recording).tokens
     assert tuple(header["tokens"]) == tokens and len(header["sites"]) == len(found.sites)
@@ -387,7 +388,7 @@ def check_table(app: AppTest, recording: Recording) -> None:
     labels = np.array(header["labels"], dtype=object)[
         blocks["words"].reshape(*shape, header["top"])
     ]
-    expected = session.labels(recording.model.name, found.top_ids[..., : header["top"]].ravel())
+    expected = models.labels(recording.model.name, found.top_ids[..., : header["top"]].ravel())
     assert labels.ravel().tolist() == expected
     np.testing.assert_allclose(
         blocks["logp"].reshape(*shape, -1), found.top_logprobs[..., : header["top"]], atol=1e-6
@@ -401,7 +402,7 @@ def check_table(app: AppTest, recording: Recording) -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_read_at_every_site_of_a_decoder(text: str) -> None:
     app = opened(model="decoder", text=text)
-    recording = session.record("decoder", text)
+    recording = passes.record("decoder", text)
     check_table(app, recording)
     assert (
         sent(app, "lens")[0]["right"][-1] == -1
@@ -414,25 +415,25 @@ def test_any_text_is_read_at_every_site_of_a_decoder(text: str) -> None:
 @pytest.mark.parametrize("model", ["encoder", "translator"])
 def test_hostile_texts_are_read_by_the_other_models(model: str, name: str) -> None:
     app = opened(model=model, text=HOSTILE[name], hidden="none")
-    check_table(app, session.record(model, HOSTILE[name]))
+    check_table(app, passes.record(model, HOSTILE[name]))
 
 
 @pytest.mark.slow
 def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
     app = opened(model="translator", text="The dog is big.", target="Le chien")
-    check_table(app, session.record("translator", "The dog is big.", (), "Le chien"))
+    check_table(app, passes.record("translator", "The dog is big.", (), "Le chien"))
     assert any("reads your own words, “Le chien”" in each.value for each in app.info)
     clean(app.button(key="drop target").click().run())
-    check_table(app, session.record("translator", "The dog is big."))
+    check_table(app, passes.record("translator", "The dog is big."))
     assert not any("your own words" in each.value for each in app.info)
     app = opened(model="translator", target="la rue " * 300)
     assert any("Your own words are" in each.value for each in app.warning)
 
 
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:
-    recording = session.record("decoder", "Plants eat animals, and animals eat plants")
-    found = session.lens(recording, "decoder")
-    weights = [weight for key, (value, weight) in session._shelf.held.items() if value is found]
+    recording = passes.record("decoder", "Plants eat animals, and animals eat plants")
+    found = passes.lens(recording, "decoder")
+    weights = [weight for key, (value, weight) in shelf._shelf.held.items() if value is found]
     assert weights == [
         sum(
             each.nbytes
@@ -480,12 +481,12 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     model: str, state: str, parts: str, gpt2_on_pages: Handle
 ) -> None:
     app = opened(model=model, text="b a c d b")
-    recording = session.record(model, "b a c d b")
+    recording = passes.record(model, "b a c d b")
     check_table(app, recording)
     said = " ".join(each.value for each in app.markdown)
     assert state in said and parts in said
-    found = session.lens(recording, "decoder")
-    taken = session.attribution(
+    found = passes.lens(recording, "decoder")
+    taken = passes.attribution(
         recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1])
     )
     assert reading.total(taken) == pytest.approx(taken.logit, abs=1e-3)
@@ -503,7 +504,7 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
     from models.pretrained import huggingface
 
     monkeypatch.setitem(
-        session._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name)
+        models._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name)
     )
     asked = {
         "predictions": [{}],
@@ -529,11 +530,11 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
 @pytest.mark.slow
 def test_a_held_cell_opens_with_words_that_add_up_to_one() -> None:
     app = opened(model="decoder", text="Plants eat animals", site="1.attn.normed", token="2")
-    recording = session.record("decoder", "Plants eat animals")
-    found = session.lens(recording, "decoder")
+    recording = passes.record("decoder", "Plants eat animals")
+    found = passes.lens(recording, "decoder")
     cell = reading.cell(found, found.sites.index("1.attn.normed"), 2)
     listed = bars_of(app, "The likeliest words of this cell")["rows"]
-    assert [row["label"] for row in listed[:-1]] == session.labels("decoder", cell.ids)
+    assert [row["label"] for row in listed[:-1]] == models.labels("decoder", cell.ids)
     assert sum(row["value"] for row in listed) == pytest.approx(1) and len(listed) == 11
     way = sent(app, "lens_way")[0]
     assert (way["site"], way["at"]) == (found.sites.index("1.attn.normed"), 2)
@@ -583,9 +584,9 @@ def test_a_long_text_stays_light() -> None:
 
 @pytest.mark.slow
 def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
-    handle, text = session.handle("decoder"), "The cat sat on the"
-    recording = session.record("decoder", text)
-    word, against = (session.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
+    handle, text = models.handle("decoder"), "The cat sat on the"
+    recording = passes.record("decoder", text)
+    word, against = (models.first_token("decoder", typed)[0] for typed in ("mat", "floor"))
     app = opened(model="decoder", text=text, word=str(word), against=str(against), part="self.3.1")
     taken = library.attribute(
         handle, recording, "decoder", len(recording.streams[0].tokens) - 1, word, against
@@ -622,8 +623,8 @@ def test_without_a_choice_the_word_is_the_models_own_and_a_word_is_not_compared_
     None
 ):
     app = opened(model="decoder", text="The cat sat on the")
-    found = session.lens(session.record("decoder", "The cat sat on the"), "decoder")
-    best = session.labels("decoder", [found.final_id[-1]])[0]
+    found = passes.lens(passes.record("decoder", "The cat sat on the"), "decoder")
+    best = models.labels("decoder", [found.final_id[-1]])[0]
     assert (
         app.selectbox(key="word field").options[0].endswith(best)
         and app.selectbox(key="against field").options[0] == "nothing"
@@ -653,14 +654,14 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 @pytest.mark.slow
 def test_the_same_words_split_otherwise_are_another_cause() -> None:
     """What is kept beside a recording is not handed to one of the same text whose tokens are others."""
-    recording = session.record("decoder", "the cat")
+    recording = passes.record("decoder", "the cat")
     stream = recording.streams[0]
     import dataclasses
 
     other = dataclasses.replace(
         recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),)
     )
-    assert session.name_of(recording) != session.name_of(other)
+    assert shelf.name_of(recording) != shelf.name_of(other)
 
 
 # ---- journeys -----------------------------------------------------------------------------------------------------------------
@@ -709,16 +710,16 @@ def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_ag
 ) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
-    recording = session.record("decoder", text)
-    found, tokens = session.lens(recording, "decoder"), recording.streams[0].tokens
+    recording = passes.record("decoder", text)
+    found, tokens = passes.lens(recording, "decoder"), recording.streams[0].tokens
     shown = visitor.page.locator(".lens .row.last .say b").all_inner_texts()
-    assert shown == session.labels(
-        "decoder", full_pass(session.handle("decoder"), recording).argmax(-1).tolist()
+    assert shown == models.labels(
+        "decoder", full_pass(models.handle("decoder"), recording).argmax(-1).tolist()
     ), "the last row is what the model says"
     cell_at(visitor, 4, 3).hover()
     says = visitor.page.locator(".lens .says").inner_text()
     cell = reading.cell(found, 4, 3)
-    best = session.labels("decoder", cell.ids[:1])[0]
+    best = models.labels("decoder", cell.ids[:1])[0]
     assert says.startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
     assert (
         f"rank {cell.rank + 1:,}, " in says
@@ -751,7 +752,7 @@ def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> N
     visited(visitor, text=text)
     last_site, last = (
         len(sent_sites(text)) - 1,
-        len(session.record("decoder", text).streams[0].tokens) - 1,
+        len(passes.record("decoder", text).streams[0].tokens) - 1,
     )
     visitor.page.locator(".lens .say[tabindex='0']").focus()
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
@@ -771,7 +772,7 @@ def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> N
 
 
 def sent_sites(text: str) -> tuple[str, ...]:
-    return session.lens(session.record("decoder", text), "decoder").sites
+    return passes.lens(passes.record("decoder", text), "decoder").sites
 
 
 @journey
@@ -781,7 +782,7 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
         Visitor(browser, server, viewport={"width": width, "height": 900}), text=SIXTY, token="40"
     )
     page = visitor.page
-    assert len(session.record("decoder", SIXTY).streams[0].tokens) >= 55
+    assert len(passes.record("decoder", SIXTY).streams[0].tokens) >= 55
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
     scroll = page.locator(".lens .scroll")
     assert scroll.evaluate("e => e.scrollWidth > 2 * e.clientWidth")
@@ -821,10 +822,10 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     field.click()
     field.fill("mat and more")
     page.keyboard.press("Enter")
-    word, n = session.first_token("decoder", "mat and more")
+    word, n = models.first_token("decoder", "mat and more")
     page.wait_for_url(f"**word={word}**")
     page.wait_for_selector(
-        f"text=is {n} tokens to this model; the first, {session.labels('decoder', [word])[0]}, is taken"
+        f"text=is {n} tokens to this model; the first, {models.labels('decoder', [word])[0]}, is taken"
     )
     at_rest(visitor)
     bar = page.locator(".bars button.row[data-key^='self.']").first
@@ -844,7 +845,7 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
 def test_hostile_text_stands_in_the_table_as_it_is(name: str, visitor: Visitor) -> None:
     visited(visitor, text=HOSTILE[name])
     assert visitor.page.title() == "Headlight"
-    tokens = session.record("decoder", HOSTILE[name]).streams[0].tokens
+    tokens = passes.record("decoder", HOSTILE[name]).streams[0].tokens
     shown = visitor.page.locator(".lens .head .reads").all_inner_texts()
     assert shown and all(label in tokens for label in shown)
 
@@ -882,12 +883,12 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
             if not row[0].startswith("#")
         ]
 
-    recording = session.record("encoder", text, (edits.HideToken(hidden),))
-    found = session.lens(recording, "encoder")
+    recording = passes.record("encoder", text, (edits.HideToken(hidden),))
+    found = passes.lens(recording, "encoder")
     rows = download("Every number of the lens as a table", "Download the lens as CSV")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
     taken = library.attribute(
-        session.handle("encoder"), recording, "encoder", 2, int(found.final_id[2])
+        models.handle("encoder"), recording, "encoder", 2, int(found.final_id[2])
     )
     rows = download("parts as a table", "Download the parts as CSV")
     assert (

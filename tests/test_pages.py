@@ -10,9 +10,13 @@ import pytest
 from conftest import HOSTILE, arrived
 from streamlit.testing.v1 import AppTest
 
-from explorer import server, session
+from explorer import server
 from explorer.components import wire
+from explorer.frame import onscreen
+from explorer.memory import passes, shelf
+from explorer.sentences.escape import literal
 from models import library
+from models.examples import DEFAULT_TEXT
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -157,9 +161,7 @@ def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)
-    expected = (
-        library.record(library.load("encoder"), session.DEFAULT_TEXT).attention[0].pattern[2, 5]
-    )
+    expected = library.record(library.load("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
@@ -180,7 +182,7 @@ def test_the_other_views_of_the_same_numbers(view: str) -> None:
 
 def test_presets_fill_the_bar() -> None:
     app = clean(opened())
-    for label, text in session.PRESETS.items():
+    for label, text in onscreen.PRESETS.items():
         app.pills(key="preset").set_value(label).run()
         assert clean(app).text_area(key="text").value == text
 
@@ -197,15 +199,15 @@ def test_captions_say_model_text_and_scale() -> None:
 
 
 def test_text_is_literal_in_markdown() -> None:
-    assert session.literal("**a** $x$ [b](c) :red[d]") == r"\*\*a\*\* \$x\$ \[b\]\(c\) \:red\[d\]"
+    assert literal("**a** $x$ [b](c) :red[d]") == r"\*\*a\*\* \$x\$ \[b\]\(c\) \:red\[d\]"
 
 
 def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
-    shelf = session.Shelf(limit=100)
+    small = shelf.Shelf(limit=100)
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):
-        shelf.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
-    assert made == ["a", "b", "c", "b"] and len(shelf.held) == 2
+        small.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
+    assert made == ["a", "b", "c", "b"] and len(small.held) == 2
 
 
 @pytest.mark.parametrize("path", ["/static/\0.js", f"/static/{'a' * 300}.js", "/static/../../x.js"])
@@ -220,8 +222,8 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:
-    assert session.read_text(session.record("encoder", "Hi\n there")) == "Hi there"
-    long = session.read_text(session.record("encoder", "all work and no play " * 400))
+    assert onscreen.read_text(passes.record("encoder", "Hi\n there")) == "Hi there"
+    long = onscreen.read_text(passes.record("encoder", "all work and no play " * 400))
     assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 

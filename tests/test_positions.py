@@ -17,9 +17,9 @@ from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.memory import shelf
 from models import edits, library, own
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own import Handle
@@ -545,7 +545,7 @@ def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_
 
 def offered_orders() -> list[str]:
     """The texts that were recorded of late."""
-    return [key[3] for key in session._shelf.held if key[0] == "recording"]
+    return [key[3] for key in shelf._shelf.held if key[0] == "recording"]
 
 
 @pytest.mark.slow
@@ -586,7 +586,7 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
-    before = {key for key in session._shelf.held if key[0] == "recording"}
+    before = {key for key in shelf._shelf.held if key[0] == "recording"}
     for key, value in (
         ("pair slider", 31),
         ("shift slider", 7),
@@ -594,7 +594,7 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
         ("places slider", 512),
     ):
         clean(app.slider(key=key).set_value(value).run())
-    assert {key for key in session._shelf.held if key[0] == "recording"} == before
+    assert {key for key in shelf._shelf.held if key[0] == "recording"} == before
     asked = {
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()

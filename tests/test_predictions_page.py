@@ -17,9 +17,9 @@ from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import predictions as numbers
 from explorer.components import bars, strip, wire
+from explorer.memory import drafts, models
 from models import library, own
 from models.prediction import Sampling, probabilities
 
@@ -124,7 +124,7 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
 
 
 def test_the_word_to_begin_with_is_a_whole_word() -> None:
-    handle = session.handle("encoder")
+    handle = models.handle("encoder")
 
     def first(text: str) -> str | None:
         stream = library.record(handle, text).streams[0]
@@ -199,7 +199,7 @@ def press(app: AppTest, key: str) -> AppTest:
 @torch.inference_mode()
 def full_pass(model: str, ids: list[int]) -> np.ndarray:
     """Logits (token, id) of one pass of the bare model, outside everything the page uses."""
-    bare = session.handle(model).model
+    bare = models.handle(model).model
     return bare.logits(bare(torch.tensor([ids]))[0]).double().numpy()
 
 
@@ -208,7 +208,7 @@ def softmaxed(z: np.ndarray) -> np.ndarray:
 
 
 def masked(text: str, places: list[int]) -> list[int]:
-    handle = session.handle("encoder")
+    handle = models.handle("encoder")
     ids = list(own.frame(handle, own.clean(text))[0].ids)
     for place in places:
         ids[place] = handle.tokenizer.mask
@@ -219,7 +219,7 @@ def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> Non
     """The bars are the softmax of a full pass, the word of the text is among them with its rank, and all add up to 1."""
     shown = sent(app, "bars")
     p = softmaxed(full_pass("encoder", masked(text, hidden))[place])
-    there = own.frame(session.handle("encoder"), own.clean(text))[0].ids[place]
+    there = own.frame(models.handle("encoder"), own.clean(text))[0].ids[place]
     words, others = shown["rows"][:-1], shown["rows"][-1]
     assert sum(row["value"] for row in shown["rows"]) == pytest.approx(1, abs=1e-9)
     np.testing.assert_allclose(
@@ -241,7 +241,7 @@ def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> Non
 
 
 def prompt_ids(text: str) -> list[int]:
-    return list(own.frame(session.handle("decoder"), own.clean(text))[0].ids)
+    return list(own.frame(models.handle("decoder"), own.clean(text))[0].ids)
 
 
 def check_choices(app: AppTest, ids: list[int], sampling: Sampling = Sampling()) -> None:
@@ -430,8 +430,8 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
         if element.proto.component_name == "headlight.looks"
     )
     header, blocks = wire.decode(proto.bytes)
-    handle = session.handle("decoder")
-    whole = session.spelled("decoder", [*prompt_ids(PROMPT), *said(app)])
+    handle = models.handle("decoder")
+    whole = models.spelled("decoder", [*prompt_ids(PROMPT), *said(app)])
     recording = library.record(handle, whole)
     assert recording.streams[0].ids.tolist() == prompt_ids(PROMPT) + said(app), (
         "this continuation is read as it was written"
@@ -453,7 +453,7 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
 
 @slow
 def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
-    eos = session.handle("decoder").tokenizer.eos
+    eos = models.handle("decoder").tokenizer.eos
     app = opened(text=PROMPT, model="decoder", said=f"40.{eos}.50")
     assert (
         said(app) == [40, eos]
@@ -551,7 +551,7 @@ def test_a_space_at_the_end_is_told() -> None:
 @slow
 @slow
 def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
-    draft = session.Draft("grammar", "the cat")
+    draft = drafts.Draft("grammar", "the cat")
     ids = tuple(range(20, 60))
 
     def hurry() -> None:
@@ -563,7 +563,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
         run.start()
     for run in runs:
         run.join(60)
-    plain = session.Draft("grammar", "the cat")
+    plain = drafts.Draft("grammar", "the cat")
     while plain.towards(ids):
         pass
     assert (
@@ -601,7 +601,7 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     of = numbers.distribution(
         full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5)
     )
-    table = numbers.columns(of, session.labels("decoder", range(len(of.order))))
+    table = numbers.columns(of, models.labels("decoder", range(len(of.order))))
     lines = numbers.to_csv(table, ("About\nthis", "Text: a")).splitlines()
     assert lines[:2] == ["# About this", "# Text: a"]
     rows = list(csv.DictReader(lines[2:]))
@@ -613,7 +613,7 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
         == pytest.approx(1, abs=1e-9)
         == sum(float(row["drawn from"]) for row in rows)
     )
-    assert rows[0]["token"] == session.labels("decoder", [int(rows[0]["id"])])[0]
+    assert rows[0]["token"] == models.labels("decoder", [int(rows[0]["id"])])[0]
 
 
 # ---- journeys in a browser ----------------------------------------------------------------------------------------------
@@ -723,7 +723,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
         arg=len(so_far) - 1,
     )
     ids = [int(id) for id in re.search(r"said=([\d.]+)", page.url).group(1).split(".")]
-    assert session.labels("decoder", ids) == so_far[:-1]
+    assert models.labels("decoder", ids) == so_far[:-1]
 
 
 @journey

@@ -15,12 +15,11 @@ import torch
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from explorer.components import wire
 from explorer.figures import residual as figures
-from explorer.memory import shelf
+from explorer.memory import background, passes, shelf
 from models import library
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.own import Handle, record
@@ -521,17 +520,17 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
 
     monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(0))
     monkeypatch.setattr(library, "decay", lambda ids, lag: endless())
-    recording = session.record("encoder", "Hi there")
-    experiment = session.decay(recording, "encoder", 1)
+    recording = passes.record("encoder", "Hi there")
+    experiment = background.decay(recording, "encoder", 1)
     experiment.go_on()
     for at in range(3):
         shelf.get(at, lambda: "something large", lambda _: 1)
-    again = session.decay(recording, "encoder", 1)
+    again = background.decay(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()
     held.set()
     experiment._thread.join(10)
-    assert not experiment.running and session.decay(recording, "encoder", 1) is experiment, (
+    assert not experiment.running and background.decay(recording, "encoder", 1) is experiment, (
         "what it came to is kept"
     )
 

@@ -590,15 +590,15 @@ def test_other_models_follow_their_own_switches(model: str) -> None:
 
 @pytest.mark.slow
 def test_a_sweep_measures_what_a_patched_run_says() -> None:
-    from explorer import session
+    from explorer.memory import background, models, passes
 
-    loaded = session.handle("decoder")
+    loaded = models.handle("decoder")
     text, donor = "She ate the apple", "She drove the apple"
-    base, other = session.record("decoder", text), session.record("decoder", donor)
+    base, other = passes.record("decoder", text), passes.record("decoder", donor)
     word, against = numbers.contrast(
-        session.logits(base, "decoder", 4), session.logits(other, "decoder", 4)
+        passes.logits(base, "decoder", 4), passes.logits(other, "decoder", 4)
     )
-    sweep = session.sweep(base, "Sites", donor, "decoder", 4, word, against)
+    sweep = background.sweep(base, "Sites", donor, "decoder", 4, word, against)
     sweep.go_on()
     sweep._thread.join(60)
     assert sweep.finished and len(sweep.latest.effects) == sweep.latest.places

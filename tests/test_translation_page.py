@@ -16,15 +16,15 @@ from conftest import HOSTILE, arrived
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
-from explorer import session
 from explorer.analysis import translation as numbers
 from explorer.components import wire
-from explorer.memory import shelf
+from explorer.memory import background, models, passes, shelf
 from models import library
+from models.examples import DEFAULT_TEXT
 from models.recording import Attention, Recording, Stream, from_npz
 
 ROOT = Path(__file__).resolve().parent.parent
-SENTENCE = session.DEFAULT_TEXT
+SENTENCE = DEFAULT_TEXT
 FRENCH = "L'animal n'a pas traversé la rue."
 slow = pytest.mark.slow
 
@@ -55,13 +55,13 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def translated(text: str, target: str | tuple[int, ...] | None = None) -> Recording:
-    return library.record(session.handle("translator"), text, target=target)
+    return library.record(models.handle("translator"), text, target=target)
 
 
 @torch.inference_mode()
 def log_probabilities(source: np.ndarray, read: np.ndarray) -> np.ndarray:
     """One full pass of the bare model, outside everything the page uses: log p (row, id)."""
-    model = session.handle("translator").model
+    model = models.handle("translator").model
     memory = model.encode(torch.tensor(source)[None])
     return (
         model.logits(model.decode(torch.tensor(read)[None], memory)[0])
@@ -142,7 +142,7 @@ def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_togeth
     recording = translated(SENTENCE, FRENCH)
     app_words = numbers.produced_words(recording, True)
     ids, labels = numbers.produced(recording, True)
-    told = numbers.said(session.all_logits(recording, "decoder"), ids)
+    told = numbers.said(passes.all_logits(recording, "decoder"), ids)
     table = numbers.word_table(told, labels, app_words)
     assert table["word"] == [*FRENCH.split(), "[EOS]"]
     assert sum(table["log p"]) == pytest.approx(told.logprob.sum())
@@ -171,7 +171,7 @@ def test_any_text_gives_a_picture_with_the_recordings_numbers(text: str) -> None
     for beams in ("1", "3"):
         app.segmented_control(key="beams").set_value(beams).run()
         header, blocks = sent(clean(app), "steps")
-        best = session.search("translator", text, int(beams)).steps[-1][0]
+        best = background.search("translator", text, int(beams)).steps[-1][0]
         recording = translated(text, best.ids[: len(best.ids) - best.done])
         check_numbers(header, blocks, recording)
         assert len(header["says"]) == len(recording.stream("decoder").tokens) - (not best.done)
@@ -224,9 +224,9 @@ def test_ones_own_words_over_the_limit_are_told_and_kept() -> None:
 def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None:
     app = opened(beams="4")
     header, _ = sent(app, "beams")
-    held = session.search("translator", SENTENCE, 4).steps[-1]
+    held = background.search("translator", SENTENCE, 4).steps[-1]
     assert [beam["text"] for beam in header["beams"]] == [
-        session.spelled("translator", beam.ids) for beam in held
+        models.spelled("translator", beam.ids) for beam in held
     ]
     scores = [beam["score"] for beam in header["beams"]]
     assert scores == sorted(scores, reverse=True) and header["chosen"] == 0
@@ -244,21 +244,21 @@ def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None
 def test_the_tree_leads_from_the_start_to_every_hypothesis() -> None:
     app = opened(beams="3")
     grown, _ = sent(app, "tree")
-    held = session.search("translator", SENTENCE, 3).steps[-1]
+    held = background.search("translator", SENTENCE, 3).steps[-1]
     for place, beam in enumerate(held):
         path, at = [], place
         for step in reversed(grown["steps"]):
             if not step[at]["carried"]:
                 path.append(step[at]["label"])
             at = step[at]["parent"]
-        assert path[::-1] == session.labels("translator", beam.ids)
+        assert path[::-1] == models.labels("translator", beam.ids)
 
 
 @slow
 def test_choosing_a_beam_shows_that_translation() -> None:
     header, blocks = sent(opened(beams="4", beam="3"), "steps")
-    beam = session.search("translator", SENTENCE, 4).steps[-1][2]
-    recording = translated(SENTENCE, session.spelled("translator", beam.ids))
+    beam = background.search("translator", SENTENCE, 4).steps[-1][2]
+    recording = translated(SENTENCE, models.spelled("translator", beam.ids))
     assert tuple(recording.stream("decoder").ids[1:]) == beam.ids[:-1]
     check_numbers(header, blocks, recording)
     assert sum(blocks["logprob"]) == pytest.approx(sum(beam.logprobs), abs=1e-3)
@@ -313,7 +313,7 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 @slow
 def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     text = "The old man and the sea were friends for a very long time."
-    search = session.search("translator", text, 2)
+    search = background.search("translator", text, 2)
     for _ in range(4):
         search.go_on()
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
@@ -459,7 +459,7 @@ def test_a_recording_without_cross_attention_is_refused() -> None:
         np.zeros((1, 1, 1)),
     )
     with pytest.raises(ValueError, match="no cross-attention"):
-        numbers.cross(Recording(session.handle("translator").card, "", (), (stream,), (alone,)))
+        numbers.cross(Recording(models.handle("translator").card, "", (), (stream,), (alone,)))
 
 
 # ---- journeys in a browser ----------------------------------------------------------------------------------------------
@@ -605,7 +605,7 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(
 ) -> None:
     visited(visitor, beams="4")
     page = visitor.page
-    search = session.search("translator", SENTENCE, 4)
+    search = background.search("translator", SENTENCE, 4)
     while not search.finished:
         search.go_on()
     held = search.steps[-1]

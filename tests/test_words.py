@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from test_attentions import unfolded
 from test_pages import clean, opened, sent
 
-from explorer import session
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks, words
+from explorer.memory import passes
 from models import library
 from models.edits import ShuffleTokens
 from models.recording import Recording, Stream
@@ -416,7 +416,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
 
 @pytest.mark.slow
 def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
-    stream = session.record("encoder", WORDS).streams[0]
+    stream = passes.record("encoder", WORDS).streams[0]
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
     assert (

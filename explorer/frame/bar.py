@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer import session
+from explorer.frame import onscreen
+from explorer.memory import address, models
+from explorer.sentences.escape import literal
 from models import library
 
 ASK_AGAIN = 0.2  # seconds between two looks at how far a model has come
@@ -21,28 +23,28 @@ def show() -> None:
         "Your text",
         key="text",
         height=72,
-        on_change=session.forget_token,
+        on_change=address.forget_token,
         placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
     )
     narrow.selectbox(
         "Model",
         options(),
         key="model",
-        format_func=session.title,
-        on_change=session.forget_head,
-        help=session.about(state.model),
+        format_func=models.title,
+        on_change=address.forget_head,
+        help=onscreen.about(state.model),
     )
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
         state.preset = next(
-            (label for label, text in session.PRESETS.items() if text == state.text), None
+            (label for label, text in onscreen.PRESETS.items() if text == state.text), None
         )
         st.pills(
             "Examples",
-            list(session.PRESETS),
+            list(onscreen.PRESETS),
             key="preset",
-            on_change=session.take_preset,
+            on_change=onscreen.take_preset,
             label_visibility="collapsed",
             width="content",
         )
@@ -57,23 +59,23 @@ def show() -> None:
         borrow()
     if name := state.pop("unknown_model", None):
         words.warning(
-            f"The link asks for a model called {session.literal(name)}, which is not here. {session.DEFAULT_MODEL} is shown instead."
+            f"The link asks for a model called {literal(name)}, which is not here. {models.DEFAULT_MODEL} is shown instead."
         )
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                f"The link asks for the Hugging Face model {session.literal(session.title(offered))}, which is not in memory. {session.title(state.model)} is shown until it is."
+                f"The link asks for the Hugging Face model {literal(models.title(offered))}, which is not in memory. {models.title(state.model)} is shown until it is."
             )
             st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
         words.warning(
-            f"{session.literal(refused.rstrip('.'))}. The model shown is {session.title(state.model)}."
+            f"{literal(refused.rstrip('.'))}. The model shown is {models.title(state.model)}."
         )
 
 
 def options() -> list[str]:
     """The models to choose from: those that are here, those in memory, and the one on screen."""
-    return list(dict.fromkeys((*library.names(), *session.borrowed(), st.session_state.model)))
+    return list(dict.fromkeys((*library.names(), *models.borrowed(), st.session_state.model)))
 
 
 def ready() -> None:
@@ -81,24 +83,24 @@ def ready() -> None:
     state = st.session_state
     if problem := fetched(state.model):
         state.refused = problem
-        state.model = state.get("last_model", session.DEFAULT_MODEL)
-        session.forget_head()
+        state.model = state.get("last_model", models.DEFAULT_MODEL)
+        address.forget_head()
         if fetched(state.model):
-            state.model = session.DEFAULT_MODEL
+            state.model = models.DEFAULT_MODEL
     state.last_model = state.model
 
 
 def fetched(name: str) -> str:
     """Load a model while the page shows its progress; says why where it cannot be used."""
-    if session.is_loaded(name):
+    if models.is_loaded(name):
         return ""
-    loading = session.Loading.of(name)
+    loading = models.Loading.of(name)
     if name not in library.names():
-        bar = st.progress(0.0, text=f"Fetching {session.literal(session.title(name))} …")
+        bar = st.progress(0.0, text=f"Fetching {literal(models.title(name))} …")
         while not loading.wait(ASK_AGAIN):
             bar.progress(
                 loading.share,
-                text=f"{'Fetching' if loading.share < 1 else 'Trying'} {session.literal(session.title(name))} …",
+                text=f"{'Fetching' if loading.share < 1 else 'Trying'} {literal(models.title(name))} …",
             )
         bar.empty()
     loading.wait(None)
@@ -138,7 +140,7 @@ def borrow() -> None:
 
 def open_model(where: str) -> None:
     """Fetch the model that a reader named, and go to it."""
-    finding = session.Loading.found(where)
+    finding = models.Loading.found(where)
     bar = st.progress(0.0, text="Looking for it …")
     while not finding.wait(ASK_AGAIN):
         bar.progress(
@@ -147,7 +149,7 @@ def open_model(where: str) -> None:
         )
     bar.empty()
     if finding.problem:
-        st.warning(session.literal(finding.problem))
+        st.warning(literal(finding.problem))
     else:
         st.session_state.wanted_model = finding.result
         st.rerun()
