@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
+from models.config import Config
 from models.edits import (
     NORM_PLACES,
     POSITIONS,
@@ -23,7 +24,6 @@ from models.edits import (
     last,
 )
 from models.recording import Card
-from models.transformer import Config
 
 MOST_EDITS = 400
 

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.attention import Stored
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
+from models.places import Put
 from models.prediction import Beam, Sampling, probabilities
 from models.tokenizer import Tokenizer
-from models.transformer import Decoder, EncoderDecoder, Model, Put, Stored
+from models.transformer import Decoder, EncoderDecoder, Model
 
 ALPHA = 0.6  # of the length penalty, section 6.1
 LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16

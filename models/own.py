@@ -20,12 +20,14 @@ from torch import Tensor
 
 from models import generation, shipped
 from models.checks import check, check_length
+from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
+from models.places import Put
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tape import Kept, Seen
 from models.token_edits import hidden, shuffled
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model, Put
+from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
 KINDS: dict[str, type[Model]] = {
     "encoder": Encoder,

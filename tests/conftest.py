@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import torch
 
+from models.config import Config
 from models.own import Handle, handle_of
 from models.tokenizer import FOR_WRITING, Tokenizer
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder, Model
+from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
 

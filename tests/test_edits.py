@@ -14,6 +14,8 @@ from test_transformer import seeded, torch_attention
 from torch import nn
 
 from models import edits, library, own
+from models.attention import Stored
+from models.config import Config
 from models.edits import (
     MeanHead,
     MoveNorm,
@@ -33,8 +35,9 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
+from models.embedding import sinusoids
 from models.recording import NotFinite, Recording
-from models.transformer import Config, Decoder, Encoder, Stored, sinusoids
+from models.transformer import Decoder, Encoder
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
 

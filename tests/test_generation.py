@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from models import generation, library, own
+from models.attention import Stored
 from models.generation import Writing
 from models.own import Handle
 from models.prediction import Sampling, probabilities, softmax
-from models.transformer import Stored
 
 WAYS = {
     "greedy": Sampling(0),

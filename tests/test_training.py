@@ -10,6 +10,7 @@ from random import Random
 import pytest
 import torch
 
+from models.config import Config
 from models.examples import EXAMPLES, TURNED
 from models.own import Handle
 from models.tokenizer import FOR_WRITING, Tokenizer
@@ -24,7 +25,6 @@ from models.training import (
     translation,
 )
 from models.training.recipes import Recipe
-from models.transformer import Config
 
 BOOK = (
     "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"

@@ -8,17 +8,11 @@ import pytest
 import torch
 from torch import nn
 
+from models.attention import MultiHeadAttention, causal
+from models.config import Config
 from models.edits import WithoutPositions
-from models.transformer import (
-    Config,
-    Decoder,
-    Encoder,
-    EncoderDecoder,
-    Layer,
-    MultiHeadAttention,
-    causal,
-    sinusoids,
-)
+from models.embedding import sinusoids
+from models.transformer import Decoder, Encoder, EncoderDecoder, Layer
 
 CONFIG = Config(n_vocab=50, d_model=24, n_layer=2, n_head=4, d_ff=40, n_positions=32)
 BATCH, QUERIES, KEYS = 3, 5, 8

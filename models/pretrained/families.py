@@ -17,10 +17,11 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from models.config import Config
 from models.own import Handle, handle_of
 from models.pretrained import hub
 from models.tokenizer import Tokenizer, WordPiece
-from models.transformer import Config, Decoder, Encoder, Model
+from models.transformer import Decoder, Encoder, Model
 
 ACTIVATION = {
     "gelu": "gelu",

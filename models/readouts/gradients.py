@@ -17,10 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.attention import Stored, causal
+from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
+from models.embedding import sinusoids
 from models.own import Handle
 from models.recording import Recording
-from models.transformer import Config, EncoderDecoder, Layer, Stored, causal, sinusoids
+from models.transformer import EncoderDecoder, Layer
 
 WAYS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from models.edits import Edit, PatchHead, PatchSite
 from models.own import Handle, kept, place_of, record
+from models.places import Put
 from models.readouts.readout import states
-from models.transformer import EncoderDecoder, Put
+from models.transformer import EncoderDecoder
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from random import Random
 import torch
 from torch import Tensor
 
+from models.config import Config
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
 from models.training import grammar, masked, next_word, translation
 from models.training.recipes import SEED, padded
-from models.transformer import Config, Decoder, Encoder, EncoderDecoder
+from models.transformer import Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
 BATCH, EPOCH = 64, 200

@@ -15,12 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.config import Config
 from models.tokenizer import Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, read
 from models.training.probes import best_heads
 from models.training.recipes import SEED, padded
-from models.transformer import Config, Encoder
+from models.transformer import Encoder
 
 LONGEST_ROW = 128
 # Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the start hold a model on the unigram

@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.config import Config
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, read_divided
 from models.training.recipes import SEED, padded
-from models.transformer import Config, Decoder
+from models.transformer import Decoder
 
 BATCH_TOKENS = 1536
 # Tokens in the longest row of each epoch, the last one for all that follow.

@@ -8,8 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from models.config import Config
 from models.tokenizer import Tokenizer
-from models.transformer import Config, Model
+from models.transformer import Model
 
 SEED = 1
 

@@ -10,10 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models.config import Config
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training.corpus import read_pairs
 from models.training.recipes import SEED, padded
-from models.transformer import Config, EncoderDecoder
+from models.transformer import EncoderDecoder
 
 BATCH_TOKENS = 1100  # of the target, padding counted in
 # Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in short sentences first.

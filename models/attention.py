@@ -1,0 +1,242 @@
+"""Scaled dot-product attention in many heads, section 3.2 of the paper, and the keys and values it stores.
+
+Axes as in models/transformer.py. Queries and keys may belong to different streams: `MultiHeadAttention` takes
+the two apart, so self-attention is the case where both are the same tensor, and cross-attention needs no
+other class.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import torch
+from torch import Tensor, nn
+
+from models.attention_edits import Place, divisor, evened, silenced
+from models.config import Config
+from models.edits import Edit, OtherPositions, WithMask, applies, last
+from models.places import Tape, no_tape, passed, room
+
+
+def causal(past: int, n: int) -> Tensor:
+    """Which of past + n positions each of the last n may attend to: itself and those before, (n, past + n) bool (section 3.2.3)."""
+    return torch.ones(n, past + n, dtype=torch.bool).tril(past)
+
+
+def looking(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
+    """What an encoder's n tokens may look at: `allowed`, under an edit the earlier ones alone."""
+    if not applies(edits, WithMask):
+        return allowed
+    return causal(0, n) if allowed is None else allowed & causal(0, n)
+
+
+def turned(x: Tensor, start: int) -> Tensor:
+    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + d_head/2) turned by position x 10000^(-2i/d_head).
+
+    x (batch, head, token, d_head); its first token stands at `start`. An odd last dimension stays.
+    """
+    half = x.shape[-1] // 2
+    angle = (start + torch.arange(x.shape[-2]))[:, None] * 10000.0 ** (
+        -torch.arange(half) / max(half, 1)
+    )  # (token, half)
+    cos, sin = angle.cos(), angle.sin()
+    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
+
+
+def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
+    """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it is wanted, if not just anywhere."""
+    three = None if out is None else out.flatten(0, 1)
+    scores = torch.baddbmm(
+        q.new_empty(1, 1, 1),
+        q.flatten(0, 1),
+        k.flatten(0, 1).transpose(-2, -1),
+        beta=0,
+        alpha=1 / divisor,
+        out=three,
+    )
+    return scores.unflatten(0, q.shape[:2])
+
+
+def penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
+    """ALiBi (Press et al. 2022): what a score loses, distance x 2^(-8 (head + 1) / n_head), shape (head, query, key). Queries are the last."""
+    slope = 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
+    distance = (torch.arange(n_key - n_query, n_key)[:, None] - torch.arange(n_key)).abs()
+    return slope[:, None, None] * distance
+
+
+class Stored:
+    """The KV cache: keys and values of the positions a decoder has read, so that the next step computes only its own.
+
+    It belongs to one text (or one batch of them), is passed along as an argument, and grows with every pass. `kept` maps an attention's
+    place, such as "0.attn", to its k and v, each (batch, head, key, d_head). Cross-attention's keys never change and are made once.
+    """
+
+    def __init__(self, kept: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
+        self.kept = {} if kept is None else kept
+
+    def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """k and v of every position read so far, the new ones now among them."""
+        if name in self.kept:
+            k, v = (
+                torch.cat((self.kept[name][0], k), dim=2),
+                torch.cat((self.kept[name][1], v), dim=2),
+            )
+        self.kept[name] = k, v
+        return k, v
+
+    @property
+    def n(self) -> int:
+        """How many positions of the decoder's own text are stored."""
+        return next((k.shape[2] for name, (k, _) in self.kept.items() if is_own(name)), 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all stored keys and values, in bytes."""
+        return sum(tensor.nbytes for pair in self.kept.values() for tensor in pair)
+
+    def first(self, n: int) -> Stored:
+        """The cache as it was after the first `n` positions."""
+        return Stored(
+            {
+                name: (k[:, :, :n], v[:, :, :n]) if is_own(name) else (k, v)
+                for name, (k, v) in self.kept.items()
+            }
+        )
+
+    def rows(self, which: Tensor) -> Stored:
+        """The cache of a batch put together from the rows `which` (beams)."""
+        return Stored({name: (k[which], v[which]) for name, (k, v) in self.kept.items()})
+
+
+def is_own(name: str) -> bool:
+    """True for an attention of the decoder to its own text, False for one to the encoder's."""
+    return name.endswith(".attn")
+
+
+class MultiHeadAttention(nn.Module):
+    """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_head)) V, in n_head heads at once, section 3.2.
+
+    `name` is its place on the tape, `label` the name its Recording and its edits know it by, `cross` whether its keys are another stream's.
+    """
+
+    def __init__(
+        self, config: Config, name: str, layer: int, label: str = "self", cross: bool = False
+    ) -> None:
+        super().__init__()
+        self.name, self.layer, self.label, self.cross = name, layer, label, cross
+        self.place = Place(label, layer)
+        self.n_head, self.d_head = config.n_head, config.d_head
+        self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
+        self.w_q = nn.Linear(config.d_model, config.d_model)
+        self.w_k = nn.Linear(config.d_model, config.d_model)
+        self.w_v = nn.Linear(config.d_model, config.d_model)
+        self.w_o = nn.Linear(config.d_model, config.d_model)
+        self.fused: tuple[Tensor, ...] | None = None
+
+    def split(self, x: Tensor) -> Tensor:
+        """(batch, token, d_model) -> (batch, head, token, d_head)."""
+        return x.unflatten(-1, (self.n_head, self.d_head)).transpose(1, 2)
+
+    def forward(
+        self,
+        x_query: Tensor,
+        x_key: Tensor,
+        allowed: Tensor | None = None,
+        tape: Tape = no_tape,
+        edits: tuple[Edit, ...] = (),
+        stored: Stored | None = None,
+    ) -> Tensor:
+        """What the heads write for each query: (batch, query, d_model).
+
+        x_query (batch, query, d_model), x_key (batch, key, d_model); `allowed`, bool, broadcastable to
+        (batch, head, query, key), True where attending is permitted; None permits everything. With `stored`, the keys are those of
+        earlier passes and x_key's after them.
+        """
+        q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
+        shape = (*q.shape[:-1], k.shape[-2])
+        scores = scaled_products(
+            q,
+            k,
+            divisor(edits, self.layer, self.scale),
+            room(tape, f"{self.name}.scores", shape),
+        )  # (batch, head, query, key), eq. 1
+        if (
+            not self.cross
+            and (other := last(edits, OtherPositions)) is not None
+            and other.to == "distance"
+        ):
+            scores = scores - penalty(self.n_head, *scores.shape[-2:])
+        masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
+        pattern = torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape))
+        pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
+        z = silenced(pattern @ v, edits, self.place)  # (batch, head, query, d_head)
+        z = passed(f"{self.name}.z", z, tape, edits)
+        wrote = self.w_o(z.transpose(1, 2).flatten(-2))  # concat, then W_O
+        for name, tensor in (
+            ("q", q),
+            ("k", k),
+            ("v", v),
+            ("scores", scores),
+            ("pattern", pattern),
+        ):
+            tape(f"{self.name}.{name}", tensor)
+        return wrote
+
+    def queries_keys_values(
+        self,
+        x_query: Tensor,
+        x_key: Tensor,
+        edits: tuple[Edit, ...],
+        stored: Stored | None,
+        tape: Tape = no_tape,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's keys never change: stored ones are not made again."""
+        if x_query is x_key and self.is_fused():
+            q, k, v = self.in_one_product(x_query, tape)
+        else:
+            q = self.split(self.w_q(x_query))
+            if stored is not None and self.cross and self.name in stored.kept:
+                return q, *stored.kept[self.name]
+            k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
+        if (
+            not self.cross
+            and (other := last(edits, OtherPositions)) is not None
+            and other.to == "rotary"
+        ):
+            past = (
+                stored.kept[self.name][0].shape[2]
+                if stored is not None and self.name in stored.kept
+                else 0
+            )
+            q, k = turned(q, past), turned(k, past)
+        return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
+
+    def fuse(self) -> None:
+        """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in one product. They stay three: views of it."""
+        linears = (self.w_q, self.w_k, self.w_v)
+        with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
+            self.fused = tuple(
+                torch.cat([getattr(each, part).detach() for each in linears])
+                for part in ("weight", "bias")
+            )
+            for part, whole in zip(("weight", "bias"), self.fused):
+                for each, own in zip(linears, whole.chunk(3)):
+                    getattr(each, part).data = own
+
+    def in_one_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v, each (batch, head, token, d_head), of x (batch, token, d_model)."""
+        shape = (*x.shape[:-1], 3, self.n_head, self.d_head)
+        whole = room(tape, f"{self.name}.qkv", shape)
+        whole = x.new_empty(shape) if whole is None else whole
+        weight, bias = self.fused
+        torch.addmm(bias, x.flatten(0, 1), weight.T, out=whole.view(-1, len(bias)))
+        return whole.permute(2, 0, 3, 1, 4).unbind(0)
+
+    def is_fused(self) -> bool:
+        """True where the one product may stand for the three: no gradient is wanted, and they still share their memory."""
+        return (
+            self.fused is not None
+            and not torch.is_grad_enabled()
+            and self.fused[0].data_ptr() == self.w_q.weight.data_ptr()
+        )

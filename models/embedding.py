@@ -1,0 +1,105 @@
+"""Where the stream begins: token embeddings and positions, sections 3.4 and 3.5 of the paper."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.config import Config
+from models.edits import (
+    Edit,
+    OtherPositions,
+    ShiftPositions,
+    ShufflePositions,
+    WithoutNorm,
+    WithoutPositions,
+    applies,
+    last,
+)
+from models.places import Tape, passed
+
+
+def sinusoids(n_positions: int, d_model: int) -> Tensor:
+    """Positional encoding, shape (n_positions, d_model), section 3.5 of the paper.
+
+    PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos of the same angle.
+    """
+    position = torch.arange(n_positions, dtype=torch.float64)[:, None]
+    pair = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angle = position * torch.exp(-log(10000.0) * pair / d_model)  # (position, d_model/2)
+    table = torch.zeros(n_positions, d_model, dtype=torch.float64)
+    table[:, 0::2] = angle.sin()
+    table[:, 1::2] = angle.cos()[:, : d_model // 2]
+    return table.float()
+
+
+class Embedding(nn.Module):
+    """Token embedding x sqrt(d_model) + position, sections 3.4 and 3.5."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.token = nn.Embedding(config.n_vocab, config.d_model)
+        self.scale = sqrt(config.d_model) if config.scaled_embedding else 1.0
+        self.segment = nn.Parameter(torch.zeros(config.d_model)) if config.segment else None
+        if config.positions == "learned":
+            self.position = nn.Parameter(
+                torch.randn(config.n_positions, config.d_model) * config.d_model**-0.5
+            )
+        else:
+            table = (
+                sinusoids(config.n_positions, config.d_model)
+                if config.positions == "sinusoids"
+                else None
+            )
+            self.register_buffer("position", table, persistent=False)  # (position, d_model)
+        self.norm = nn.LayerNorm(config.d_model, eps=config.eps) if config.embedding_norm else None
+
+    def forward(
+        self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]
+    ) -> Tensor:
+        """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the positions, 0 where None."""
+        x = passed("embed", self.words(self.token(ids)), tape, edits)
+        position = self.positions(ids.shape[1], start, edits)
+        if position is not None:
+            x = passed("embed+pos", x + passed("pos.wrote", position, tape, edits), tape, edits)
+        if self.norm is not None and not applies(edits, WithoutNorm):
+            x = passed("embed.normed", self.norm(x), tape, edits)
+        return x
+
+    def words(self, rows: Tensor) -> Tensor:
+        """Rows (..., d_model) of the embedding matrix as the stream begins with them."""
+        rows = rows * self.scale if self.scale != 1.0 else rows
+        return rows if self.segment is None else rows + self.segment
+
+    def positions(self, n: int, start: Tensor | None, edits: tuple[Edit, ...]) -> Tensor | None:
+        """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for nothing."""
+        other = last(edits, OtherPositions)
+        if (
+            applies(edits, WithoutPositions)
+            or (other is not None and other.to in ("rotary", "distance"))
+            or (other is None and self.position is None)
+        ):
+            return None
+        table = self.position if other is None else self._other(other.to)
+        places = torch.arange(n)
+        if (shuffled := last(edits, ShufflePositions)) is not None:
+            places = torch.from_numpy(np.random.default_rng(shuffled.seed).permutation(n))
+        if (shifted := last(edits, ShiftPositions)) is not None:
+            places = places + shifted.by
+        if start is not None:
+            places = start + places
+        return table[places]
+
+    def _other(self, kind: str) -> Tensor:
+        """Another table of the same size and mean length as the model's own; where it has none, of the paper's length."""
+        n, d = self.position.shape if self.position is not None else (512, self.token.embedding_dim)
+        length = self.position.norm(dim=-1).mean() if self.position is not None else sqrt(d / 2)
+        table = (
+            sinusoids(n, d)
+            if kind == "sinusoids"
+            else torch.randn(n, d, generator=torch.Generator().manual_seed(0))
+        )
+        return table * (length / table.norm(dim=-1).mean())
