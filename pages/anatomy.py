@@ -7,8 +7,10 @@ import streamlit as st
 from explorer.analysis import anatomy as numbers
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
+from explorer.analysis.csv import stacked
 from explorer.components import anatomy as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import Edit, from_line
@@ -313,12 +315,11 @@ def files_and_tables(
 ) -> None:
     """All numbers as a file and as tables."""
     tables = numbers.tables(opened, done, axes.keys)
-    st.download_button(
+    csv_button(
+        lambda: stacked(tables.items(), "step"),
+        about,
+        file_of(recording, opened),
         "All steps as CSV",
-        lambda: numbers.to_csv(tables, about),
-        f"{file_of(recording, opened)}.csv",
-        "text/csv",
-        on_click="ignore",
     )
     with st.expander("The numbers behind each step"):
         for name, columns in tables.items():

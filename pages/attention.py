@@ -12,9 +12,10 @@ from explorer.analysis import right, sinks
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
-from models.recording import Attention, Recording, to_npz
+from models.recording import Attention, Recording
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -446,23 +447,11 @@ def detail(
         icon=":material/zoom_in:",
     )
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Download CSV",
-            lambda asked=choices(): csv_of(
-                model, text, target, attention.name, at, asked, (title, *caption)
-            ),
-            f"{file}.csv",
-            "text/csv",
-            on_click="ignore",
+        name, asked = attention.name, choices()
+        csv_button(
+            lambda: columns_of(model, text, target, name, at, asked), (title, *caption), file
         )
-        st.download_button(
-            "Download the whole recording (NPZ)",
-            lambda: to_npz(passes.record(model, text, target=target)),
-            f"headlight-{model}.npz",
-            "application/octet-stream",
-            on_click="ignore",
-            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back. Fields: docs in that file.",
-        )
+        recording_button(model, text, target)
     with st.expander("Why this name?"):
         reasons(head, naming.meanings(recording, attention), axes)
 
@@ -539,19 +528,18 @@ def error(value: float) -> str:
     return f"{digits}\u00a0×\u00a010" + str(int(exponent)).translate(SUPERSCRIPT)
 
 
-def csv_of(
+def columns_of(
     model: str,
     text: str,
     target: str | None,
     attention: str,
     at: tuple[int, int],
     chosen: tuple[str, str, str],
-    about: tuple[str, ...],
-) -> str:
+) -> dict:
     recording = passes.record(model, text, target=target)
     found = next(one for one in recording.attention if one.name == attention)
     shown = looked_at(recording, found, at, axes_of(recording, found), chosen)
-    return numbers.to_csv(shown.matrix, shown.axes, about, shown.hidden)
+    return numbers.columns(shown.matrix, shown.axes, shown.hidden)
 
 
 def suffix(shown: numbers.Shown) -> list[str]:

@@ -11,6 +11,7 @@ from explorer.analysis import compare as numbers
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import (
@@ -801,11 +802,11 @@ def opened(
             ),
             alt=title,
         )
-        download(
-            "Both heads and their difference as CSV",
+        csv_button(
             columns,
             caption,
             f"{file}-{one}-{other}".replace(" ", ""),
+            "Both heads and their difference as CSV",
         )
 
 
@@ -828,11 +829,11 @@ def listed_changes(
         column_config={"distance": THREE},
         alt="Heads by how much they changed",
     )
-    download(
-        "These distances as CSV",
+    csv_button(
         columns,
         caption_of(a, b, "mean Jensen-Shannon distance (base 2) of heads in the same place"),
         f"{file}-changed",
+        "These distances as CSV",
     )
 
 
@@ -903,12 +904,12 @@ def every_pair(
             alt="Nearest heads",
         )
         with st.container(horizontal=True, gap="small"):
-            download("Nearest heads as CSV", columns, caption, f"{file}-nearest")
-            download(
-                "All distances as CSV",
+            csv_button(columns, caption, f"{file}-nearest", "Nearest heads as CSV")
+            csv_button(
                 lambda: numbers.distance_columns(distances),
                 caption,
                 f"{file}-distances",
+                "All distances as CSV",
             )
     if distances.n_rows < distances.all_rows:
         st.caption(
@@ -1077,24 +1078,6 @@ def paths(
 
 
 # ---- shared ---------------------------------------------------------------------------------------------------------
-
-
-def download(label: str, columns, about: tuple[str, ...], file: str) -> None:
-    make = columns if callable(columns) else lambda: columns
-    st.download_button(
-        label,
-        lambda: numbers.to_csv(make(), about),
-        f"{file}.csv",
-        "text/csv",
-        on_click="ignore",
-        key=f"csv {file}",
-    )
-
-
-def with_table(columns: dict, about: tuple[str, ...], file: str) -> None:
-    with st.expander("Every number of this figure"):
-        st.dataframe(columns, hide_index=True, height=300)
-        download("As CSV", columns, about, file)
 
 
 def options(file: str) -> dict:

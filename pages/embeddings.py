@@ -6,11 +6,13 @@ import streamlit as st
 
 from explorer.analysis import embeddings as numbers
 from explorer.analysis import residual
+from explorer.analysis.csv import stacked
 from explorer.components import paths as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
-from models.recording import Recording, Stream, to_npz
+from models.recording import Recording, Stream
 
 PLANES = {"PCA": "Main directions", "Words": "Through the anchors"}
 LENGTHS = {"Kept": "Length kept", "Removed": "Length removed"}
@@ -699,52 +701,35 @@ def below(
         return one, two, *seen(one, two, one.stream(name), words, how)
 
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
+        csv_button(
+            lambda: numbers.all_paths(again()[2]),
+            caption,
+            file_of(first, "paths"),
             "Paths as CSV",
-            lambda: numbers.to_csv(numbers.all_paths(again()[2]), caption),
-            f"{file_of(first, 'paths')}.csv",
-            "text/csv",
-            on_click="ignore",
         )
         if anchors is not None:
-            st.download_button(
+            csv_button(
+                lambda: pulled(*again()[2:], token, mate, measure),
+                (f"{measure}: {numbers.MEASURES[measure]}", *caption),
+                file_of(first, "anchors"),
                 "Curves as CSV",
-                lambda: curves_csv(*again()[2:], token, mate, measure, caption),
-                f"{file_of(first, 'anchors')}.csv",
-                "text/csv",
-                on_click="ignore",
             )
-        st.download_button(
+        csv_button(
+            lambda: near_tables(*again()[:3], name, token, mate),
+            caption,
+            file_of(first, "nearest"),
             "Nearest words as CSV",
-            lambda: near_csv(*again()[:3], name, token, mate, caption),
-            f"{file_of(first, 'nearest')}.csv",
-            "text/csv",
-            on_click="ignore",
         )
-        st.download_button(
-            "Download the whole recording (NPZ)",
-            lambda: to_npz(passes.record(model, text)),
-            f"headlight-{model}.npz",
-            "application/octet-stream",
-            on_click="ignore",
-        )
+        recording_button(model, text)
     note(first, stream, scene, anchors, token, stage)
     tables(first, second, name, scene, anchors, token, mate, stage)
 
 
-def curves_csv(
-    scene: numbers.Scene,
-    anchors: numbers.Anchors,
-    token: int,
-    mate: int | None,
-    measure: str,
-    caption: tuple[str, ...],
-) -> str:
+def pulled(
+    scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int | None, measure: str
+) -> dict:
     lines, values = followed_lines(scene, anchors, token, mate, measure)
-    return numbers.to_csv(
-        numbers.pull_table(scene.titles, [line["name"] for line in lines], values),
-        (f"{measure}: {numbers.MEASURES[measure]}", *caption),
-    )
+    return numbers.pull_table(scene.titles, [line["name"] for line in lines], values)
 
 
 def near_tables(
@@ -763,19 +748,7 @@ def near_tables(
         for at, (recording, place) in enumerate(((first, token), (second, mate)))
         if recording is not None and place is not None
     ]
-    return numbers.stacked(found, "of")
-
-
-def near_csv(
-    first: Recording,
-    second: Recording | None,
-    scene: numbers.Scene,
-    stream: str,
-    token: int,
-    mate: int | None,
-    caption: tuple[str, ...],
-) -> str:
-    return numbers.to_csv(near_tables(first, second, scene, stream, token, mate), caption)
+    return stacked(found, "of")
 
 
 def note(
@@ -841,9 +814,8 @@ def tables(
             found = numbers.at_site(scene, stage)
         elif kind == "Curves" and anchors is not None:
             measure = st.session_state.curve
-            lines, values = followed_lines(scene, anchors, token, mate, measure)
             st.caption(f"{measure}: {numbers.MEASURES[measure]}")
-            found = numbers.pull_table(scene.titles, [line["name"] for line in lines], values)
+            found = pulled(scene, anchors, token, mate, measure)
         elif kind == "Nearest words":
             found = near_tables(first, second, scene, stream, token, mate)
         else:
@@ -851,7 +823,7 @@ def tables(
                 "x, y and z in the basis of the picture; errors as shares; norm and distance moved in all dimensions, moved as drawn (with lengths kept or removed)."
             )
             followed = [(0, token), *([(1, mate)] if mate is not None else [])]
-            found = numbers.stacked(
+            found = stacked(
                 [
                     (
                         scene.texts[at].name,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from explorer.analysis import attention as matrices
@@ -13,6 +11,7 @@ from explorer.components import graph as graphs
 from explorer.components import lookup as lookups
 from explorer.components import matrix as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
@@ -176,11 +175,9 @@ def soft_or_hard(
         f"At the model’s own T = 1, **{literal(axes.rows[query])}** ({query}) gives “{literal(axes.keys[one.key])}” ({one.key}) **{attention.pattern[layer, head, query, one.key]:.3f}** "
         f"of its weight. The mixture lies **{percent(one.relative)}** of that value’s length away from it, at a cosine of {number(one.cosine)}."
     )
-    table(
-        "row table",
+    with_table(
         lambda: numbers.row_table(attention, layer, head, query, temperature, axes.keys),
-        title,
-        caption,
+        (title, *caption),
         file,
     )
     over_all(recording, attention, axes, layer, head, one)
@@ -260,7 +257,7 @@ def over_all(
             },
             alt=about[0],
         )
-    table("heads table", lambda: numbers.heads_table(found), title, caption, file)
+    with_table(lambda: numbers.heads_table(found), (title, *caption), file)
 
 
 def asked_temperature() -> float:
@@ -386,11 +383,9 @@ def messages(
             f"**Who is heard.** Each token’s incoming weights sum to 1: that is the softmax. What it sends has no such limit: **{literal(axes.keys[loud])}** ({loud}) is given **{most:.2f}** in all, "
             f"where the mean is {mean:.2f}."
         )
-    table(
-        "nodes table",
+    with_table(
         lambda: numbers.nodes(weights, attention.allowed, times, axes.rows, axes.keys),
-        title,
-        caption,
+        (title, *caption),
         f"{file}-nodes",
         "Every token: edges and weights in and out",
     )
@@ -446,12 +441,11 @@ def inbox(
         column_config=three,
         alt=f"Messages to {axes.rows[query]}",
     )
-    st.download_button(
+    csv_button(
+        columns,
+        (f"{title}, messages to token {query}", *caption),
+        f"{file}-messages",
         "Messages as CSV",
-        lambda: summaries.to_csv(columns, (f"{title}, messages to token {query}", *caption)),
-        f"{file}-messages.csv",
-        "text/csv",
-        on_click="ignore",
     )
     length, error = numbers.lengths(attention, layer, head, query)
     wrote = (
@@ -569,12 +563,8 @@ def constructions(
             f"**On this text** q · k is least alike both ways between {names[0]} and {names[1]}: {names[0]} scores {names[1]} **{signed(made[2].scores[a, b])}**, and {names[1]} scores {names[0]} **{signed(made[2].scores[b, a])}**. "
             f"With U both are {signed(made[1].scores[a, b])}, with x · x both {signed(made[0].scores[a, b])}."
         )
-    table(
-        "three table",
-        lambda: numbers.constructions_table(made, axes.keys, before),
-        title,
-        caption,
-        file,
+    with_table(
+        lambda: numbers.constructions_table(made, axes.keys, before), (title, *caption), file
     )
 
 
@@ -587,39 +577,6 @@ def after_softmax(before: str) -> str:
 
 
 # ---- words and files ------------------------------------------------------------------------------------------------
-
-
-def table(
-    key: str,
-    columns: Callable[[], dict],
-    title: str,
-    caption: tuple[str, ...],
-    file: str,
-    label: str = "Every number of the picture as a table",
-) -> None:
-    """The table behind a picture, made when it is opened, and its file."""
-    with st.expander(label, key=key, on_change="rerun") as box:
-        if box.open:
-            made = columns()
-            if summaries.cells_of(made) <= MOST_SHOWN:
-                st.dataframe(
-                    made,
-                    hide_index=True,
-                    height=min(440, 40 + 35 * len(next(iter(made.values())))),
-                    alt=title,
-                )
-            else:
-                st.caption(
-                    f"{summaries.cells_of(made):,} cells are more than a browser shows well; the file has them all."
-                )
-            st.download_button(
-                "Table as CSV",
-                lambda: summaries.to_csv(columns(), (title, *caption)),
-                f"{file}.csv",
-                "text/csv",
-                on_click="ignore",
-                key=f"{key} csv",
-            )
 
 
 def caption_of(recording: Recording, attention: Attention, what: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, show
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import ShuffleTokens, WithoutPositions
@@ -27,7 +28,7 @@ ORDERS, POSITIONS = ("Shuffle", "Retype"), ("Without", "With")
 DEFAULT_PLACES, SHUFFLES = 64, 1000
 SLIDER = 360  # pixels, at most the width of the screen
 MOST_GRAM, MOST_ON_CIRCLE = 128, 64
-MOST_CELLS, MOST_TOKENS_TOLD = 60_000, 40
+MOST_TOKENS_TOLD = 40
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
 EMBEDDED, HELD = 0.9, 0.99  # shares of variance that the last screen speaks of
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -1096,31 +1097,17 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
         name, about, make = next(each for each in of if each[0] == chosen)
         columns = make()
         st.caption("  \n".join(map(literal, about)))
-        if len(columns) * len(next(iter(columns.values()))) <= MOST_CELLS:
-            st.dataframe(columns, hide_index=True, column_config=formats(columns), alt=about[0])
-        else:
-            st.info("This table is too large for the page; the CSV has all of it.")
-        st.download_button(
-            "Download CSV",
-            lambda: numbers.to_csv(make(), about),
-            f"headlight-{file}-{name.lower().replace(' ', '-')}.csv",
-            "text/csv",
-            on_click="ignore",
-            key=f"{key} csv",
-        )
+        show(columns, about[0], **formats(columns))
+        csv_button(make, about, f"headlight-{file}-{name.lower().replace(' ', '-')}")
 
 
-def formats(columns: dict[str, Sequence]) -> dict:
+def formats(columns: dict[str, Sequence]) -> dict[str, str]:
     """How a table writes its numbers: differences as powers of ten, digits short, the rest in four places."""
-    shown = {}
-    for name, values in columns.items():
-        if "difference" in name:
-            shown[name] = st.column_config.NumberColumn(format="%.2e")
-        elif "digits" in name:
-            shown[name] = st.column_config.NumberColumn(format="%.1f")
-        elif getattr(values, "dtype", None) is not None and values.dtype.kind == "f":
-            shown[name] = st.column_config.NumberColumn(format="%.4f")
-    return shown
+    return {
+        name: "%.2e" if "difference" in name else "%.1f"
+        for name in columns
+        if "difference" in name or "digits" in name
+    }
 
 
 def power(value: float) -> str:

@@ -14,6 +14,7 @@ from explorer.analysis import residual
 from explorer.components import bars, looks, strip
 from explorer.components import lens as one_lens
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button
 from explorer.memory import address, drafts, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import Edit, HideToken
@@ -744,13 +745,7 @@ def as_table(
                 for name in ("probability", "drawn from")
             }
             st.dataframe(table(), hide_index=True, height=400, column_config=fine, alt=about[0])
-    st.download_button(
-        "Download all as CSV",
-        lambda: numbers.to_csv(table(), described),
-        f"headlight-{model.name}-{file}.csv",
-        "text/csv",
-        on_click="ignore",
-    )
+    csv_button(table, described, f"headlight-{model.name}-{file}", "Download all as CSV")
 
 
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
@@ -970,25 +965,22 @@ def lens_files(cause: Cause, recording: Recording, found: Lens) -> None:
                 column_config=fine,
                 alt="The logit lens, a row for each token of each site",
             )
-        st.download_button(
+        about = about_file(recording, "logit lens")
+        csv_button(
+            lambda: lens_columns(cause),
+            about,
+            f"headlight-{cause[0]}-lens",
             "Download the lens as CSV",
-            lambda: lens_csv(cause),
-            f"headlight-{cause[0]}-lens.csv",
-            "text/csv",
-            on_click="ignore",
         )
 
 
-def lens_csv(cause: Cause) -> str:
+def lens_columns(cause: Cause) -> dict:
     recording = passes.record(*cause)
     stream = reading.read_stream(recording)
     found = passes.lens(recording, stream.name)
     ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
-    return reading.to_csv(
-        found,
-        stream.tokens,
-        dict(zip(ids.tolist(), models.labels(cause[0], ids))),
-        about_file(recording, "logit lens"),
+    return reading.file_table(
+        found, stream.tokens, dict(zip(ids.tolist(), models.labels(cause[0], ids)))
     )
 
 
@@ -1251,26 +1243,24 @@ def parts_files(cause: Cause, taken: Attribution) -> None:
                 column_config=fine,
                 alt="What each part put into the logit, the strongest first",
             )
-        st.download_button(
+        csv_button(
+            reading.parts_file(taken),
+            parts_about(cause, *which),
+            f"headlight-{cause[0]}-logit-parts",
             "Download the parts as CSV",
-            lambda: parts_csv(cause, *which),
-            f"headlight-{cause[0]}-logit-parts.csv",
-            "text/csv",
-            on_click="ignore",
         )
 
 
-def parts_csv(cause: Cause, token: int, id: int, against: int | None) -> str:
+def parts_about(cause: Cause, token: int, id: int, against: int | None) -> tuple[str, ...]:
     recording = passes.record(*cause)
     stream = reading.read_stream(recording)
-    taken = passes.attribution(recording, stream.name, token, id, against)
     words = models.labels(cause[0], [id, id if against is None else against])
     title = (
         f"logit of “{words[0]}”"
         + ("" if against is None else f" less that of “{words[1]}”")
         + f" at token {token}, “{stream.tokens[token]}”"
     )
-    return reading.parts_to_csv(taken, about_file(recording, title))
+    return about_file(recording, title)
 
 
 def about_file(recording: Recording, what: str) -> tuple[str, ...]:

@@ -7,9 +7,10 @@ import streamlit as st
 from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, recording_button, with_table
 from explorer.memory import address, background, models, passes, shelf
 from explorer.sentences.escape import literal
-from models.recording import Recording, Stream, to_npz
+from models.recording import Recording, Stream
 
 WHERE = {
     "post": "This model is post-LN: its LayerNorms follow the sums, and what they make goes on as the vector.",
@@ -148,30 +149,8 @@ def chart(
         note(token)
     model, text, wanted = recording.model.name, recording.text, target_of(recording)
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Map as CSV",
-            lambda: numbers.to_csv(numbers.table(grid, stream.tokens), (title, *caption)),
-            f"{file}.csv",
-            "text/csv",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Download the whole recording (NPZ)",
-            lambda: to_npz(passes.record(model, text, target=wanted)),
-            f"headlight-{model}.npz",
-            "application/octet-stream",
-            on_click="ignore",
-            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
-        )
-    with st.expander("Every number of the map as a table"):
-        columns = numbers.table(grid, stream.tokens)
-        st.dataframe(
-            columns,
-            hide_index=True,
-            height=min(480, 40 + 35 * len(stream.tokens)),
-            column_config=dict.fromkeys(list(columns)[1:], THREE),
-            alt=title,
-        )
+        recording_button(model, text, wanted)
+    with_table(lambda: numbers.table(grid, stream.tokens), (title, *caption), file, form="%.3f")
     return token
 
 
@@ -212,14 +191,7 @@ def writes(recording: Recording, stream: Stream) -> None:
     turned = numbers.rotations(stream, token)
     caption = caption_of(recording, stream, f"token {token}, {stream.tokens[token]}")
     file = f"headlight-{recording.model.name}-{stream.name}-token{token}"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "This way as CSV",
-            lambda: numbers.to_csv(followed, caption),
-            f"{file}.csv",
-            "text/csv",
-            on_click="ignore",
-        )
+    csv_button(followed, caption, file, "This way as CSV")
     st.markdown(
         "**The rotations of each layer**, in degrees: from the layer’s beginning to after its attention, from there to after its FFN, and both in one."
     )
@@ -799,27 +771,6 @@ def pick(
         on_change=take_scale,
         help="Tells small values apart where one token, often a special one, is far larger than all others.",
     )
-
-
-def with_table(columns: dict, about: tuple[str, ...], file: str) -> None:
-    """The numbers behind a figure as a table and as a file."""
-    with st.expander("Every number of this figure"):
-        st.dataframe(
-            columns,
-            hide_index=True,
-            height=320,
-            column_config=dict.fromkeys(
-                list(columns)[1:], st.column_config.NumberColumn(format="%.4g")
-            ),
-        )
-        st.download_button(
-            "As CSV",
-            lambda: numbers.to_csv(columns, about),
-            f"{file}.csv",
-            "text/csv",
-            on_click="ignore",
-            key=f"csv {file}",
-        )
 
 
 def options(file: str) -> dict:

@@ -10,6 +10,7 @@ from explorer.analysis import attention as matrices
 from explorer.analysis import summaries as numbers
 from explorer.components import matrix as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
@@ -465,12 +466,11 @@ def disagreement(
             ),
             alt="Where weights and what is written disagree",
         )
-        st.download_button(
+        csv_button(
+            columns,
+            (f"A token takes {rule}", *caption),
+            f"headlight-{recording.model.name}-disagreements",
             "Table as CSV",
-            lambda: numbers.to_csv(columns, (f"A token takes {rule}", *caption)),
-            f"headlight-{recording.model.name}-disagreements.csv",
-            "text/csv",
-            on_click="ignore",
         )
 
 
@@ -596,37 +596,15 @@ def files_of(
     columns: Callable[[], dict], values, rows, keys, title: str, caption: tuple[str, ...], file: str
 ) -> None:
     """The table behind the picture, made when it is opened, and its files."""
-    with st.expander(
-        "Every number of the picture as a table", key="summary table", on_change="rerun"
-    ) as box:
-        if box.open:
-            made = columns()
-            four = dict.fromkeys(
-                list(made)[1:], st.column_config.NumberColumn(format="%.4f", width=76)
-            )
-            st.dataframe(
-                made,
-                hide_index=True,
-                height=min(480, 40 + 35 * len(rows)),
-                column_config=four,
-                alt=title,
-            )
-    with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Download CSV",
-            lambda: numbers.to_csv(columns(), caption),
-            f"{file}.csv",
-            "text/csv",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Download NPZ",
-            lambda: numbers.to_npz(values, rows, keys, caption),
-            f"{file}.npz",
-            "application/octet-stream",
-            on_click="ignore",
-            help="numpy arrays: values, rows, keys, about.",
-        )
+    with_table(columns, caption, file, form="%.4f")
+    st.download_button(
+        "Download NPZ",
+        lambda: numbers.to_npz(values, rows, keys, caption),
+        f"{file}.npz",
+        "application/octet-stream",
+        on_click="ignore",
+        help="numpy arrays: values, rows, keys, about.",
+    )
 
 
 def title_of(what: str, layer: int | None, head: int | None) -> str:

@@ -11,6 +11,7 @@ from explorer.components import bars, strip
 from explorer.components import residual as maps
 from explorer.components import switches as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, recording_button, with_table
 from explorer.memory import address, background, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import (
@@ -40,7 +41,7 @@ from models.edits import (
     last,
     to_line,
 )
-from models.recording import Attention, NotFinite, Recording, Stream, to_npz
+from models.recording import Attention, NotFinite, Recording, Stream
 
 EFFECTS = ("Attention", "Vectors", "Patching", "Trained without")
 BRUSHES = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
@@ -270,11 +271,11 @@ def happened(
             height=min(420, 40 + 35 * len(found)),
             column_config=dict.fromkeys(list(columns)[1:], FOUR),
         )
-        download(
-            "As CSV",
-            lambda: columns,
+        csv_button(
+            columns,
             caption_of(other, "everything measured"),
             f"headlight-{plain.model.name}-switches-measured",
+            "As CSV",
         )
     return said
 
@@ -872,27 +873,18 @@ def predictions(
     )
     if edits:
         st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {said.kl:.3f} nats.")
-    with st.expander("These words as a table"):
-        columns = numbers.answer_columns(said, words, labels)
-        st.dataframe(
-            columns,
-            hide_index=True,
-            column_config=dict.fromkeys(
-                list(columns)[1:], st.column_config.NumberColumn(format="%.4f")
-            ),
-        )
-        about = (
-            caption_of(
+    columns = numbers.answer_columns(said, words, labels)
+    with_table(
+        columns,
+        (
+            *caption_of(
                 plain, f"token {token}, {stream.tokens[token]}{', hidden' if hidden else ''}"
             ),
-            f"edits: {told(edits, MOST_EDITS)}",
-        )
-        download(
-            "As CSV",
-            lambda: columns,
-            (*about[0][1:], about[1]),
-            f"headlight-{model}-switches-words-token{token}",
-        )
+            f"edits of the second run: {told(edits, MOST_EDITS)}",
+        ),
+        f"headlight-{model}-switches-words-token{token}",
+        "These words as a table",
+    )
 
 
 def translations(plain: Recording, edits: tuple[Edit, ...]) -> None:
@@ -1006,20 +998,14 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         ignore,
     )
     with st.container(horizontal=True, gap="small"):
-        download(
-            "CSV",
+        csv_button(
             lambda: numbers.matrix_columns(one, two, axes.rows, axes.keys),
             (title, *about),
             file,
+            "CSV",
         )
         model, text, target = plain.model.name, plain.text, target_of(plain)
-        st.download_button(
-            "The whole run (NPZ)",
-            lambda: to_npz(passes.record(model, text, edits, target=target)),
-            f"headlight-{model}-switched.npz",
-            "application/octet-stream",
-            on_click="ignore",
-        )
+        recording_button(model, text, target, edits, "The whole run (NPZ)")
     with st.expander("This head as a table"):
         whole = one.size <= MOST_CELLS
         if not whole:
@@ -1084,17 +1070,13 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         )
     else:
         st.caption("No head moved." if edits else "Nothing is switched, so no head moved.")
-    with st.expander("Every head as a table"):
-        columns = numbers.head_columns(distance)
-        st.dataframe(
-            columns, hide_index=True, height=320, column_config={"Jensen–Shannon distance": FOUR}
-        )
-        download(
-            "As CSV",
-            lambda: columns,
-            caption_of(other, "mean Jensen-Shannon distance of a head's rows, base 2"),
-            f"headlight-{plain.model.name}-switches-heads",
-        )
+    columns = numbers.head_columns(distance)
+    with_table(
+        columns,
+        caption_of(other, "mean Jensen-Shannon distance of a head's rows, base 2"),
+        f"headlight-{plain.model.name}-switches-heads",
+        "Every head as a table",
+    )
 
 
 def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
@@ -1202,14 +1184,12 @@ def vectors(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
             alt="Distance between the two runs' vectors by state",
         )
     st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
-    with st.expander("Both paths as a table"):
-        st.dataframe(columns, hide_index=True, column_config=dict.fromkeys(list(columns)[1:], FOUR))
-        download(
-            "As CSV",
-            lambda: columns,
-            (f"token {token}, {label}", *about),
-            f"headlight-{plain.model.name}-switches-{name}-token{token}",
-        )
+    with_table(
+        columns,
+        (f"token {token}, {label}", *about),
+        f"headlight-{plain.model.name}-switches-{name}-token{token}",
+        "Both paths as a table",
+    )
 
 
 def take_stream() -> None:
@@ -1400,17 +1380,8 @@ def watch(
     row = st.session_state.get("patch row")
     if (cell := numbers.strongest(effects, None if what == "Heads" else token, row)) is not None:
         strongest_patch(base, edits, effects, cell, what, donor, name, token)
-    with st.expander("Every effect as a table"):
-        columns = numbers.map_columns(effects)
-        st.dataframe(
-            columns,
-            hide_index=True,
-            height=320,
-            column_config=dict.fromkeys(
-                list(columns)[1:], st.column_config.NumberColumn(format="%.3f")
-            ),
-        )
-        download("As CSV", lambda: columns, (title, *about), file)
+    columns = numbers.map_columns(effects)
+    with_table(columns, (title, *about), file, "Every effect as a table")
 
 
 def strongest_patch(
@@ -1531,10 +1502,8 @@ def trained(plain: Recording, other: Recording, edits: tuple[Edit, ...], token: 
             ):
                 st.rerun(scope="app")
     if series:
-        with st.expander("The curves as a table"):
-            columns = numbers.curve_columns(series)
-            st.dataframe(columns, hide_index=True, height=320, column_config={"loss": FOUR})
-            download("As CSV", lambda: columns, about, f"headlight-trained-without-{family}")
+        columns = numbers.curve_columns(series)
+        with_table(columns, about, f"headlight-trained-without-{family}", "The curves as a table")
 
 
 def take_family() -> None:
@@ -1550,18 +1519,6 @@ def open_model(name: str, edits: tuple[Edit, ...]) -> None:
 
 
 # ---- shared -------------------------------------------------------------------------------------------------------
-
-
-def download(label: str, columns, about: tuple[str, ...], file: str) -> None:
-    """A button for named columns as a file; they are made when it is pressed."""
-    st.download_button(
-        label,
-        lambda: numbers.to_csv(columns(), about),
-        f"{file}.csv",
-        "text/csv",
-        on_click="ignore",
-        key=f"csv {file}",
-    )
 
 
 def options(file: str) -> dict:

@@ -10,10 +10,11 @@ from explorer.analysis import translation as numbers
 from explorer.analysis.positions import divisor
 from explorer.components import translation as pictures
 from explorer.frame import onscreen
+from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, background, models, passes, shelf
 from explorer.sentences.escape import literal
 from models.prediction import Beam
-from models.recording import Recording, to_npz
+from models.recording import Recording
 
 USUAL = "translator"  # for a model that runs in its own code
 BEAMS = ("1", "2", "3", "4", "5")
@@ -299,21 +300,13 @@ def below(
     name = st.session_state.cross
     target = forced if forced is not None else tuple(map(int, recording.stream("decoder").ids[1:]))
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
+        csv_button(
+            lambda: columns_of(passes.record(model, text, target=target), ended, name),
+            caption_of(recording, name, forced),
+            file_of(recording, name),
             "Alignment as CSV",
-            lambda: csv_of(passes.record(model, text, target=target), ended, name, forced),
-            f"{file_of(recording, name)}.csv",
-            "text/csv",
-            on_click="ignore",
         )
-        st.download_button(
-            "Download the whole recording (NPZ)",
-            lambda: to_npz(passes.record(model, text, target=target)),
-            f"headlight-{model}.npz",
-            "application/octet-stream",
-            on_click="ignore",
-            help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
-        )
+        recording_button(model, text, target)
     left, right = (
         st.columns([1, 1], gap="large")
         if forced is None and len(search.steps[-1]) > 1
@@ -328,13 +321,11 @@ def below(
     tables(model, recording, said, ended, search, name, forced)
 
 
-def csv_of(recording: Recording, ended: bool, name: str, forced: str | None) -> str:
+def columns_of(recording: Recording, ended: bool, name: str) -> dict:
     _, says = numbers.produced(recording, ended)
     matrix = numbers.view(numbers.cross(recording).pattern, name)
     reads, source = recording.stream("decoder").tokens, recording.stream("encoder").tokens
-    return numbers.to_csv(
-        matrix, says, reads, said_of(recording, ended), source, caption_of(recording, name, forced)
-    )
+    return numbers.file_table(matrix, says, reads, said_of(recording, ended), source)
 
 
 def grown(model: str, search: background.Search, place: int) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import HOSTILE
 from driver import MARKS, Visitor
@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import anatomy
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
+from explorer.analysis.csv import meant, stacked, to_csv
 from explorer.components import wire
 from explorer.memory import shelf
 from models import library
@@ -278,22 +279,18 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     attention, outputs = recording.attention[0], library.outputs(small_handle)["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
     done = anatomy.written(recording, attention, 1, 3, outputs)
-    text = anatomy.to_csv(
-        anatomy.tables(opened, done, recording.streams[0].tokens), ("model small", "Text: the\ncat")
+    tables = anatomy.tables(opened, done, recording.streams[0].tokens)
+    text = to_csv(stacked(tables.items(), "step"), ("model small", "Text: the\ncat"))
+    loaded = pd.read_csv(io.StringIO(text))
+    assert loaded["about"][0] == "model small | Text: the cat"
+    tables = dict(list(loaded.groupby("step")))
+    by_key = tables["The row"]
+    assert tables["Query and key"]["q × k"].sum() == pytest.approx(
+        by_key["q · k"].iloc[1], rel=1e-9
     )
-    assert text.startswith("# model small\n# Text: the cat\n")
-    tables = {}
-    for line in csv.reader(io.StringIO(text)):
-        if line and line[0].startswith("# "):
-            tables[line[0][2:]] = rows = []
-        else:
-            rows.append(line)
-    products = [float(row[3]) for row in tables["Query and key"][1:]]
-    by_key = tables["The row"][1:]
-    assert sum(products) == pytest.approx(float(by_key[1][2]), rel=1e-9)
-    assert tuple(row[1] for row in by_key) == recording.streams[0].tokens
-    assert sum(float(row[6]) for row in by_key) == pytest.approx(1)
-    assert sum(float(row[2]) for row in tables["Heads"][1:]) == pytest.approx(1)
+    assert tuple(map(meant, by_key["token"])) == recording.streams[0].tokens
+    assert by_key["weight"].sum() == pytest.approx(1)
+    assert tables["Heads"]["share along the sum"].sum() == pytest.approx(1)
 
 
 # ---- the page -----------------------------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
+import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import HOSTILE, arrived
 from driver import MARKS, Visitor
@@ -14,6 +15,7 @@ from test_pages import clean, opened, sent
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
+from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
 from explorer.figures.attention import heatmap
 from explorer.memory import models, passes
@@ -336,12 +338,10 @@ def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
         list(table)[:2] == ["target \\ source", "0 The"]
         and table["target \\ source"][1] == "1 → renard"
     )
-    lines = numbers.to_csv(recording.attention[0].pattern[0, 0], axes, ("about",)).splitlines()
-    rows = list(csv.reader(lines[1:]))
-    assert len(rows) == 1 + len(TARGET) and len(rows[0]) == 1 + len(SOURCE)
+    loaded = pd.read_csv(io.StringIO(to_csv(table, ("about",))))
+    assert loaded.shape == (len(TARGET), 1 + len(SOURCE) + 1)
     np.testing.assert_array_equal(
-        np.array([row[1:] for row in rows[1:]], dtype=np.float32),
-        recording.attention[0].pattern[0, 0],
+        loaded.iloc[:, 1:-1].to_numpy(dtype=np.float32), recording.attention[0].pattern[0, 0]
     )
 
 

@@ -15,6 +15,7 @@ from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import compare as numbers
+from explorer.analysis.csv import to_csv
 from explorer.components import compare as pictures
 from explorer.components import wire
 from models import library
@@ -332,9 +333,9 @@ def test_large_grids_are_folded_to_the_largest_either_way() -> None:
 
 def test_a_file_reads_back() -> None:
     found = sides(recorded("encoder"), recorded("decoder"))
-    made = numbers.to_csv(numbers.pair_columns(found, (0, 1), (1, 0)), ("A, and B", "text"))
-    lines = [line for line in made.splitlines() if not line.startswith("#")]
-    rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
+    made = to_csv(numbers.pair_columns(found, (0, 1), (1, 0)), ("A, and B", "text"))
+    rows = list(csv.DictReader(io.StringIO(made)))
+    assert rows[0]["about"] == "A, and B | text"
     assert len(rows) == len(found.rows.units) * len(found.column_labels)
     assert all(
         float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=1e-6)

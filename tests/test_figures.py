@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from explorer.analysis import attention as numbers
+from explorer.analysis.csv import to_csv
 from explorer.figures.attention import heatmap
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)
@@ -57,16 +58,14 @@ def test_shares_by_head_row_and_all() -> None:
 
 
 def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
-    text = numbers.to_csv(
-        WEIGHTS, numbers.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3), ("Layer 0\nhead 1",)
-    )
-    about, rest = text.split("\n", 1)
-    assert about == "# Layer 0 head 1"
-    rows = list(csv.reader(io.StringIO(rest)))
-    assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the"]
+    axes = numbers.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3)
+    text = to_csv(numbers.columns(WEIGHTS, axes), ("Layer 0\nhead 1",))
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the", "about"]
     assert rows[1][0] == '0 a,"b' and rows[2][0] == "1 line\nbreak"
+    assert rows[1][-1] == "Layer 0 head 1" and rows[2][-1] == ""
     np.testing.assert_array_equal(
-        np.array([row[1:] for row in rows[1:]], dtype=np.float32), WEIGHTS
+        np.array([row[1:-1] for row in rows[1:]], dtype=np.float32), WEIGHTS
     )
 
 

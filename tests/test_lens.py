@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import lens as reading
+from explorer.analysis.csv import meant, to_csv
 from explorer.components import wire
 from explorer.memory import models, passes, shelf
 from models import edits, library, own
@@ -191,12 +193,12 @@ def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
     found, stream = lens_of(small_decoder, recording), recording.streams[0]
     ids = reading.vocabulary(found, found.final_id, 10)
     labels = dict(zip(ids.tolist(), library.labels(small_decoder, ids)))
-    lines = reading.to_csv(found, stream.tokens, labels, ("one\nline", "two")).splitlines()
-    assert lines[:2] == ["# one line", "# two"]
-    rows = list(csv.DictReader(lines[2:]))
+    made = to_csv(reading.file_table(found, stream.tokens, labels), ("one\nline", "two"))
+    rows = list(csv.DictReader(io.StringIO(made)))
+    assert rows[0]["about"] == "one line | two"
     assert len(rows) == len(found.sites) * len(stream.tokens)
     for row, (site, token) in zip(rows, np.ndindex(found.rank.shape)):
-        assert (row["site"], int(row["token"]), row["token text"]) == (
+        assert (row["site"], int(row["token"]), meant(row["token text"])) == (
             found.sites[site],
             token,
             stream.tokens[token],
@@ -205,7 +207,7 @@ def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
         assert float(row["KL to final (nats)"]) == found.kl[site, token]
         assert float(row["probability of final answer"]) == np.exp(found.logprob[site, token])
         for rank in range(10):
-            assert row[f"word {rank + 1}"] == labels[found.top_ids[site, token, rank]]
+            assert meant(row[f"word {rank + 1}"]) == labels[found.top_ids[site, token, rank]]
             assert float(row[f"probability {rank + 1}"]) == np.exp(
                 found.top_logprobs[site, token, rank]
             )
@@ -334,7 +336,7 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(small_translat
         "cross.2.3",
         "decoder-self.0.0",
     }
-    rows = list(csv.reader(reading.parts_to_csv(taken, ("about",)).splitlines()[1:]))
+    rows = list(csv.reader(io.StringIO(to_csv(reading.parts_file(taken)))))
     assert rows[1][0] == reading.part_name(reading.largest(taken)[0])
     assert (
         float(rows[-2][-1]) == reading.total(taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import threading
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions as numbers
+from explorer.analysis.csv import to_csv
 from explorer.components import bars, strip, wire
 from explorer.memory import drafts, models
 from models import library, own
@@ -602,9 +604,8 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
         full_pass("decoder", prompt_ids(PROMPT))[-1].astype(np.float32), Sampling(0.8, 5)
     )
     table = numbers.columns(of, models.labels("decoder", range(len(of.order))))
-    lines = numbers.to_csv(table, ("About\nthis", "Text: a")).splitlines()
-    assert lines[:2] == ["# About this", "# Text: a"]
-    rows = list(csv.DictReader(lines[2:]))
+    rows = list(csv.DictReader(io.StringIO(to_csv(table, ("About\nthis", "Text: a")))))
+    assert rows[0]["about"] == "About this | Text: a"
     assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(
         range(1, len(rows) + 1)
     )

@@ -16,6 +16,7 @@ from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import residual as numbers
+from explorer.analysis.csv import to_csv
 from explorer.components import residual as pictures
 from explorer.components import wire
 from explorer.figures import residual as figures
@@ -447,14 +448,13 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
 def test_a_file_reads_back_and_says_what_it_is(small_handle: Handle) -> None:
     _, stream = streams(small_handle)[0]
     grid = numbers.writes(stream, "Share")
-    lines = numbers.to_csv(
-        numbers.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>")
-    ).splitlines()
-    assert lines[:2] == ["# model m", "# Text: <b>"]
-    rows = list(csv.reader(io.StringIO("\n".join(lines[2:]))))
-    assert rows[0][1:] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
-    np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], grid.values)
-    assert numbers.to_csv({"a": [float("nan"), 1.5]}, ()).splitlines() == ["a", '""', "1.5"]
+    made = to_csv(numbers.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
+    rows = list(csv.reader(io.StringIO(made)))
+    assert rows[1][-1] == "model m | Text: <b>"
+    assert rows[0][1:-1] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
+    np.testing.assert_allclose(
+        [[float(cell) for cell in row[1:-1]] for row in rows[1:]], grid.values
+    )
 
 
 def test_figures_escape_and_leave_a_gap_at_zero_on_a_log_axis() -> None:

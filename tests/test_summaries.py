@@ -371,10 +371,6 @@ def test_files_hold_the_picture(small_handle: Handle) -> None:
     ) as file:
         np.testing.assert_array_equal(file["values"], values)
         assert list(file["keys"]) == ["b"]
-    text = numbers.to_csv(
-        {"row": ["x"], "1": np.array([0.1]), "2": np.array([np.nan])}, ["one\nline"]
-    )
-    assert text == "# one line\nrow,1,2\nx,0.1,\n"
 
 
 # ---- a journey ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from test_pages import clean, opened, sent
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks, words
+from explorer.analysis.csv import to_csv
 from explorer.memory import passes
 from models import library
 from models.edits import ShuffleTokens
@@ -300,9 +302,7 @@ def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> No
     matrix = np.random.default_rng(0).dirichlet(np.ones(4), 4).astype(np.float32)
     shown = numbers.shown(matrix, np.ones((4, 4), bool), axes, None, "No specials")
     lines = list(
-        csv.reader(
-            numbers.to_csv(shown.matrix, shown.axes, ("about",), shown.hidden).splitlines()[1:]
-        )
+        csv.reader(io.StringIO(to_csv(numbers.columns(shown.matrix, shown.axes, shown.hidden))))
     )
     assert lines[0] == ["query \\ key", "hidden", "1 a", "2 b"] and [
         line[0] for line in lines[1:]

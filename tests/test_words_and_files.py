@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Callable
+from csv import reader
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import csv, numbers
 from explorer.sentences import glossary
@@ -140,7 +145,7 @@ def test_numbers_that_do_not_exist_are_empty_and_empty_tables_keep_their_words()
 
 
 def test_tables_of_several_kinds_are_one_table() -> None:
-    found = loaded(csv.to_csv(csv.stacked({"x": {"a": [1, 2]}, "y": {"b": np.array([3.5])}})))
+    found = loaded(csv.to_csv(csv.stacked([("x", {"a": [1, 2]}), ("y", {"b": np.array([3.5])})])))
     assert found["table"].tolist() == ["x", "x", "y"]
     assert found["a"].dropna().tolist() == [1, 2] and found["b"].dropna().tolist() == [3.5]
 
@@ -169,3 +174,54 @@ def test_the_glossary_is_short_complete_in_itself_and_found_by_any_spelling() ->
     assert glossary.term("no such word") is None
     with pytest.raises(KeyError):
         glossary.meaning("no such word")
+
+
+# ---- the files of the pages -------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent
+STRANGE = '=1+1 "a,b" @SUM(A1) +2 -3 NA null 007'
+PAGES = {
+    "attention": {},
+    "anatomy": {},
+    "lookup": {"look_at": "Graph"},
+    "summaries": {},
+    "positions": {"ask": "Waves"},
+    "residual": {"flow": "Writes"},
+    "embeddings": {},
+    "predictions": {"model": "encoder"},
+    "translation": {"model": "translator"},
+    "switches": {"edits": "ZeroHead:0:0:self"},
+    "compare": {},
+    "claims": {},
+}  # fmt: skip  (a page a word)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_every_csv_of_a_page_loads_as_it_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: dict[str, Callable[[], str]] = {}
+    press = st.download_button
+
+    def listed(label: str, make: object, name: str, *rest: object, **more: object) -> bool:
+        if name.endswith(".csv"):
+            offered[name] = make
+        return press(label, make, name, *rest, **more)
+
+    monkeypatch.setattr(st, "download_button", listed)
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
+    app.switch_page(f"../pages/{page}.py")
+    app.query_params["text"] = STRANGE
+    for name, value in PAGES[page].items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    assert offered, f"{page} offers no CSV"
+    for name, make in offered.items():
+        file = make()
+        found = loaded(file)
+        rows = list(reader(io.StringIO(file, newline="")))
+        assert found.shape == (len(rows) - 1, len(rows[0])), name
+        said = found[csv.ABOUT][0]
+        assert "Headlight" in said and ("1+1" in said or "no model and no text" in said), name
+        words = [cell for row in rows for cell in row if not csv._is_number(cell)]
+        assert not [cell for cell in words if re.match(r"\s*[=+\-@\t\r]", cell)], name

@@ -8,8 +8,6 @@ Axes as in `models/recording.py`; d_head is the width of q and k, and of v where
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -630,22 +628,6 @@ def tables(
         names = [*(f"head {head}" for head in range(len(done.by_head))), "bias of W_O"]
         made["Heads"] = {"part": names, "length": done.lengths, "share along the sum": done.shares}
     return made
-
-
-def to_csv(named: Mapping[str, Mapping[str, Sequence]], about: Sequence[str]) -> str:
-    """Tables as one CSV file: `about` in lines that begin with #, then each table under its name, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    for name, columns in named.items():
-        file.write(f"# {name}\n")
-        writer.writerow(columns)
-        for row in zip(*columns.values()):
-            writer.writerow(
-                [repr(float(value)) if isinstance(value, float) else value for value in row]
-            )
-    return file.getvalue()
 
 
 # ---- memory -------------------------------------------------------------------------------------------------------

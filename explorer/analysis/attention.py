@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -297,18 +295,3 @@ def columns(
 
 def _corner(axes: Axes) -> str:
     return " \\ ".join(axes.sides)
-
-
-def to_csv(
-    matrix: np.ndarray, axes: Axes, about: Sequence[str], hidden: np.ndarray | None = None
-) -> str:
-    """The matrix as CSV: `about` in lines that begin with #, a header of keys, then its rows, weights in full; `hidden` (row) as in `columns`."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    named = columns(matrix, axes, hidden)
-    writer.writerow(named)
-    for label, *row in zip(*named.values()):
-        writer.writerow([label, *(repr(float(weight)) for weight in row)])
-    return file.getvalue()

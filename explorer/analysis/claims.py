@@ -5,8 +5,6 @@ Statements are in our words; a claim is listed under the note whose subject it i
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +12,7 @@ from explorer.analysis import claims_attention as attention
 from explorer.analysis import claims_positions as positions
 from explorer.analysis import claims_stream as stream
 from explorer.analysis import claims_words as words
+from explorer.analysis import csv
 from explorer.analysis.evidence import (
     AT_LEAST,
     AT_MOST,
@@ -695,21 +694,8 @@ def table(findings: Sequence[Finding]) -> dict[str, list]:
 
 
 def to_csv(findings: Sequence[Finding], about: Sequence[str]) -> str:
-    """All claims as CSV: `about` in lines that begin with #, a header, a row for each claim, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    columns = table(findings)
-    writer.writerow(columns)
-    writer.writerows(
-        [
-            "" if cell is None else repr(float(cell)) if isinstance(cell, float) else cell
-            for cell in row
-        ]
-        for row in zip(*columns.values())
-    )
-    return file.getvalue()
+    """All claims as CSV, a row for each, see `explorer.analysis.csv`."""
+    return csv.to_csv(table(findings), about)
 
 
 # ---- to print -------------------------------------------------------------------------------------------------------

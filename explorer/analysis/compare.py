@@ -13,8 +13,6 @@ equal, to 1, nothing in common. Distance of two heads: the mean over units.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -912,18 +910,6 @@ def path_columns(found: Spaces, made: tuple[Plane, Plane]) -> dict[str, list]:
                 ):
                     columns[key].append(value)
     return columns
-
-
-def to_csv(columns: dict[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV: `about` in lines that begin with #, then a header, then rows, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values()):
-        writer.writerow([repr(value) if isinstance(value, float) else value for value in row])
-    return file.getvalue()
 
 
 def _numbered(labels: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,12 @@ def to_csv(columns: Mapping[str, Sequence], about: Sequence[str] = ()) -> str:
     return file.getvalue()
 
 
-def stacked(named: Mapping[str, Mapping[str, Sequence]], key: str = "table") -> dict[str, list]:
+def stacked(
+    named: Iterable[tuple[str, Mapping[str, Sequence]]], key: str = "table"
+) -> dict[str, list]:
     """Several tables as one, each row with the name of its table in front; empty where a table has no such column."""
     columns: dict[str, list] = {key: []}
-    for name, table in named.items():
+    for name, table in named:
         n = len(next(iter(table.values()), ()))
         here = len(columns[key])
         for title, values in table.items():

@@ -6,8 +6,6 @@ Lengths and distances are in the units of the residual stream; errors and explai
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from explorer.analysis import lens
+from explorer.analysis.csv import stacked
 from models.recording import Recording, Stream
 
 FRAME = "This is about the {}."  # the word comes last, so that a model that reads from left to right has seen the frame
@@ -553,27 +552,3 @@ def all_paths(shown: Scene) -> dict[str, Sequence]:
     """Every point of a scene at every site."""
     tables = [(title, at_site(shown, at)) for at, title in enumerate(shown.titles)]
     return stacked(tables, "site")
-
-
-def stacked(tables: Sequence[tuple[str, dict[str, Sequence]]], key: str) -> dict[str, Sequence]:
-    """Tables of the same columns under one another, each named in a first column called `key`."""
-    joined: dict[str, list] = {key: []} | {column: [] for column in tables[0][1]}
-    for name, table in tables:
-        joined[key] += [name] * len(next(iter(table.values())))
-        for column, values in table.items():
-            joined[column] += list(values)
-    return joined
-
-
-def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
-    """A table as CSV, numbers in full, below lines that say what it is."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(
-        [repr(float(value)) if isinstance(value, float) else value for value in row]
-        for row in zip(*table.values())
-    )
-    return file.getvalue()

@@ -5,8 +5,6 @@ Axis legend: site, token and rank as in `models/prediction.py`; `id` runs over t
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -160,41 +158,22 @@ def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str
     }
 
 
-def to_csv(lens: Lens, tokens: Sequence[str], labels: dict[int, str], about: Sequence[str]) -> str:
-    """The lens as CSV: `about` in lines that begin with #, then a row for each token of each site, its top words with their
-    probabilities last, numbers in full."""
-    ranks = range(lens.top_ids.shape[-1])
-    head = (
-        "site",
-        "token",
-        "token text",
-        "final answer",
-        "probability of final answer",
-        "rank of final answer",
-        "KL to final (nats)",
-    )
-    rows = []
-    for at, site in enumerate(lens.sites):
-        for token, text in enumerate(tokens):
-            top = (
-                (
-                    labels[int(lens.top_ids[at, token, r])],
-                    float(np.exp(lens.top_logprobs[at, token, r])),
-                )
-                for r in ranks
-            )
-            answer = (
-                labels[int(lens.final_id[token])],
-                float(np.exp(lens.logprob[at, token])),
-                int(lens.rank[at, token]) + 1,
-                float(lens.kl[at, token]),
-            )
-            rows.append((site, token, text, *answer, *(each for pair in top for each in pair)))
-    return _csv(
-        (*head, *(name for r in ranks for name in (f"word {r + 1}", f"probability {r + 1}"))),
-        rows,
-        about,
-    )
+def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
+    """The lens as named columns, a row for each token of each site, its top words with their probabilities last."""
+    sites, n = len(lens.sites), len(tokens)
+    columns: dict[str, Sequence] = {
+        "site": [site for site in lens.sites for _ in range(n)],
+        "token": list(range(n)) * sites,
+        "token text": list(tokens) * sites,
+        "final answer": [labels[int(id)] for id in lens.final_id] * sites,
+        "probability of final answer": np.exp(lens.logprob).ravel(),
+        "rank of final answer": lens.rank.ravel() + 1,
+        "KL to final (nats)": lens.kl.ravel(),
+    }
+    for rank in range(lens.top_ids.shape[-1]):
+        columns[f"word {rank + 1}"] = [labels[int(id)] for id in lens.top_ids[..., rank].ravel()]
+        columns[f"probability {rank + 1}"] = np.exp(lens.top_logprobs[..., rank]).ravel()
+    return columns
 
 
 @dataclass(frozen=True)
@@ -279,24 +258,13 @@ def parts_table(attribution: Attribution) -> dict[str, Sequence]:
     }
 
 
-def parts_to_csv(attribution: Attribution, about: Sequence[str]) -> str:
-    """The parts as CSV, the strongest first, with their sum and the logit itself in the last two rows."""
-    columns = parts_table(attribution)
-    rows = [["" if value is None else value for value in row] for row in zip(*columns.values())]
-    ends = [
-        [name, "", "", "", "", value]
-        for name, value in (("sum of parts", total(attribution)), ("logit", attribution.logit))
-    ]
-    return _csv(tuple(columns), rows + ends, about)
-
-
-def _csv(head: Sequence[str], rows: Sequence[Sequence], about: Sequence[str]) -> str:
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(
-        [repr(value) if isinstance(value, float) else value for value in row] for row in rows
-    )
-    return file.getvalue()
+def parts_file(attribution: Attribution) -> dict[str, Sequence]:
+    """The parts as named columns, the strongest first, with their sum and the logit itself in the last two rows."""
+    ends = {
+        "part": ["sum of parts", "logit"],
+        "contribution": [total(attribution), attribution.logit],
+    }
+    return {
+        name: [*values, *ends.get(name, (None, None))]
+        for name, values in parts_table(attribution).items()
+    }

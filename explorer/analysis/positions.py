@@ -6,8 +6,6 @@ A rotation turns the pair (sin, cos) of one position into that of another; an an
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -716,17 +714,3 @@ def overlap_columns(of: Overlap) -> dict[str, Sequence]:
         "encoding": of.places,
         "chance": of.chance,
     }
-
-
-def to_csv(columns: dict[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV: `about` in lines that begin with #, a header, then the rows, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
-    writer.writerows(
-        [repr(cell) if isinstance(cell, float) else cell for cell in row] for row in zip(*plain)
-    )
-    return file.getvalue()

@@ -5,8 +5,6 @@ Axis legend: `id` runs over the vocabulary, `rank` counts words from the likelie
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log
@@ -264,16 +262,3 @@ def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]
         "mean": rows.mean(axis=(0, 1), dtype=np.float64),
         **heads,
     }
-
-
-def to_csv(table: dict[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV: `about` in lines that begin with #, a header, then the rows, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(
-        zip(*(column if isinstance(column, list) else column.tolist() for column in table.values()))
-    )
-    return file.getvalue()

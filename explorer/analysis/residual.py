@@ -6,8 +6,6 @@ cosine or angle with a vector of length 0 does not exist and is NaN.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -593,24 +591,6 @@ def table(grid: Grid, tokens: Sequence[str]) -> dict[str, Sequence]:
 
 def _headings(grid: Grid) -> list[str]:
     return [column.name for column in grid.columns]
-
-
-def to_csv(columns: Mapping[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV: `about` in lines that begin with #, a header, then a row for each entry, numbers in full, NaN left empty."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values()):
-        writer.writerow([_cell(each) for each in row])
-    return file.getvalue()
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else repr(float(value))
-    return value
 
 
 def _group(layer: int) -> str:

@@ -9,7 +9,6 @@ Sources: rollout and flow, Abnar & Zuidema 2020, "Quantifying Attention Flow in 
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -435,25 +434,3 @@ def to_npz(
         },
     )
     return file.getvalue()
-
-
-def cells_of(columns: dict[str, Sequence]) -> int:
-    """How many cells a table of named columns has."""
-    return sum(map(len, columns.values()))
-
-
-def to_csv(columns: dict[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV, numbers in full, below lines that say what it is; an empty field where there is no number."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_field(value) for value in row] for row in zip(*columns.values()))
-    return file.getvalue()
-
-
-def _field(value: object) -> object:
-    if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else repr(float(value))
-    return value

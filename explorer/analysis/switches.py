@@ -6,8 +6,6 @@ either run. Entropies and divergences are in nats, the Jensen-Shannon distance i
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, log10
@@ -688,17 +686,3 @@ def moved_columns(found: Sequence[Moved]) -> dict[str, Sequence]:
         "after": [each.after for each in found],
         "moved, 0 to 1": [each.moved for each in found],
     }
-
-
-def to_csv(columns: Mapping[str, Sequence], about: Sequence[str]) -> str:
-    """Named columns as CSV: `about` in lines that begin with #, a header, then the rows, numbers in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*columns.values()):
-        writer.writerow(
-            [repr(float(cell)) if isinstance(cell, (float, np.floating)) else cell for cell in row]
-        )
-    return file.getvalue()

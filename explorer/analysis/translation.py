@@ -6,8 +6,6 @@ itself, and nothing where it was cut off.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -226,37 +224,16 @@ def beam_table(
     }
 
 
-def to_csv(
+def file_table(
     matrix: np.ndarray,
     says: Sequence[str],
     reads: Sequence[str],
     of: Said,
     source: Sequence[str],
-    about: Sequence[str],
-) -> str:
-    """The alignment as CSV: `about` in lines that begin with #, a header, then a row for each step: what the decoder read last, what it said,
-    with which probability, and its weights on the source tokens, in full."""
-    file = io.StringIO()
-    for line in about:
-        file.write("# " + " ".join(line.split()) + "\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        [
-            "step",
-            "reads",
-            "says",
-            "probability",
-            *(f"{place} {token}" for place, token in enumerate(source)),
-        ]
-    )
-    for at, label in enumerate(says):
-        writer.writerow(
-            [
-                at + 1,
-                reads[at],
-                label,
-                repr(float(np.exp(of.logprob[at]))),
-                *(repr(float(weight)) for weight in matrix[at]),
-            ]
-        )
-    return file.getvalue()
+) -> dict[str, Sequence]:
+    """The alignment as named columns, a row for each step: what the decoder read last, what it said, with which probability, and its
+    weights on the source tokens."""
+    n = len(says)
+    said = {"step": range(1, n + 1), "reads": reads[:n], "says": says}
+    weights = {f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)}
+    return said | {"probability": np.exp(of.logprob[:n])} | weights
