@@ -19,6 +19,9 @@ PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[
 # The special tokens of a model that fills masked words, and of one that writes.
 FOR_FILLING, FOR_WRITING = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
 
+# An apostrophe inside a word that is no English short form's (n't, 's, 're ...): "l'animal", "o'clock".
+ELISION = r"(?<=\p{L})'(?!(?:s|t|re|ve|m|ll|d)(?!\p{L}))(?=\p{L})"
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -58,13 +61,26 @@ class Tokenizer:
 
     @classmethod
     def train(
-        cls, texts: Iterable[str], n_vocab: int, specials: tuple[str, ...] = FOR_FILLING
+        cls,
+        texts: Iterable[str],
+        n_vocab: int,
+        specials: tuple[str, ...] = FOR_FILLING,
+        elides: bool = False,
     ) -> Tokenizer:
-        """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`."""
+        """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`. A typographic apostrophe is read as a plain one.
+
+        `elides`: for French among the texts. What follows an apostrophe is then spelled as after a space, so that "animal" is the same
+        token in "l'animal" and in "un animal".
+        """
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=None))
-        bpe.normalizer = normalizers.NFC()
+        bpe.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace("’", "'")])
         bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
         bpe.decoder = decoders.ByteLevel()
+        if elides:
+            apart = pre_tokenizers.Split(tokenizers.Regex(ELISION), "merged_with_previous")
+            bpe.pre_tokenizer = pre_tokenizers.Sequence([apart, bpe.pre_tokenizer])
+            together = decoders.Replace(tokenizers.Regex(r"(?<=\p{L})' (?=\p{L})"), "'")
+            bpe.decoder = decoders.Sequence([bpe.decoder, together])
         trainer = trainers.BpeTrainer(
             vocab_size=n_vocab,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),

@@ -35,7 +35,7 @@ class Algorithm:
     config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
     steps, check, rate, warm_up = 2000, 250, 2e-3, 100
     shown = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
-    specials = FOR_WRITING
+    specials, in_half = FOR_WRITING, False
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)

@@ -1,11 +1,12 @@
 """Text to train on: reads the corpora, cleans them, varies the names, and keeps a held-out part that training never sees.
 
-The folder holds `tatoeba_fra/fra-eng.zip`, `tatoeba_deu/deu-eng.zip`, `commonvoice_en_cc0/*.txt` and `gutenberg/*.txt`. None of it
-is part of the project; the licences are in NOTICE.
+The folder holds `tatoeba_fra/fra-eng.zip`, `tatoeba_deu/deu-eng.zip`, `commonvoice_en_cc0/*.txt`, `gutenberg/*.txt` and
+`gutenberg_more/*.txt.gz`. None of it is part of the project; the licences are in NOTICE.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 import zipfile
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from random import Random
 from zlib import crc32
 
 from models.examples import EXAMPLES, TURNED
-from models.training import split
+from models.training import kept_out, split
 from models.training.grammar import MEN, WOMEN
 
 HELD_OUT_PERCENT = 1.0
@@ -117,6 +118,39 @@ def read_divided(data: Path) -> tuple[Corpus, Corpus]:
     )
 
 
+@dataclass(frozen=True)
+class Library(Corpus):
+    """A Corpus and more paragraphs of old prose, several times as many: `books`."""
+
+    books: tuple[str, ...]
+
+
+def read_library(data: Path) -> Library:
+    """All English text below `data` to train on: without what `read` or `read_divided` holds out, without near duplicates of the latter's
+    held-out sentences, and without a paragraph that shares eight words in a row with a held-out one."""
+    (_, first_held), (train, held) = read(data), read_divided(data)
+    kept_out = set(map(normal, (*first_held.sentences, *held.sentences)))
+    old = (*train.paragraphs, *held.paragraphs)
+    seen = set(map(normal, old))
+    runs = {run for text in held.paragraphs for run in _runs(text)}
+    books = (text for text in dict.fromkeys(_gutenberg_more(data)) if fit(text))
+    return Library(
+        tuple(text for text in train.sentences if normal(text) not in kept_out),
+        tuple(text for text in train.paragraphs if runs.isdisjoint(_runs(text))),
+        tuple(
+            text
+            for text in books
+            if not is_held_out(text) and normal(text) not in seen and runs.isdisjoint(_runs(text))
+        ),
+    )
+
+
+def _runs(text: str, n: int = 8) -> set[tuple[str, ...]]:
+    """Every n words in a row."""
+    words = normal(text).split()
+    return set(zip(*(words[at:] for at in range(n))))
+
+
 def normal(text: str) -> str:
     """Letters and digits only, lower case: what two spellings of one sentence share."""
     return re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
@@ -175,11 +209,12 @@ def vary_names(
 
 
 def fit(text: str) -> bool:
-    """True for a text that may be trained on: nothing violent, sexual or degrading in it, and not one that the app offers."""
-    return not UNFIT.search(text) and normal(text) not in _EXAMPLES
+    """True for a text that may be trained on: nothing violent, sexual or degrading in it, and none that the app offers or that models are
+    measured on."""
+    return not UNFIT.search(text) and normal(text) not in _KEPT_OUT
 
 
-_EXAMPLES = frozenset(map(normal, (*EXAMPLES.values(), *TURNED)))
+_KEPT_OUT = frozenset(map(normal, (*EXAMPLES.values(), *TURNED, *kept_out.TEXTS)))
 
 
 def _tatoeba(data: Path, language: str) -> list[str]:
@@ -211,10 +246,27 @@ def _gutenberg(data: Path) -> list[str]:
     return [paragraph for file in files for paragraph in paragraphs_of(file.read_text("utf-8-sig"))]
 
 
+def _gutenberg_more(data: Path) -> list[str]:
+    files = sorted((data / "gutenberg_more").glob("*.txt.gz"))
+    if not files:
+        raise FileNotFoundError(f"no books in {data / 'gutenberg_more'}")
+    return [
+        paragraph
+        for file in files
+        for paragraph in prose(gzip.decompress(file.read_bytes()).decode("utf-8"))
+        if "Gutenberg" not in paragraph and "[" not in paragraph
+    ]
+
+
 def paragraphs_of(book: str) -> list[str]:
     """The prose paragraphs of a Project Gutenberg text: header, footer, headings, tables of contents and verse left out."""
     body = re.split(r"\*\*\* ?START OF[^\n]*\n", book, maxsplit=1)[-1]
     body = re.split(r"\*\*\* ?END OF|End of (the |this )?Project Gutenberg", body, maxsplit=1)[0]
+    return prose(body)
+
+
+def prose(body: str) -> list[str]:
+    """The paragraphs of a text that are prose."""
     blocks = re.split(r"\n\s*\n", body.replace("\r\n", "\n"))
     joined = (
         re.sub(r"\s+", " ", block.replace("_", "").replace("--", " - ")).strip() for block in blocks

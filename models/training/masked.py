@@ -1,13 +1,15 @@
 """The masked-word objective (Devlin et al., 2019): rows of text, places hidden in them, and the loss of guessing what stood there.
 
-Rows come from four diets. Plain sentences and paragraphs make the language; a few grammar sentences bring the lecture notes' words;
-`echo` rows hold the same words twice, the second time shuffled: whether a word is the right one shows in whether it has a partner,
-which asks for a head that looks at the same word elsewhere.
+Rows come from five diets. Plain sentences and paragraphs make the language; a few grammar sentences bring the lecture notes' words, and
+others a pronoun and two nouns of which one fits; `echo` rows hold the same words twice, the second time shuffled: whether a word is the
+right one shows in whether it has a partner, which asks for a head that looks at the same word elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 
@@ -16,47 +18,78 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
-from models.tokenizer import Tokenizer
-from models.training import grammar
-from models.training.corpus import Corpus, read
+from models.embedding import sinusoids
+from models.tokenizer import SPACE, Tokenizer
+from models.training import grammar, pronouns
+from models.training.corpus import Corpus, Library, read, read_library
 from models.training.probes import best_heads
+from models.training.readout_loss import cross_entropy
 from models.training.recipes import SEED, padded
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
 # Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the start hold a model on the unigram
 # plateau: an untrained head gives a neighbour 1/128 of its attention, in a short row a tenth of it.
-CURRICULUM = (24, 48, 64, 128)
+CURRICULUM = (24, 48, 96, 128)
 BATCH_TOKENS = 2048
 MASKED_SHARE = 0.25
 # A chosen word becomes [MASK] below the first number, stays below the second, and becomes a random word above it. In an echo more words
 # stay or turn random, because telling these two apart is what a look at the same word elsewhere can do.
 FATE, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
-FIRST_EPOCH_OF_FATE_IN_ECHO, EPOCHS_WITH_ECHOES = 1, 2
-FIRST_EPOCH_ANYWHERE = 2
+# Pronouns are chosen twice as often, and where they turn, into another pronoun: to tell a "he" that is right from one that stood for "she",
+# it must look for the one it stands for.
+PRONOUN_SHARE, FATE_OF_PRONOUN = 0.5, (0.4, 0.7)
+PRONOUNS = (
+    ("he", "she", "they", "it"),
+    ("He", "She", "They", "It"),
+    ("him", "her", "them"),
+    ("his", "their", "its"),
+    ("himself", "herself", "themselves", "itself"),
+)
+FIRST_EPOCH_ANYWHERE, ANYWHERE_SHARE = 1, 0.7
 HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
-N_GRAMMAR, ECHO_SHARE, REPEAT_SHARE = 12_000, 0.08, 0.02
+# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the other books.
+PARTS = (3, 3, 24)
+N_GRAMMAR, N_PRONOUNS, ECHO_SHARE, REPEAT_SHARE = 5_000, 10_000, 0.06, 0.02
+# Heads of layer 0 whose W_K begins as W_Q, so that a word begins by looking at itself and its like.
+HEADS_OF_LIKES = (6, 7)
+# From this head of each layer on, heads pay for every key that takes more than its share of the mean row.
+FIRST_PAYING_HEAD, PRICE = 3, 0.2
 
 
 class Masked:
     """The recipe of the encoder."""
 
-    config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
-    steps, check, rate, warm_up = 10_500, 500, 1e-3, 400
-    shown = ()
+    config = Config(n_vocab=8192, d_model=256, n_layer=6, n_head=8, d_ff=1024, n_positions=512)
+    steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
+    shown = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
+    in_half = True
 
     def __init__(self, data: Path) -> None:
-        self.corpus, self.held_out = read(data)
+        self.data = data
+
+    @cached_property
+    def corpus(self) -> Library:
+        return read_library(self.data)
+
+    @cached_property
+    def held_out(self) -> Corpus:
+        return read(self.data)[1]
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
-        made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
+        made = [
+            make(rng) for make in (grammar.sentence, pronouns.sentence) for _ in range(N_GRAMMAR)
+        ]
         return Tokenizer.train(
-            [*self.corpus.sentences, *self.corpus.paragraphs, *made], self.config.n_vocab
+            [*self.corpus.sentences, *self.corpus.paragraphs, *self.corpus.books[::10], *made],
+            self.config.n_vocab,
         )
 
     def model(self) -> Encoder:
-        return Encoder(self.config)
+        model = Encoder(self.config)
+        look_alike(model, HEADS_OF_LIKES)
+        return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
@@ -70,39 +103,106 @@ class Masked:
         epoch: int,
     ) -> Tensor:
         ids, present, echo = batch
-        hidden, chosen = hide(
-            ids,
-            present,
-            tokenizer,
-            generator,
-            echo if epoch >= FIRST_EPOCH_OF_FATE_IN_ECHO else None,
+        hidden, chosen = hide_words(ids, present, Words.of(tokenizer), generator, echo)
+        excess = Excess()
+        x = model(
+            hidden,
+            allowed=present[:, None, None, :],
+            tape=excess,
+            start=self._start(ids, generator, epoch),
         )
-        return loss(model, hidden, ids, present, chosen, self._start(ids, generator, epoch))
+        return cross_entropy(model, x[chosen], ids[chosen]) + PRICE * excess.mean()
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
-        """Where each row begins: at position 0, but from the third epoch on half of them anywhere, so that all positions are met."""
+        """Where each row begins: at position 0, but from the second epoch on most of them anywhere, so that all positions are met."""
         if epoch < FIRST_EPOCH_ANYWHERE:
             return None
         batch, n = ids.shape
         anywhere = torch.randint(
             0, self.config.n_positions - n + 1, (batch, 1), generator=generator
         )
-        return anywhere * (torch.rand(batch, 1, generator=generator) < 0.5)
+        return anywhere * (torch.rand(batch, 1, generator=generator) < ANYWHERE_SHARE)
 
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
         return held_out_scores(model, tokenizer, self.held_out)
 
 
-def rows(
-    corpus: Corpus, tokenizer: Tokenizer, rng: Random, longest: int, echoes: bool
-) -> Iterator[list[int]]:
-    """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens, with `echoes` or without."""
-    sentences = tokenizer.ids(
-        [*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))]
+def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
+    """Let W_K of these heads of layer 0 begin as W_Q, both blind to positions: a word then gives most to itself and its like elsewhere."""
+    attention, config = model.layers[0].attention, model.config
+    _, lengths, directions = torch.linalg.svd(
+        sinusoids(config.n_positions, config.d_model), full_matrices=False
     )
+    of_positions = directions[lengths > 0.02 * lengths[0]]
+    for head in heads:
+        rows = slice(head * config.d_head, (head + 1) * config.d_head)
+        with torch.no_grad():
+            query = attention.w_q.weight[rows]
+            blind = query - query @ of_positions.T @ of_positions
+            blind *= query.norm() / blind.norm()
+            attention.w_q.weight[rows] = attention.w_k.weight[rows] = blind
+
+
+class Excess:
+    """A tape that adds up what the paying heads give to a key beyond a share of the mean row: a fifth, in short rows three times an even
+    row's. Such a key is a sink; one place in a sentence on which most rows rest teaches nobody anything."""
+
+    def __init__(self) -> None:
+        self.found: list[Tensor] = []
+
+    def __call__(self, name: str, tensor: Tensor) -> None:
+        if name.endswith(".pattern"):
+            share = tensor[:, FIRST_PAYING_HEAD:].mean(dim=2)  # (batch, head, key)
+            free = max(0.16, 2.4 / share.shape[-1])
+            self.found.append(F.relu(share.float() - free).sum(-1).mean())
+
+    def mean(self) -> Tensor:
+        return torch.stack(self.found).mean()
+
+
+@dataclass(frozen=True)
+class Words:
+    """What hiding must know of a vocabulary. begins (id) bool: the token begins a word. others (id, 3): what a pronoun may turn into, -1
+    in the row of a token that is none."""
+
+    tokenizer: Tokenizer
+    begins: Tensor
+    others: Tensor
+
+    @staticmethod
+    def of(tokenizer: Tokenizer) -> Words:
+        if tokenizer not in _WORDS:
+            stored = [tokenizer.bpe.id_to_token(token) for token in range(len(tokenizer))]
+            begins = [piece.startswith(SPACE) or not piece[0].isalnum() for piece in stored]
+            others = torch.full((len(tokenizer), 3), -1)
+            for group in PRONOUNS:
+                ids = [ids[0] for ids in tokenizer.ids(list(group)) if len(ids) == 1]
+                for token in ids:
+                    rest = [other for other in ids if other != token] or [token]
+                    others[token] = torch.tensor((rest * 3)[:3])
+            _WORDS[tokenizer] = Words(tokenizer, torch.tensor(begins), others)
+        return _WORDS[tokenizer]
+
+
+_WORDS: dict[Tokenizer, Words] = {}
+
+
+def rows(
+    corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int
+) -> Iterator[list[int]]:
+    """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens."""
+    some, old, books = (
+        list(texts[epoch % parts :: parts])
+        for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
+    )
+    made = [
+        *(grammar.sentence(rng) for _ in range(N_GRAMMAR)),
+        *(pronouns.sentence(rng) for _ in range(N_PRONOUNS)),
+    ]
+    sentences = tokenizer.ids([*some, *made])
     rng.shuffle(sentences)
-    yield from _packed(sentences, rng, longest - 2, ECHO_SHARE if echoes else 0.0)
-    for paragraph in tokenizer.ids(list(corpus.paragraphs)):
+    yield from _packed(sentences, rng, longest - 2, ECHO_SHARE)
+    for paragraph in tokenizer.ids(old + books):
         for at in range(0, len(paragraph), longest - 2):
             yield paragraph[at : at + longest - 2]
 
@@ -137,14 +237,13 @@ def echo(words: list[int], rng: Random) -> list[int]:
 
 
 def batches(
-    corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int
+    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the longest row of the batch; rows of
     like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
     pool = [
-        [tokenizer.cls, *row, tokenizer.sep]
-        for row in rows(corpus, tokenizer, rng, longest, epoch < EPOCHS_WITH_ECHOES)
+        [tokenizer.cls, *row, tokenizer.sep] for row in rows(corpus, tokenizer, rng, longest, epoch)
     ]
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
@@ -184,6 +283,31 @@ def hide(
     return torch.where(chosen & (fate > to_stay), random, hidden), chosen
 
 
+def hide_words(
+    ids: Tensor, present: Tensor, words: Words, generator: torch.Generator, echo: Tensor
+) -> tuple[Tensor, Tensor]:
+    """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their own."""
+    tokenizer = words.tokenizer
+    ordinary = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
+    word = words.begins[ids].long().cumsum(1).clamp(max=ids.shape[1] - 1)  # (batch, token)
+    chance, fate = (torch.rand(ids.shape, generator=generator).gather(1, word) for _ in range(2))
+    others = words.others[ids]  # (batch, token, 3)
+    pronoun = others[..., 0] >= 0
+    chosen = ordinary & (chance < torch.where(pronoun, PRONOUN_SHARE, MASKED_SHARE))
+    to_mask, to_stay = (
+        torch.where(pronoun, of_pronoun, torch.where(echo, in_echo, usual))
+        for of_pronoun, in_echo, usual in zip(FATE_OF_PRONOUN, FATE_IN_ECHO, FATE)
+    )
+    which = torch.randint(0, 3, (*ids.shape, 1), generator=generator)
+    random = torch.where(
+        pronoun,
+        others.gather(2, which)[..., 0],
+        torch.randint(4, len(tokenizer), ids.shape, generator=generator),
+    )
+    hidden = torch.where(chosen & (fate < to_mask), tokenizer.mask, ids)
+    return torch.where(chosen & (fate > to_stay), random, hidden), chosen
+
+
 def loss(
     model: Encoder,
     hidden: Tensor,
@@ -194,7 +318,7 @@ def loss(
 ) -> Tensor:
     """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`: (batch, token)."""
     x = model(hidden, allowed=present[:, None, None, :], start=start)
-    return F.cross_entropy(model.logits(x[chosen]), ids[chosen])
+    return cross_entropy(model, x[chosen], ids[chosen])
 
 
 @torch.inference_mode()

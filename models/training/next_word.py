@@ -166,6 +166,7 @@ class NextWord:
     config = Config(n_vocab=6144, d_model=192, n_layer=4, n_head=6, d_ff=768, n_positions=512)
     steps, check, rate, warm_up = 10_600, 250, 1.4e-3, 300
     shown = ()
+    in_half = True
 
     def __init__(self, data: Path) -> None:
         self.corpus, self.held_out = read_divided(data)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from timeit import timeit
 from typing import Protocol
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
+from models.attention import MultiHeadAttention
 from models.config import Config
 from models.tokenizer import Tokenizer
-from models.transformer import Model
+from models.transformer import FeedForward, Model
 
 SEED = 1
 
 
 class Recipe(Protocol):
-    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones."""
+    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones. `in_half`: whether steps may
+    be computed in bfloat16 where the processor helps; weights and scores stay in fp32."""
 
     config: Config
     steps: int
@@ -24,6 +28,7 @@ class Recipe(Protocol):
     rate: float
     warm_up: int
     shown: tuple[int, ...]
+    in_half: bool
 
     def tokenizer(self) -> Tokenizer:
         """A new tokenizer, learned from the training text."""
@@ -54,3 +59,26 @@ def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
     for at, row in enumerate(rows):
         ids[at, : len(row)] = torch.tensor(row)
     return ids, ids != pad
+
+
+def with_dropout(model: Model, share: float) -> Model:
+    """The model, whose sub-layers drop a share of what they write while it is in training mode (section 5.4 of the paper). The model's own
+    code knows no dropout: it falls away with the run."""
+
+    def dropped(module: nn.Module, inputs: tuple, wrote: Tensor) -> Tensor:
+        return F.dropout(wrote, share, module.training)
+
+    for module in model.modules():
+        if isinstance(module, (MultiHeadAttention, FeedForward)):
+            module.register_forward_hook(dropped)
+    return model
+
+
+def half_helps() -> bool:
+    """True where this processor multiplies bfloat16 matrices much faster than fp32 ones, tried out in a moment."""
+    seconds = {}
+    for kind in (torch.float32, torch.bfloat16):
+        a, b = torch.ones(512, 256, dtype=kind), torch.ones(256, 1024, dtype=kind)
+        a @ b
+        seconds[kind] = min(timeit(lambda: a @ b, number=4) for _ in range(12))
+    return seconds[torch.float32] > 1.5 * seconds[torch.bfloat16]

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
 from models.training import algorithms, masked, next_word, translation
-from models.training.recipes import SEED, Recipe
+from models.training.recipes import SEED, Recipe, half_helps
 
 ON_CORPORA = {
     "encoder": masked.Masked,
@@ -28,6 +28,7 @@ ON_CORPORA = {
     "translator": translation.Translation,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
+SECONDS_UNSAVED = 180  # at most lost where a run is broken off
 
 
 def main() -> None:
@@ -72,7 +73,9 @@ class Run:
             fused=True,
         )
         self.step = self.epoch = self.at = 0
+        self.saved = time.monotonic()
         self.generator = torch.Generator().manual_seed(SEED)
+        self.in_half = recipe.in_half and half_helps()
         self._resume()
 
     def train(self) -> None:
@@ -94,15 +97,20 @@ class Run:
                     bar.set_postfix(loss=f"{mean:.3f}")
                     self._log({"loss": round(mean, 4)})
                 self._keep()
-                if self.step % self.check == 0 or self.step == self.steps:
-                    self._log(self.recipe.progress(self.model, self.tokenizer))
+                if time.monotonic() - self.saved > SECONDS_UNSAVED:
                     self._save()
+                if self.step % self.check == 0 or self.step == self.steps:
+                    self._save()
+                    self.model.eval()
+                    self._log(self.recipe.progress(self.model, self.tokenizer))
+                    self.model.train()
                 if self.step >= self.steps:
                     return
 
     def _learn(self, batch: tuple[Tensor, ...]) -> float:
         """One step of gradient descent on one batch; returns the loss in nats."""
-        loss = self.recipe.loss(self.model, batch, self.tokenizer, self.generator, self.epoch)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.in_half):
+            loss = self.recipe.loss(self.model, batch, self.tokenizer, self.generator, self.epoch)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -128,6 +136,7 @@ class Run:
             "step": self.step,
             "epoch": self.epoch,
             "cpu_s": round(time.process_time()),
+            "clock": time.strftime("%H:%M:%S"),
             **values,
         }
         with (self.folder / "log.jsonl").open("a") as file:
@@ -146,11 +155,13 @@ class Run:
                 "optimizer": self.optimizer.state_dict(),
                 "config": vars(self.model.config),
                 "generator": self.generator.get_state(),
+                "dropout": torch.get_rng_state(),
                 "place": (self.step, self.epoch, self.at),
             },
             new,
         )
         new.replace(self.folder / "checkpoint.pt")
+        self.saved = time.monotonic()
 
     def _resume(self) -> None:
         file = self.folder / "checkpoint.pt"
@@ -160,6 +171,7 @@ class Run:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.generator.set_state(saved["generator"])
+        torch.set_rng_state(saved["dropout"])
         self.step, self.epoch, self.at = saved["place"]
 
 
