@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +11,7 @@ from random import Random
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from models.config import Config
 from models.examples import EXAMPLES, TURNED
@@ -18,13 +21,17 @@ from models.training import (
     algorithms,
     corpus,
     grammar,
+    kept_out,
     masked,
     next_word,
+    pronouns,
+    readout_loss,
     split,
     train,
     translation,
 )
-from models.training.recipes import Recipe
+from models.training.recipes import Recipe, with_dropout
+from models.transformer import Encoder
 
 BOOK = (
     "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"
@@ -34,6 +41,17 @@ BOOK = (
     )
     + "They wanted to murder the king, which was a thing that nobody should ever read about.\r\n\r\n"
     + "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should ever learn by heart, not even once.\r\n"
+)
+
+# Another edition of the same book, and a second one; a file holds several.
+MORE = (
+    BOOK.replace("\r", "").split("***")[2].replace("went over", "climbed")
+    + "End of the Project Gutenberg EBook of X, by Nobody, who wrote it all in one single night\n\n"
+    + "".join(
+        f"In the {i} villages of the valley nobody\nhad ever heard of {i} bears that talk.\n\n"
+        for i in range(400)
+    )
+    + "[Illustration: a bear that stands on its hind legs in front of the town hall.]\n\n"
 )
 
 
@@ -66,6 +84,8 @@ def data(tmp_path: Path) -> Path:
     )
     (tmp_path / "gutenberg").mkdir()
     (tmp_path / "gutenberg" / "1.txt").write_text(BOOK, "utf-8")
+    (tmp_path / "gutenberg_more").mkdir()
+    (tmp_path / "gutenberg_more" / "a.txt.gz").write_bytes(gzip.compress(MORE.encode()))
     return tmp_path
 
 
@@ -83,6 +103,57 @@ def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
         learned.paragraphs[0]
         == "The 0 rabbits went over the hill and they saw number 0 of the old houses there."
     )
+
+
+def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> None:
+    library = corpus.read_library(data)
+    assert any("villages" in text for text in library.books)
+    assert any("climbed" in text for text in library.books)
+    assert not any("Gutenberg" in text or "[" in text for text in library.books)
+    learned = set(map(corpus.normal, (*library.sentences, *library.paragraphs, *library.books)))
+    for _, held in (corpus.read(data), corpus.read_divided(data)):
+        assert held.sentences
+        assert not learned & set(map(corpus.normal, (*held.sentences, *held.paragraphs)))
+    held = {run for text in corpus.read(data)[1].paragraphs for run in corpus.runs(text)}
+    assert held and not any(held & corpus.runs(text) for text in library.books)
+
+
+def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
+    assert len(kept_out.PRONOUNS) == len(kept_out.TO_TRANSLATE) == 60
+    assert not any(map(corpus.fit, kept_out.TEXTS))
+    rng = Random(0)
+    made = {corpus.normal(pronouns.sentence(rng)) for _ in range(30_000)}
+    assert not made & set(map(corpus.normal, (*kept_out.TEXTS, *EXAMPLES.values(), *TURNED)))
+    with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
+        rows = [f"{text}\tx{at}" for at, text in enumerate((*kept_out.TEXTS, *unlike(900)))]
+        file.writestr("fra-eng/fra.txt", "\n".join(rows))
+    library, (pairs, held) = corpus.read_library(data), corpus.read_pairs(data)
+    learned = set(map(corpus.normal, (*library.sentences, *pairs.english, *held.english)))
+    assert learned and not learned & set(map(corpus.normal, kept_out.TEXTS))
+
+
+def test_hand_made_words_stand_in_their_sentences() -> None:
+    for text, *words in kept_out.PRONOUNS:
+        assert all(re.search(rf"\b{word}\b", text) for word in words), text
+    for text, *both in kept_out.PAIRS:
+        words = [word for pairs in both for pair in pairs for word in pair]
+        assert all(re.search(rf"\b{word}\b", text) for word in words), text
+    assert all(8 <= len(text.split()) <= 25 for text in kept_out.TO_TRANSLATE)
+
+
+def test_a_pronoun_has_one_noun_that_fits() -> None:
+    """Of two people in a made sentence at most one is what the pronoun says."""
+    rng = Random(0)
+    groups = {
+        "he": (pronouns.HE, grammar.MEN),
+        "she": (pronouns.SHE, grammar.WOMEN),
+        "they": (pronouns.THEY,),
+    }
+    for _ in range(2000):
+        text = pronouns.sentence(rng)
+        words = set(re.findall(r"\w+", text))
+        for pronoun in words & set(groups):
+            assert len(words & {word for group in groups[pronoun] for word in group}) == 1, text
 
 
 def test_a_name_is_replaced_by_one_name_throughout() -> None:
@@ -225,20 +296,138 @@ def test_hiding_takes_a_quarter_of_the_words_and_never_padding_or_special_tokens
         ).float().mean().item() == pytest.approx(share, abs=0.05)
 
 
+def test_whole_words_are_hidden_and_a_pronoun_turns_into_another(data: Path) -> None:
+    texts = ["he saw the elephants and she did not see them, but they saw her"] * 4
+    tokenizer = Tokenizer.train([*texts, "he she they it He She They his her him"], 290)
+    words = masked.Words.of(tokenizer)
+    ids = torch.tensor([[tokenizer.cls, *tokenizer.ids(texts)[0], tokenizer.sep]] * 400)
+    present, generator = torch.ones_like(ids, dtype=torch.bool), torch.Generator().manual_seed(0)
+    hidden, chosen = masked.hide_words(
+        ids, present, words, generator, torch.zeros(len(ids), 1, dtype=torch.bool)
+    )
+    assert (hidden[~chosen] == ids[~chosen]).all() and not chosen[:, [0, -1]].any()
+    inside = ~words.begins[ids[0, 1:]]
+    assert inside.any() and (chosen[:, 1:] == chosen[:, :-1])[:, inside].all()
+    is_pronoun = words.others[ids][..., 0] >= 0
+    assert is_pronoun.any()
+    share = chosen[is_pronoun].float().mean().item()
+    assert share == pytest.approx(masked.PRONOUN_SHARE, abs=0.04)
+    turned = hidden[chosen & is_pronoun & (hidden != ids) & (hidden != tokenizer.mask)]
+    assert len(turned) and (words.others[turned] >= 0).all()
+
+
+def test_a_word_begins_by_looking_at_its_like() -> None:
+    """In the heads whose W_K begins as W_Q, wherever the two stand."""
+    torch.manual_seed(0)
+    model = Encoder(Config(50, 64, 1, 4, 64, 128))
+    masked.look_alike(model, (2,))
+    patterns: list[torch.Tensor] = []
+
+    def tape(name: str, tensor: torch.Tensor) -> None:
+        if name.endswith(".pattern"):
+            patterns.append(tensor)
+
+    ids = torch.stack([torch.randperm(50)[:10] for _ in range(30)])
+    ids[:, 6] = ids[:, 0]
+    model(ids, tape=tape)
+    given = patterns[0][:, :, [0, 6], [6, 0]].mean((0, 2))  # (head)
+    assert given[2] > 0.25 > 0.15 > given[[0, 1, 3]].max()
+
+
+def test_a_head_pays_for_a_key_that_takes_most_of_all_rows() -> None:
+    sunk, spread = torch.zeros(1, 8, 20, 20), torch.full((1, 8, 20, 20), 1 / 20)
+    sunk[..., 0] = 1.0
+    previous = torch.eye(20).roll(-1, 1).expand(1, 8, 20, 20)
+    prices = []
+    for pattern in (sunk, spread, previous):
+        excess = masked.Excess()
+        excess("0.attn.pattern", pattern)
+        excess("0.attn.scores", sunk)
+        prices.append(excess.mean().item())
+    assert prices[0] > 0.5 and prices[1:] == [0, 0]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_loss_in_pieces_is_cross_entropy_and_its_gradient(smoothing: float) -> None:
+    """Against torch's own, over more rows than one piece; fp32 rounding of sums of 300 terms stays far below 1e-6."""
+    torch.manual_seed(0)
+    model = Encoder(Config(500, 32, 1, 4, 64, 64))
+    x, wanted = torch.randn(300, 32, requires_grad=True), torch.randint(0, 500, (300,))
+    over = [x, model.embedding.token.weight, model.readout_bias]
+    mine = readout_loss.cross_entropy(model, x, wanted, smoothing)
+    torchs = F.cross_entropy(model.logits(x), wanted, label_smoothing=smoothing)
+    assert mine.item() == pytest.approx(torchs.item(), abs=1e-5)
+    for own, other in zip(torch.autograd.grad(mine, over), torch.autograd.grad(torchs, over)):
+        assert torch.allclose(own, other, atol=1e-7)
+
+
+def test_what_follows_an_apostrophe_is_spelled_as_after_a_space() -> None:
+    texts = ["l'animal et un animal", "the animal's o'clock isn't it", "aujourd'hui"] * 4
+    tokenizer = Tokenizer.train(texts, 400, FOR_WRITING, elides=True)
+    (alone,) = tokenizer.ids(["animal"])
+    for text in ("l'animal", "l’animal", "d'animal"):
+        assert tokenizer.ids([text])[0][-len(alone) :] == alone
+        assert tokenizer.text(tokenizer.ids([text])[0]) == text.replace("’", "'")
+    for text in (*texts[:3], "He isn't the dog's.", "C'est l'école d'aujourd'hui, qu'a-t-il dit ?"):
+        assert tokenizer.text(tokenizer.ids([text])[0]) == text
+    tokens, _ = tokenizer.tokens("l’animal", 20, (), ())
+    assert [("l’animal"[start:end]) for start, end in tokens.spans][-len(alone) :][0][0] == "a"
+
+
+def test_joined_pairs_state_two_things_on_both_sides() -> None:
+    first, second = ("He left.", "Il est parti."), ("She stayed here.", "Elle est restée ici.")
+    made = {translation.joined(first, second, Random(seed)) for seed in range(60)}
+    assert ("He left. She stayed here.", "Il est parti. Elle est restée ici.") in made
+    assert ("He left, and she stayed here.", "Il est parti, et elle est restée ici.") in made
+    asked = ("Why?", "Pourquoi ?")
+    assert translation.joined(asked, first, Random(1)) == (
+        "Why? He left.",
+        "Pourquoi ? Il est parti.",
+    )
+    assert all(
+        "I am" in translation.joined(first, ("I am ill.", "Je suis malade."), Random(seed))[0]
+        for seed in range(20)
+    )
+
+
+def test_dropout_is_there_in_training_alone() -> None:
+    torch.manual_seed(0)
+    model = with_dropout(Encoder(Config(50, 32, 2, 4, 64, 64)), 0.5)
+    ids = torch.tensor([[1, 2, 3]])
+    assert not torch.equal(model(ids), model(ids))
+    assert torch.equal(model.eval()(ids), model(ids))
+
+
+def test_the_length_of_a_run_may_be_changed_while_it_runs(
+    recipe: Callable[[str], Recipe], tmp_path: Path
+) -> None:
+    run = train.Run(recipe("induction"), tmp_path / "run", 10_000, 100_000)
+    (tmp_path / "run" / "steps").write_text("60")
+    run.train()
+    assert run.step == 60
+
+
 def test_batches_hold_every_row_once_within_their_size(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(masked, "N_GRAMMAR", 20)
-    texts = corpus.Corpus(
-        tuple(f"the cat {i} sat" for i in range(400)), ("the dog ran to the mat " * 30,)
+    monkeypatch.setattr(masked, "N_PRONOUNS", 20)
+    monkeypatch.setattr(masked, "PARTS", (1, 1, 1))
+    texts = corpus.Library(
+        tuple(f"the cat {i} sat" for i in range(400)),
+        ("the dog ran to the mat " * 30,),
+        ("the cat and the dog sat " * 30,),
     )
     n_words = 0
     for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1):
-        assert ids.numel() <= masked.BATCH_TOKENS and ids.shape[1] <= 48
+        # Rows of a batch differ by up to four tokens, and are counted before they are padded.
+        assert ids.numel() <= masked.BATCH_TOKENS + 4 * len(ids) and ids.shape[1] <= 48
         assert (ids[:, 0] == tokenizer.cls).all() and echo.shape == (len(ids), 1)
         assert (ids.gather(1, present.sum(1, keepdim=True) - 1) == tokenizer.sep).all()
         n_words += int(present.sum()) - 2 * len(ids)
-    assert n_words >= sum(map(len, tokenizer.ids(list(texts.sentences + texts.paragraphs))))
+    assert n_words >= sum(
+        map(len, tokenizer.ids(list(texts.sentences + texts.paragraphs + texts.books)))
+    )
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -255,6 +444,9 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
     """The recipe of a model, made tiny."""
     for module, name, value in (
         (masked, "N_GRAMMAR", 50),
+        (masked, "N_PRONOUNS", 50),
+        (masked, "HEADS_OF_LIKES", (1,)),
+        (masked, "FIRST_PAYING_HEAD", 1),
         (masked, "BATCH_TOKENS", 512),
         (next_word, "N_GRAMMAR", 50),
         (next_word, "BATCH_TOKENS", 512),

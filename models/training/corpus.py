@@ -132,20 +132,22 @@ def read_library(data: Path) -> Library:
     kept_out = set(map(normal, (*first_held.sentences, *held.sentences)))
     old = (*train.paragraphs, *held.paragraphs)
     seen = set(map(normal, old))
-    runs = {run for text in held.paragraphs for run in _runs(text)}
+    held_runs = {run for text in held.paragraphs for run in runs(text)}
     books = (text for text in dict.fromkeys(_gutenberg_more(data)) if fit(text))
     return Library(
         tuple(text for text in train.sentences if normal(text) not in kept_out),
-        tuple(text for text in train.paragraphs if runs.isdisjoint(_runs(text))),
+        tuple(text for text in train.paragraphs if held_runs.isdisjoint(runs(text))),
         tuple(
             text
             for text in books
-            if not is_held_out(text) and normal(text) not in seen and runs.isdisjoint(_runs(text))
+            if not is_held_out(text)
+            and normal(text) not in seen
+            and held_runs.isdisjoint(runs(text))
         ),
     )
 
 
-def _runs(text: str, n: int = 8) -> set[tuple[str, ...]]:
+def runs(text: str, n: int = 8) -> set[tuple[str, ...]]:
     """Every n words in a row."""
     words = normal(text).split()
     return set(zip(*(words[at:] for at in range(n))))

@@ -23,7 +23,9 @@ ENGLISH = [
     "22 books of Project Gutenberg (public domain in the USA)",
     "sentences of our own small grammar, models/training/grammar.py",
 ]
-ADAM = "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a fiftieth over the last fifth; clip 1; no dropout; seed 1"
+MORE_BOOKS = "445 more books of Project Gutenberg (public domain in the USA)"
+PRONOUNS = "sentences made to hold a pronoun and two nouns, models/training/pronouns.py"
+ADAM = "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a fiftieth over the last fifth; clip 1; seed 1"
 FILTERED = "Sentences with violent, sexual or degrading words were left out, and the few names that fill Tatoeba replaced by many."
 LISTS = "none: random lists of tokens"
 SMALL = "It has learned one thing and knows nothing else."
@@ -47,21 +49,23 @@ LACK = {
 ABOUT = {
     "encoder": {
         "summary": "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal positions), with a tied readout.",
-        "data": ENGLISH,
+        "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3], PRONOUNS],
         "recipe": [
-            "a quarter of the words chosen: 80 % masked, 10 % replaced, 10 % left; loss at the chosen places only",
-            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs",
-            f"in the first {masked.EPOCHS_WITH_ECHOES} epochs {masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time shuffled",
-            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) half of the rows begin at a random position, so that all {masked.Masked.config.n_positions} are met",
-            ADAM.format("1e-3", 400),
-            f"batches of at most {masked.BATCH_TOKENS} tokens",
+            "a quarter of the words chosen, whole words: 80 % masked, 10 % replaced, 10 % left; loss at the chosen places only",
+            "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
+            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs, of about 3 million tokens each",
+            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time shuffled",
+            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) {masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all {masked.Masked.config.n_positions} are met",
+            f"heads {' and '.join(map(str, masked.HEADS_OF_LIKES))} of layer 0 began with W_K = W_Q, blind to positions",
+            f"in every layer heads {masked.FIRST_PAYING_HEAD} to {masked.Masked.config.n_head - 1} paid, at a price of {masked.PRICE}, for what a single token took of a head’s rows beyond a share: fewer sinks",
+            ADAM.format(f"{masked.Masked.rate:g}", masked.Masked.warm_up),
+            f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
+            FILTERED,
         ],
         "limits": [
-            "Knows short everyday sentences and old children's books, and nothing of the world.",
+            "Knows short everyday sentences and old books, and nothing of the world.",
             "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
-            "Trained on rows of up to 128 tokens; it takes 512, but its heads grow blurred far out (last score below).",
-            "No head looks at the same word elsewhere (best score below): tried, not reached.",
-            "In its first epoch the small grammar could still make one of the app’s examples, “Herbivores eat plants.”; the others it never saw.",
+            "Trained on rows of up to 128 tokens; it takes 512, and its heads grow less sharp far out (last score below).",
         ],
     },
     "decoder": {
@@ -91,9 +95,12 @@ ABOUT = {
         "recipe": [
             "one vocabulary, one embedding and one readout for both languages",
             f"pairs of at most {', '.join(map(str, translation.CURRICULUM))} tokens a side in the first, second and later epochs",
-            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, {translation.LOWER_SHARE:.0%} in lower case; label smoothing {translation.LABEL_SMOOTHING}",
+            f"from epoch {len(translation.CURRICULUM) - 1} on (counted from 0) half of the pairs of fewer than {translation.SHORT} words are left out of an epoch, and {translation.JOINED_SHARE:.0%} more "
+            "pairs are two joined into one, as two sentences or by “and” or “but”",
+            "what follows an apostrophe is spelled as after a space",
+            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, {translation.LOWER_SHARE:.0%} in lower case; label smoothing {translation.LABEL_SMOOTHING}; dropout {translation.DROPOUT}",
             ADAM.format(f"{translation.Translation.rate:g}", translation.Translation.warm_up),
-            f"batches of at most {translation.BATCH_TOKENS} target tokens",
+            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16, weights in fp32",
             FILTERED,
         ],
         "limits": [

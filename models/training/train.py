@@ -3,7 +3,10 @@
 Everything random comes from one seed. A run keeps its folder (`--run`): tokenizer, the newest checkpoint, early weights where the recipe
 wants them shown (`at-STEP.pt`), and `log.jsonl` with a line of loss every 50 steps and of held-out scores every `--check` steps. Started
 again, it goes on from the checkpoint. The learning rate warms up, stays, and falls to a fiftieth over the last fifth of `--steps`, so that a
-run can be lengthened before its fall begins.
+run can be lengthened or shortened before its fall begins: also while it runs, by another number in the file `steps` of its folder.
+
+Steps of the models of real text are computed in bfloat16 where the processor multiplies it much faster, which is tried out at the start;
+weights, optimizer and scores stay in fp32.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ class Run:
     def __init__(self, recipe: Recipe, folder: Path, steps: int, check: int) -> None:
         self.recipe, self.folder, self.steps, self.check = recipe, folder, steps, check
         self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "steps").write_text(f"{steps}\n")
         self.tokenizer = self._tokenizer()
         torch.manual_seed(SEED)
         self.model = recipe.model()
@@ -75,12 +79,14 @@ class Run:
         self.step = self.epoch = self.at = 0
         self.saved = time.monotonic()
         self.generator = torch.Generator().manual_seed(SEED)
+        self.dropout = torch.get_rng_state()
         self.in_half = recipe.in_half and half_helps()
         self._resume()
 
     def train(self) -> None:
         """Go on to the last step."""
         recent: list[float] = []
+        torch.set_rng_state(self.dropout)
         self._keep()
         with tqdm(total=self.steps, initial=self.step, unit="step", mininterval=5) as bar:
             for batch in self._batches():
@@ -96,6 +102,7 @@ class Run:
                     recent.clear()
                     bar.set_postfix(loss=f"{mean:.3f}")
                     self._log({"loss": round(mean, 4)})
+                    self.steps = bar.total = int((self.folder / "steps").read_text())
                 self._keep()
                 if time.monotonic() - self.saved > SECONDS_UNSAVED:
                     self._save()
@@ -171,7 +178,7 @@ class Run:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.generator.set_state(saved["generator"])
-        torch.set_rng_state(saved["dropout"])
+        self.dropout = saved["dropout"]
         self.step, self.epoch, self.at = saved["place"]
 
 
