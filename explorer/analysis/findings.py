@@ -1,0 +1,189 @@
+"""What is worth a look in a recording: ranked statements about it, each with its evidence, what
+chance gives, and the address that shows it.
+
+Links between words are told where the heads show that they were learned
+(`findings_links.is_trained`); of random weights only what is true of any recording is told: where
+heads rest, which word turned most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from explorer.analysis import attention as axes_of
+from explorer.analysis import findings_heads as crowds
+from explorer.analysis import findings_links as tied
+from explorer.analysis import words
+from explorer.analysis.finding import INDUCTION, LINK, LINKS, NEAR_LINK, SAME_WORD, Finding
+from explorer.analysis.findings_across import across
+from explorer.analysis.findings_stream import Answer, answered, turned
+from models.recording import Attention, Recording
+
+MOST_LINKS = 12
+# By so much a link in a head that rests on special tokens, on punctuation or on the token itself
+# stands behind every other link.
+IDLE = 2.0
+REPEATS = (INDUCTION, SAME_WORD)
+
+
+def findings(
+    recording: Recording, after: str = "", answer: Answer | None = None
+) -> tuple[Finding, ...]:
+    """Everything told about a recording, the most telling first: words that look at words before
+    all else.
+
+    after: what the model would produce after its target, in a recording of two texts, for the name
+    of the last row. answer: what is known of what the model says; without it nothing is told of
+    that.
+    """
+    found: list[Finding] = []
+    trained = tied.is_trained(recording)
+    for attention in recording.attention:
+        resting = crowds.rests(recording, attention)
+        if one := crowds.crowd(recording, attention, resting):
+            found.append(one)
+        if trained:
+            found += _links(recording, attention, resting, after)
+    for stream in recording.streams:
+        grouped = words.words(stream, _text(recording, stream.name))
+        found += turned(stream, grouped)
+    if answer is not None:
+        found += answered(recording.stream(answer.lens.stream), answer)
+    ranked = sorted(found, key=lambda one: (one.kind not in LINKS, -one.score))
+    return tuple(_addressed(recording, one) for one in ranked)
+
+
+def worth(found: Sequence[Finding], most: int = 5) -> tuple[Finding, ...]:
+    """The strongest finding and others beside it: no two of the same head, no two with the same
+    word and kind, at most two far links in a row of `most`, so that each leads elsewhere."""
+    chosen: list[Finding] = []
+    for one in found:
+        if len(chosen) == most:
+            break
+        heads = {(each.attention, each.at) for each in chosen if each.head >= 0}
+        said = {(each.kind, each.words[:1]) for each in chosen}
+        alike = sum(each.kind == one.kind for each in chosen)
+        if (
+            (one.head >= 0 and (one.attention, one.at) in heads)
+            or (one.kind, one.words[:1]) in said
+            or alike >= (2 if one.kind in LINKS else 1)
+        ):
+            continue
+        chosen.append(one)
+    return tuple(chosen)
+
+
+def strongest_links(
+    recording: Recording, attention: Attention, after: str = ""
+) -> dict[tuple[int, int], tied.Link]:
+    """For each head the word that looks most tellingly at a far word, by (layer, head); none of a
+    head without one, or where weights were not learned."""
+    if attention.query != attention.key or not tied.is_trained(recording):
+        return {}
+    best: dict[tuple[int, int], tied.Link] = {}
+    for link in tied.links(_between(recording, attention, after), each_head=True):
+        best.setdefault((link.layer, link.head), link)
+    return best
+
+
+def _links(
+    recording: Recording, attention: Attention, resting: np.ndarray, after: str
+) -> list[Finding]:
+    seen = _between(recording, attention, after)
+    if attention.query != attention.key:
+        return [_quieter(one, resting) for one in across(seen)]
+    found = crowds.repeated(recording, attention, seen.keys.labels, seen.keys.of)
+    repeats = any(one.kind == INDUCTION for one in found)
+    kind, linked = LINK, _fresh(seen, tied.links(seen), repeats)
+    if not linked:
+        kind, linked = NEAR_LINK, _fresh(seen, tied.links(seen, far=1), repeats)
+    total = attention.pattern.shape[0] * attention.pattern.shape[1]
+    for link in linked[:MOST_LINKS]:
+        found.append(
+            Finding(
+                kind,
+                link.weight,
+                link.chance,
+                link.score * (1.0 if kind == LINK else 0.6),
+                attention.name,
+                link.layer,
+                link.head,
+                total,
+                link.query,
+                (link.key,),
+                link.words,
+                link.also,
+                retype=_retype(seen, link),
+            )
+        )
+    return [_quieter(one, resting) for one in found]
+
+
+def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[tied.Link]:
+    """The links that a repetition does not say already: none between a word and itself, and, where
+    a head `repeats`, none to what followed the word before."""
+    said = [label.casefold() for label in seen.keys.labels]
+    return [
+        link
+        for link in linked
+        if said[link.places[1]] != said[link.places[0]]
+        and not (repeats and said[link.places[1] - 1] == said[link.places[0]])
+    ]
+
+
+def _quieter(one: Finding, resting: np.ndarray) -> Finding:
+    """A link in an idle head, after all others. Heads that find repetitions rest elsewhere until
+    there is one."""
+    idle = resting[one.at] >= 0 and crowds.RESTS[resting[one.at]] in crowds.IDLE
+    return replace(one, score=one.score - IDLE) if idle and one.kind not in REPEATS else one
+
+
+def _between(recording: Recording, attention: Attention, after: str) -> tied.Between:
+    """An attention between the words of its texts."""
+    rows, keys = (
+        words.words(recording.stream(name), _text(recording, name))
+        for name in (attention.query, attention.key)
+    )
+    if attention.query != attention.key:
+        said = axes_of.axes(recording, attention, after).said or ()
+        rows = words.produced(rows, *said[-1])
+    return tied.between(attention, rows, keys)
+
+
+def _text(recording: Recording, stream: str) -> str:
+    return (
+        recording.target if stream == "decoder" and len(recording.streams) > 1 else recording.text
+    )
+
+
+def _retype(seen: tied.Between, link: tied.Link) -> tuple[str, str]:
+    """A later word of the text whose opposite might send the link elsewhere."""
+    if link.words[0].casefold() not in tied.ASKED:
+        return "", ""
+    row = link.places[0]
+    for label in seen.keys.labels[row + 1 :]:
+        if label in tied.CHANGES:
+            return label, tied.CHANGES[label]
+    return "", ""
+
+
+def _addressed(recording: Recording, one: Finding) -> Finding:
+    """The finding with the choices that show it, "" for those that say nothing."""
+    if one.page != "attention":
+        return one
+    first = recording.attention[0].name
+    name = "" if one.attention == first else one.attention
+    query = "" if one.query < 0 else str(one.query)
+    return replace(
+        one,
+        address=(
+            ("attention", name),
+            ("layer", str(one.layer)),
+            ("head", str(one.head)),
+            ("token", query),
+            ("source", ""),
+        ),
+    )

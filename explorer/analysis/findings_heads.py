@@ -1,0 +1,152 @@
+"""What the heads of an attention do taken together: the crowd, and the head that finds what was
+said before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis.finding import CROWD, INDUCTION, SAME_WORD, Finding
+from explorer.analysis.findings_links import FILLERS
+from models import relations
+from models.recording import Attention, Recording
+
+MOST_OF_IT = 0.5  # of a row's attention, on average over the rows: a head that gives it rests there
+# In the order in which a head is put into one: what is said of each stands in
+# explorer/sentences/findings.py.
+RESTS = ("special", "first", "punctuation", "back", "ahead", "self")
+# Heads of these show no word that looks at another.
+IDLE = ("special", "first", "punctuation", "self")
+
+
+def rests(recording: Recording, attention: Attention) -> np.ndarray:
+    """Where each head rests, (layer, head): a number of RESTS where it gives more than half of its
+    attention there on average over the rows that have a choice, -1 where it does so nowhere.
+
+    special: the special tokens. first: the text's first token, in a text that begins with no
+    special one. punctuation: with the special tokens. back, ahead: the token one before, one after.
+    self: the token itself. The last three within one text alone.
+    """
+    keys = recording.stream(attention.key)
+    special = np.asarray(keys.special, bool)
+    marks = special | np.array([relations.is_punctuation(token) for token in keys.tokens])
+    rows = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
+    found = np.full(attention.pattern.shape[:2], -1)
+    if not len(rows) or special.all():
+        return found
+    by_key = attention.pattern[:, :, rows].mean(axis=2)
+    shares = [
+        by_key @ special,
+        by_key[..., 0] * (not special[0]),
+        by_key @ marks,
+    ]
+    if attention.query == attention.key:
+        n = len(keys.tokens)
+        # Rows of special tokens say nothing of an order of words.
+        plain = rows[~special[rows]] if (~special[rows]).any() else rows
+        for step in (-1, 1, 0):
+            there = plain[(plain + step >= 0) & (plain + step < n)]
+            there = there[attention.allowed[there, there + step]]
+            shares.append(
+                attention.pattern[:, :, there, there + step].mean(axis=-1)
+                if len(there)
+                else np.zeros(found.shape)
+            )
+    for at in range(len(shares) - 1, -1, -1):
+        found = np.where(shares[at] > MOST_OF_IT, at, found)
+    return found
+
+
+def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Finding | None:
+    """How many heads rest where; the head shown is one that rests nowhere, else one that looks a
+    place back or ahead. None where all rest nowhere."""
+    counts = tuple((name, int((resting == at).sum())) for at, name in enumerate(RESTS))
+    counts = tuple((name, number) for name, number in counts if number)
+    if not counts:
+        return None
+    total = resting.size
+    places = np.argwhere(resting < 0)
+    if not len(places):
+        order = [
+            RESTS.index(name)
+            for name in ("back", "ahead", "punctuation", "special", "first", "self")
+        ]
+        first = next(at for at in order if (resting == at).any())
+        places = np.argwhere(resting == first)
+    layer, head = map(int, places[0])
+    most = max(number for _, number in counts)
+    special = tuple(
+        dict.fromkeys(
+            token
+            for token, apart in zip(
+                *(getattr(recording.stream(attention.key), n) for n in ("tokens", "special"))
+            )
+            if apart
+        )
+    )
+    return Finding(
+        CROWD,
+        float(sum(number for _, number in counts)),
+        # An even row gives no place more than half of its attention.
+        0.0,
+        0.3 + 0.1 * most / total,
+        attention.name,
+        layer,
+        head,
+        total,
+        words=special,
+        counts=counts,
+    )
+
+
+def repeated(
+    recording: Recording, attention: Attention, labels: Sequence[str], of: np.ndarray
+) -> list[Finding]:
+    """The heads that find what was said before: one where a word looks at what followed it the
+    first time, one where it looks at itself there.
+
+    labels (word) and of (token), the word of each token, for the names. value and chance as
+    `heads.Relation` has score and chance.
+    """
+    if attention.query != attention.key:
+        return []
+    keys = recording.stream(attention.key)
+    masks = relations.of(keys.tokens, keys.special)
+    found = []
+    for kind in (INDUCTION, SAME_WORD):
+        mask = masks[kind] & attention.allowed
+        rows = np.flatnonzero(mask.any(axis=1))
+        if len(rows) < 2:
+            continue
+        chance = float((mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)).mean())
+        mass = relations.mass(attention.pattern, mask)
+        score = mass.mean(axis=-1)
+        layer, head = map(int, np.unravel_index(score.argmax(), score.shape))
+        value = float(score[layer, head])
+        lift = (value - chance) / max(1 - chance, 1e-9)
+        # One lucky row would not do: more than half of them show it.
+        if lift < 0.4 or 2 * int((mass[layer, head] > 0.4).sum()) <= len(rows):
+            continue
+        seen = np.where(mask, attention.pattern[layer, head], -1)
+        query, key = map(int, np.unravel_index(seen.argmax(), seen.shape))
+        # Few repeats are soon told: words that fill every text are repeated in any.
+        much = min(1.0, sum(labels[of[row]].casefold() not in FILLERS for row in rows) / 5)
+        found.append(
+            Finding(
+                kind,
+                value,
+                chance,
+                lift * (0.4 + 1.0 * much) * (1 if kind == INDUCTION else 0.9),
+                attention.name,
+                layer,
+                head,
+                attention.pattern.shape[0] * attention.pattern.shape[1],
+                query,
+                (key,),
+                (labels[of[query]], labels[of[key]]),
+                int((score > 0.4).sum()) - 1,
+                counts=(("rows", len(rows)),),
+            )
+        )
+    return found

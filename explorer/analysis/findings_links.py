@@ -1,0 +1,317 @@
+"""Words that look at words: the links of an attention that stand above what its heads do anyway,
+told of trained weights alone.
+
+A link is a cell between two words. Its chance is the most of
+    what the head gives that key in the other rows, what it gives keys at that distance in the other
+    rows, since many heads look so many places back whatever stands there, what it would give that
+    key with the keys of the layer's other heads, which belong to other queries,
+and its lift (weight - chance) / (1 - chance). None of that knows a trained model from a random one,
+whose heads can be as sharp: that is what `fit` is for.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import words
+from models.recording import Attention, Recording
+
+FAR = 3  # words: nearer ones are neighbours, which heads look at by their place
+LEAST_WEIGHT, LEAST_LIFT = 0.3, 0.25
+LEAST_EXCESS = 0.1  # weight beyond chance: a lift from 0.97 to 1 is nothing to see
+HABIT = 0.4  # a key that gets so much on average from a head's other rows is where it rests
+HABIT_FIRST = 0.15  # of the first token, on which heads rest that have no special one
+FAINT = 0.05  # weights under it do not count for a distance's mean
+# Standard deviations by which a model's own pairs of queries and keys outdo pairs of different
+# heads: random weights reach it in one of 200.
+FITS = 2.6
+FIT_TOKENS = 64
+MOST = 60  # links of an attention that are looked at closely
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Words that readers wonder about, since what they stand for is said elsewhere. They put links in
+# order; they are no part of what is said.
+ASKED = _set(
+    "it he she they him her them his its their who himself herself itself themselves "
+    "er sie es ihn ihm ihr il elle ils elles lui leur él ella ellos lui lei egli ele ela hij zij han "
+    "hon он она оно они वह वे उसने उन्होंने 它 他 她"
+)
+# Words that fill every text; a link to or from one says less.
+FILLERS = _set(
+    "a an the and or but nor so yet if as at by for from in into of off on onto out over to up with "
+    "about after again before between during than then "
+    "there here when where while why how what because although though until since is are was were be "
+    "been being am do does did has have had will would "
+    "can could shall should may might must not no i you we me us my your our it he she they him her "
+    "them his its their who which that this these those "
+    "didn't doesn't don't isn't aren't wasn't weren't can't couldn't won't wouldn't hasn't haven't "
+    "it's i'm "
+    "all any both each few more most other some such only own same too very just also neither either "
+    "every"
+)
+CHANGES = {
+    "tired": "wide",
+    "wide": "tired",
+    "big": "small",
+    "small": "big",
+    "loud": "quiet",
+    "hot": "cold",
+    "cold": "hot",
+    "happy": "sad",
+    "heavy": "light",
+    "hungry": "ripe",
+    "angry": "late",
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """One word that looks at another: tokens (query, key) of the largest weight between the two,
+    the words' labels, the weight between the words, what chance would give, how many other heads
+    show it too, and what links are ranked by."""
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    words: tuple[str, str]
+    places: tuple[int, int]
+    weight: float
+    chance: float
+    also: int
+    score: float
+
+    @property
+    def lift(self) -> float:
+        return (self.weight - self.chance) / (1 - self.chance)
+
+
+def is_word(label: str) -> bool:
+    """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation and
+    bare spaces."""
+    return any(unicodedata.category(letter)[0] in "LN" or letter > "\u2190" for letter in label)
+
+
+def fit(recording: Recording) -> float:
+    """By how many standard deviations a head's own queries and keys go together better than those
+    of two heads of its layer.
+
+    How well they go together is the spread of q . k over the text once the means of rows and
+    columns are taken out, in logarithms; the deviation is that of all ways to pair the heads of
+    each layer. Where weights are random the heads may be exchanged, so that this is about normal: 0
+    on average, above `FITS` in one recording of 200, whatever the weights' sizes. NaN where a model
+    does not show its queries and keys or has one head a layer.
+    """
+    total, variance = 0.0, 0.0
+    for attention in recording.attention:
+        heads = attention.pattern.shape[1]
+        if not attention.opens or heads < 2:
+            continue
+        queries = _spread(attention.q, recording.stream(attention.query).special)
+        keys = _spread(attention.k, recording.stream(attention.key).special)
+        if queries is None or keys is None:
+            continue
+        with np.errstate(divide="ignore"):
+            together = np.log(queries @ keys.swapaxes(1, 2))
+        if not np.isfinite(together).all():
+            continue
+        pairs = together - together.mean(axis=2, keepdims=True)
+        pairs -= pairs.mean(axis=1, keepdims=True)
+        total += float(np.einsum("lhh->", pairs))
+        variance += float((pairs**2).sum()) / (heads - 1)
+    return total / variance**0.5 if variance > 0 else float("nan")
+
+
+def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
+    """What the vectors (layer, head, token, d_head) spread over, as their summed outer products
+    around the mean, (layer, head, d_head x d_head); over at most FIT_TOKENS words of the text, None
+    for fewer than two."""
+    places = np.flatnonzero(~special)
+    if len(places) < 2:
+        return None
+    few = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
+    around = vectors[:, :, few].astype(np.float32)
+    around = around - around.mean(axis=2, keepdims=True)
+    return (around.swapaxes(2, 3) @ around).reshape(*vectors.shape[:2], -1).astype(np.float64)
+
+
+def is_trained(recording: Recording) -> bool:
+    """True where the heads show that they were learned: queries and keys that belong together
+    (`fit`), or, of a model that does not show them, at least two heads of which most rows look at a
+    neighbour."""
+    found = fit(recording)
+    if np.isfinite(found):
+        return found >= FITS
+    count = 0
+    for attention in recording.attention:
+        if attention.query == attention.key and attention.pattern.shape[2] > FAR:
+            beside = [
+                np.diagonal(attention.pattern, offset, 2, 3).mean(axis=-1) for offset in (-1, 1)
+            ]
+            count += int((np.maximum(*beside) > 0.5).sum())
+    return count >= 2
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """An attention between words: weights (layer, head, row, column), allowed (row, column), and
+    which tokens the words are."""
+
+    attention: Attention
+    weights: np.ndarray
+    allowed: np.ndarray
+    rows: words.Groups
+    keys: words.Groups
+
+    @property
+    def telling(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which rows and which columns are words of the text: no special tokens, no punctuation."""
+        return tuple(
+            np.array(
+                [not apart and is_word(label) for label, apart in zip(one.labels, one.special)]
+            )
+            for one in (self.rows, self.keys)
+        )
+
+    def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
+        """The tokens (query, key) of the largest weight between two words."""
+        top, left = self.rows.starts[row], self.keys.starts[key]
+        part = self.attention.pattern[
+            layer, head, top : top + self.rows.sizes[row], left : left + self.keys.sizes[key]
+        ]
+        query, column = np.unravel_index(part.argmax(), part.shape)
+        return top + int(query), left + int(column)
+
+
+def between(attention: Attention, rows: words.Groups, keys: words.Groups) -> Between:
+    """An attention between the words that `rows` and `keys` make: summed over a word's tokens as a
+    key, averaged over them as a query."""
+    weights = attention.pattern
+    if len(keys.starts) < keys.n:
+        weights = np.add.reduceat(weights, keys.starts, axis=3)
+    if len(rows.starts) < rows.n:
+        weights = np.add.reduceat(weights, rows.starts, axis=2)
+        weights /= rows.sizes.astype(weights.dtype)[:, None]
+    return Between(
+        attention, weights, words.merged_allowed(attention.allowed, rows, keys), rows, keys
+    )
+
+
+def links(seen: Between, far: int = FAR, each_head: bool = False) -> list[Link]:
+    """The words that look at a word at least `far` words away, the most telling first: each pair of
+    words once, in the head that shows it best, or with `each_head` each head's best."""
+    weights, allowed = seen.weights, seen.allowed
+    n_rows, n_keys = allowed.shape
+    strong = np.flatnonzero(weights >= FAINT)
+    layer, head, row, key = np.unravel_index(strong, weights.shape)
+    weight = weights.ravel()[strong].astype(np.float64)
+    at_head = layer * weights.shape[1] + head
+    apart = key - row
+    # What the head gives at that distance, in the other rows: the weights under FAINT are left out
+    # of the sum.
+    distance = at_head * (n_rows + n_keys) + apart + n_rows
+    given = np.bincount(
+        distance, weight, minlength=weights.shape[0] * weights.shape[1] * (n_rows + n_keys)
+    )
+    there = np.bincount(
+        ((np.arange(n_keys)[None, :] - np.arange(n_rows)[:, None]) + n_rows)[allowed],
+        minlength=n_rows + n_keys,
+    )
+    tells = tuple(mask[places] for mask, places in zip(seen.telling, (row, key)))
+    fit_in = (weight >= LEAST_WEIGHT) & (np.abs(apart) >= far) & tells[0] & tells[1]
+    layer, head, row, key, weight, apart, distance, at_head = (
+        one[fit_in] for one in (layer, head, row, key, weight, apart, distance, at_head)
+    )
+    by_distance = (given[distance] - weight) / np.maximum(there[apart + n_rows] - 1, 1)
+    by_key = _elsewhere(weights, allowed, (layer, head, row, key), weight)
+    rests = by_key >= np.where((key == 0), HABIT_FIRST, HABIT)
+    chance = np.maximum(by_key, by_distance)
+    lift = (weight - chance) / np.maximum(1 - chance, 1e-9)
+    score = lift * _interest(seen, row, key)
+    keep = np.flatnonzero(~rests & (lift >= LEAST_LIFT) & (weight - chance >= LEAST_EXCESS))
+    keep = keep[np.argsort(-score[keep], kind="stable")]
+    pairs = at_head[keep] if each_head else row[keep] * n_keys + key[keep]
+    _, first, counts = np.unique(pairs, return_index=True, return_counts=True)
+    best = np.argsort(first)[: None if each_head else MOST]
+    made = []
+    for one, also in zip(keep[first[best]], counts[best] - 1):
+        made.append(
+            _closely(
+                seen,
+                (int(layer[one]), int(head[one]), int(row[one]), int(key[one])),
+                float(chance[one]),
+                int(also),
+            )
+        )
+    return sorted((one for one in made if one.lift >= LEAST_LIFT), key=lambda one: -one.score)
+
+
+def _elsewhere(
+    weights: np.ndarray, allowed: np.ndarray, cells: tuple[np.ndarray, ...], weight: np.ndarray
+) -> np.ndarray:
+    """What each cell's key gets from its head's other rows, on average over those that may look
+    there."""
+    layer, head, _, key = cells
+    total = weights.sum(axis=2, dtype=np.float32)[layer, head, key]
+    return (total - weight) / np.maximum(allowed.sum(axis=0)[key] - 1, 1)
+
+
+def _interest(seen: Between, row: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """How much a reader would want to hear of a link between these words: more of a word that
+    stands for another, less of one that fills every text, less of near ones."""
+    rows, keys = (
+        np.array([_weight_of(label, asked) for label in one.labels])
+        for one, asked in ((seen.rows, True), (seen.keys, False))
+    )
+    apart = np.abs(key - row)
+    return rows[row] * keys[key] * np.where(apart <= FAR, 0.85, 1.0)
+
+
+def _weight_of(label: str, as_query: bool) -> float:
+    word = label.casefold()
+    if as_query and word in ASKED:
+        return 1.25
+    if word in FILLERS or (len(word) < FAR and word.isascii()):
+        return 0.7 if as_query else 0.5
+    return 1.0
+
+
+def _closely(seen: Between, cell: tuple[int, int, int, int], chance: float, also: int) -> Link:
+    """A link with the keys of the layer's other heads among its chances."""
+    layer, head, row, key = cell
+    query, token = seen.tokens(*cell)
+    chance = max(chance, _mismatched(seen, cell, query))
+    weight = float(seen.weights[cell])
+    lift = (weight - chance) / max(1 - chance, 1e-9)
+    interest = float(_interest(seen, np.array([row]), np.array([key]))[0])
+    # Heads that agree speak for it, a little.
+    score = lift * interest * (1 + 0.03 * min(also, 3))
+    labels = seen.rows.labels[row], seen.keys.labels[key]
+    return Link(layer, head, query, token, labels, (row, key), weight, chance, also, score)
+
+
+def _mismatched(seen: Between, cell: tuple[int, int, int, int], query: int) -> float:
+    """What a token's query gives a word on average with the keys of the layer's other heads; 0
+    where they are not known."""
+    layer, head, _, key = cell
+    attention = seen.attention
+    heads = attention.pattern.shape[1]
+    if not attention.opens or heads < 2:
+        return 0.0
+    products = attention.k[layer] @ attention.q[layer, head, query]
+    own = products[head].astype(np.float64)
+    scores = attention.scores[layer, head, query].astype(np.float64)
+    around = own - own.mean()
+    times = float(around @ scores) / float(around @ around) if around.any() else 0.0
+    others = np.where(attention.allowed[query], times * np.delete(products, head, axis=0), -np.inf)
+    shares = np.exp(others - others.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    first = seen.keys.starts[key]
+    return float(shares[:, first : first + seen.keys.sizes[key]].sum(axis=1).mean())
