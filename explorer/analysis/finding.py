@@ -23,8 +23,8 @@ class Finding:
     be found. score: what findings are ranked by, no more than an order. attention, layer, head:
     where it is seen, "" and -1 where it is no head's; `of` how many heads there are. query: a token
     of the rows' stream and keys: tokens of the columns'; words: what these are called, the query's
-    first, subwords merged into words. also: how many other heads show it too. site: of the residual
-    stream, in the words of `residual.SubLayer.name`. counts: parts of a sum, (name, number).
+    first, subwords merged into words. also: how many other heads show it too. site: a name of the
+    residual stream, or the kind of a part that pushed. counts: parts of a sum, (name, number).
     retype: a word of the text, and another that would test the finding. page and address: where it
     is seen, by a page's file and the choices of the address bar as (name, value).
     """

@@ -8,7 +8,7 @@ heads rest, which word turned most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,28 +16,32 @@ import numpy as np
 from explorer.analysis import attention as axes_of
 from explorer.analysis import findings_heads as crowds
 from explorer.analysis import findings_links as tied
+from explorer.analysis import heads as naming
 from explorer.analysis import words
-from explorer.analysis.finding import INDUCTION, LINK, LINKS, NEAR_LINK, SAME_WORD, Finding
+from explorer.analysis.finding import INDUCTION, LINK, LINKS, NEAR_LINK, Finding
 from explorer.analysis.findings_across import across
 from explorer.analysis.findings_stream import Answer, answered, turned
 from models.recording import Attention, Recording
 
 MOST_LINKS = 12
-# By so much a link in a head that rests on special tokens, on punctuation or on the token itself
-# stands behind every other link.
-IDLE = 2.0
-REPEATS = (INDUCTION, SAME_WORD)
+# Names of heads that rest somewhere: what else they show stands behind every other link.
+IDLE = frozenset({"first", "separator", "special", "self", "sink", "end"})
+IDLE_PLACES = [crowds.RESTS.index(one) for one in ("special", "first", "punctuation", "self")]
+BEHIND = 2.0
 
 
 def findings(
-    recording: Recording, after: str = "", answer: Answer | None = None
+    recording: Recording,
+    after: str = "",
+    answer: Answer | None = None,
+    heads: Mapping[str, Sequence[naming.Head]] | None = None,
 ) -> tuple[Finding, ...]:
     """Everything told about a recording, the most telling first: words that look at words before
     all else.
 
     after: what the model would produce after its target, in a recording of two texts, for the name
     of the last row. answer: what is known of what the model says; without it nothing is told of
-    that.
+    that. heads: what `heads.describe` made of each attention by its name, where it is at hand.
     """
     found: list[Finding] = []
     trained = tied.is_trained(recording)
@@ -46,7 +50,11 @@ def findings(
         if one := crowds.crowd(recording, attention, resting):
             found.append(one)
         if trained:
-            found += _links(recording, attention, resting, after)
+            named = heads[attention.name] if heads else naming.describe(recording, attention)
+            idle = np.array([one.name in IDLE for one in named]).reshape(resting.shape)
+            # Too short a text has no names.
+            idle |= np.isin(resting, IDLE_PLACES) & (named[0].name == naming.TOO_SHORT)
+            found += _links(_between(recording, attention, after), idle)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
         found += turned(stream, grouped)
@@ -89,37 +97,39 @@ def strongest_links(
     return best
 
 
-def _links(
-    recording: Recording, attention: Attention, resting: np.ndarray, after: str
-) -> list[Finding]:
-    seen = _between(recording, attention, after)
-    if attention.query != attention.key:
-        return [_quieter(one, resting) for one in across(seen)]
-    found = crowds.repeated(recording, attention, seen.keys.labels, seen.keys.of)
+def _links(seen: tied.Between, idle: np.ndarray) -> list[Finding]:
+    """What ties words to words in an attention; idle (layer, head)."""
+    if seen.attention.query != seen.attention.key:
+        return [_quieter(one, idle) for one in across(seen)]
+    found = crowds.repeated(seen)
     repeats = any(one.kind == INDUCTION for one in found)
-    kind, linked = LINK, _fresh(seen, tied.links(seen), repeats)
-    if not linked:
-        kind, linked = NEAR_LINK, _fresh(seen, tied.links(seen, far=1), repeats)
-    total = attention.pattern.shape[0] * attention.pattern.shape[1]
-    for link in linked[:MOST_LINKS]:
-        found.append(
-            Finding(
-                kind,
-                link.weight,
-                link.chance,
-                link.score * (1.0 if kind == LINK else 0.6),
-                attention.name,
-                link.layer,
-                link.head,
-                total,
-                link.query,
-                (link.key,),
-                link.words,
-                link.also,
-                retype=_retype(seen, link),
-            )
+    found += _told(seen, LINK, _fresh(seen, tied.links(seen), repeats))
+    if all(idle[one.at] for one in found):
+        found += _told(seen, NEAR_LINK, _fresh(seen, tied.links(seen, far=1), repeats))
+    return [_quieter(one, idle) for one in found]
+
+
+def _told(seen: tied.Between, kind: str, linked: list[tied.Link]) -> list[Finding]:
+    """Links as findings."""
+    return [
+        Finding(
+            kind,
+            link.weight,
+            link.chance,
+            link.score * (1.0 if kind == LINK else 0.6),
+            seen.attention.name,
+            link.layer,
+            link.head,
+            seen.weights.shape[0] * seen.weights.shape[1],
+            link.query,
+            (link.key,),
+            link.words,
+            link.also,
+            retype=_retype(seen, link),
         )
-    return [_quieter(one, resting) for one in found]
+        for link in linked[:MOST_LINKS]
+        if kind == LINK or abs(link.places[0] - link.places[1]) < tied.FAR
+    ]
 
 
 def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[tied.Link]:
@@ -134,11 +144,9 @@ def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[t
     ]
 
 
-def _quieter(one: Finding, resting: np.ndarray) -> Finding:
-    """A link in an idle head, after all others. Heads that find repetitions rest elsewhere until
-    there is one."""
-    idle = resting[one.at] >= 0 and crowds.RESTS[resting[one.at]] in crowds.IDLE
-    return replace(one, score=one.score - IDLE) if idle and one.kind not in REPEATS else one
+def _quieter(one: Finding, idle: np.ndarray) -> Finding:
+    """What an idle head shows, after all else that ties words."""
+    return replace(one, score=one.score - BEHIND) if idle[one.at] else one
 
 
 def _between(recording: Recording, attention: Attention, after: str) -> tied.Between:

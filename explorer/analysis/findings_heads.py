@@ -3,21 +3,19 @@ said before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from explorer.analysis.finding import CROWD, INDUCTION, SAME_WORD, Finding
-from explorer.analysis.findings_links import FILLERS
+from explorer.analysis.findings_links import FILLERS, Between
 from models import relations
 from models.recording import Attention, Recording
 
+NAMED = 0.4  # as a name in `heads` asks
+MANY = 5  # repeated words that make a repetition sure
 MOST_OF_IT = 0.5  # of a row's attention, on average over the rows: a head that gives it rests there
 # In the order in which a head is put into one: what is said of each stands in
 # explorer/sentences/findings.py.
 RESTS = ("special", "first", "punctuation", "back", "ahead", "self")
-# Heads of these show no word that looks at another.
-IDLE = ("special", "first", "punctuation", "self")
 
 
 def rests(recording: Recording, attention: Attention) -> np.ndarray:
@@ -100,52 +98,50 @@ def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Fi
     )
 
 
-def repeated(
-    recording: Recording, attention: Attention, labels: Sequence[str], of: np.ndarray
-) -> list[Finding]:
-    """The heads that find what was said before: one where a word looks at what followed it the
-    first time, one where it looks at itself there.
+def repeated(seen: Between) -> list[Finding]:
+    """The heads that find what was said before: one where a word looks at what followed it the first
+    time, one where it looks at itself elsewhere.
 
-    labels (word) and of (token), the word of each token, for the names. value and chance as
-    `heads.Relation` has score and chance.
+    Between words, so that pieces of different words are no repetition. value and chance as
+    `heads.Relation` has score and chance, over the words that can show it, whose number is counts.
     """
-    if attention.query != attention.key:
-        return []
-    keys = recording.stream(attention.key)
-    masks = relations.of(keys.tokens, keys.special)
+    attention, labels = seen.attention, seen.keys.labels
+    masks = relations.of(labels, seen.keys.special)
     found = []
     for kind in (INDUCTION, SAME_WORD):
-        mask = masks[kind] & attention.allowed
+        mask = masks[kind] & seen.allowed
         rows = np.flatnonzero(mask.any(axis=1))
         if len(rows) < 2:
             continue
-        chance = float((mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)).mean())
-        mass = relations.mass(attention.pattern, mask)
+        chance = float((mask[rows].sum(axis=1) / seen.allowed[rows].sum(axis=1)).mean())
+        mass = relations.mass(seen.weights, mask)
         score = mass.mean(axis=-1)
-        layer, head = map(int, np.unravel_index(score.argmax(), score.shape))
+        layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
         value = float(score[layer, head])
         lift = (value - chance) / max(1 - chance, 1e-9)
         # One lucky row would not do: more than half of them show it.
-        if lift < 0.4 or 2 * int((mass[layer, head] > 0.4).sum()) <= len(rows):
+        if lift < NAMED or 2 * int((mass[layer, head] > NAMED).sum()) <= len(rows):
             continue
-        seen = np.where(mask, attention.pattern[layer, head], -1)
-        query, key = map(int, np.unravel_index(seen.argmax(), seen.shape))
+        row, key = np.unravel_index(
+            np.where(mask, seen.weights[layer, head], -1).argmax(), mask.shape
+        )
+        query, token = seen.tokens(layer, head, int(row), int(key))
         # Few repeats are soon told: words that fill every text are repeated in any.
-        much = min(1.0, sum(labels[of[row]].casefold() not in FILLERS for row in rows) / 5)
+        much = min(1.0, sum(labels[one].casefold() not in FILLERS for one in rows) / MANY)
         found.append(
             Finding(
                 kind,
                 value,
                 chance,
-                lift * (0.4 + 1.0 * much) * (1 if kind == INDUCTION else 0.9),
+                lift * (0.4 + much) * (1 if kind == INDUCTION else 0.9),
                 attention.name,
                 layer,
                 head,
                 attention.pattern.shape[0] * attention.pattern.shape[1],
                 query,
-                (key,),
-                (labels[of[query]], labels[of[key]]),
-                int((score > 0.4).sum()) - 1,
+                (token,),
+                (labels[row], labels[key]),
+                int((score > NAMED).sum()) - 1,
                 counts=(("rows", len(rows)),),
             )
         )

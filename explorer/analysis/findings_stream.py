@@ -95,7 +95,7 @@ def _turned(
         0.22 + min(0.2, float((angles - others)[at, word]) / 200),
         query=token,
         words=(grouped.labels[telling[word]],),
-        site=places[at].name,
+        site=places[at].site,
         page="residual",
         address=(
             ("flow", "Writes"),

@@ -1,0 +1,160 @@
+"""Findings in words: a headline that is one short sentence, and a longer one with the evidence and
+what chance gives.
+
+They say what was measured and nothing of grammar: a word looks at another, it does not stand for
+it. In Markdown, words of the text escaped; `plain` gives the same for a place that takes no Markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from explorer.analysis import finding as kinds
+from explorer.analysis.finding import Finding
+from explorer.analysis.numbers import fixed, percent, plural, signed
+from explorer.sentences.escape import literal
+
+Mark = Callable[[str], str]
+LONGEST = 24  # characters of a word that are said
+# What heads of the crowd do, by `findings_heads.RESTS`: of several heads, of one.
+DOES = {
+    "special": ("rest on {0}", "rests on {0}"),
+    "first": ("rest on the first token", "rests on the first token"),
+    "punctuation": ("rest on punctuation and {0}", "rests on punctuation and {0}"),
+    "back": ("look one back", "looks one back"),
+    "ahead": ("look one ahead", "looks one ahead"),
+    "self": ("look at the token itself", "looks at the token itself"),
+}
+FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def marked(word: str) -> str:
+    """A word of the text in a sentence of Markdown: slanted, as it was typed."""
+    return f"*{literal(_short(word))}*"
+
+
+def quoted(word: str) -> str:
+    """A word of the text in a sentence without marks."""
+    return f"“{_short(word)}”"
+
+
+def _short(word: str) -> str:
+    word = " ".join(word.split()) or "␣"
+    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
+
+
+def headline(one: Finding, mark: Mark = marked) -> str:
+    """A finding in one short sentence."""
+    said = tuple(mark(word) for word in one.words)
+    value = fixed(one.value)
+    if one.kind in (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED):
+        return f"{where(one)}: {said[0]} looks at {said[1]} ({value})"
+    if one.kind == kinds.INDUCTION:
+        return f"{where(one)}: a word said before looks at what followed it then, as {said[0]} at {said[1]} ({value})"
+    if one.kind == kinds.SAME_WORD:
+        return f"{where(one)}: a word said twice looks at itself elsewhere, as {said[0]} does ({value})"
+    if one.kind == kinds.CROSSED:
+        return f"{where(one)}: {said[0]} looks at {said[2]} and {said[1]} at {said[3]}: they cross ({value})"
+    if one.kind == kinds.SAID_BY_TWO:
+        return f"{where(one)}: {said[0]} and {said[1]} both look at {said[2]} ({value})"
+    if one.kind == kinds.LEFT_OUT:
+        return f"Hardly any word of the translation looks at {said[0]} (at most {value} in layer {one.layer})"
+    if one.kind == kinds.CROWD:
+        return crowd(one, mark)
+    if one.kind == kinds.SETTLED:
+        return f"The answer {said[0]} comes first from {site(one.site)} on"
+    if one.kind == kinds.PUSHED:
+        return f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
+    if one.kind == kinds.TURNED:
+        return f"{said[0]} turned most: by {one.value:.0f}° in {site(one.site)}"
+    return f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
+
+
+def evidence(one: Finding, mark: Mark = marked) -> str:
+    """A finding with what speaks for it: the number, and the same where nothing is to be found. One
+    or two sentences."""
+    said = tuple(mark(word) for word in one.words)
+    value, chance = fixed(one.value), fixed(one.chance)
+    more = _also(one)
+    if one.kind in (kinds.LINK, kinds.NEAR_LINK):
+        return (
+            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. Chance would give {chance} at "
+            f"most: what the head gives {said[1]} from other words, what it gives words that far away, and what the keys "
+            f"of other heads would get.{more}"
+        )
+    if one.kind == kinds.ALIGNED:
+        return (
+            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention; the other words give it "
+            f"{chance} on average.{more}"
+        )
+    if one.kind in (kinds.INDUCTION, kinds.SAME_WORD):
+        rows = dict(one.counts)["rows"]
+        what = (
+            "what followed them the first time"
+            if one.kind == kinds.INDUCTION
+            else "their other places"
+        )
+        return f"{plural(rows, 'token')} said before or again give {what} {value} of their attention on average; an even row would give {chance}.{more}"
+    if one.kind == kinds.CROSSED:
+        return f"Both give at least {value} of their attention there; the head’s other words at most {chance} on average.{more}"
+    if one.kind == kinds.SAID_BY_TWO:
+        return f"Both give it at least {value} of their attention; the other words {chance} on average.{more}"
+    if one.kind == kinds.LEFT_OUT:
+        return f"No head of layer {one.layer} gives it more than {value} in any row; half of the source’s words get {chance} and more from some row."
+    if one.kind == kinds.CROWD:
+        return "Each of them gives more than half of its attention there, on average over the rows."
+    if one.kind == kinds.SETTLED:
+        return f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at the other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on average."
+    if one.kind == kinds.PUSHED:
+        return f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks add or take {chance} on average."
+    if one.kind == kinds.TURNED:
+        return f"The other words turn there by {one.chance:.0f}° on average."
+    return f"On average over the layers; {percent(one.chance)} at the other words."
+
+
+def where(one: Finding, start: bool = True) -> str:
+    """The head a finding is seen in."""
+    return f"{'L' if start else 'l'}ayer {one.layer}, head {one.head}"
+
+
+def crowd(one: Finding, mark: Mark = marked) -> str:
+    """Where the heads of an attention rest: "23 of 32 heads rest on [CLS] or [SEP]; two look one
+    back, two one ahead"."""
+    special = " or ".join(literal(token) if mark is marked else token for token in one.words[:2])
+    parts = []
+    for at, (name, number) in enumerate(sorted(one.counts, key=lambda each: -each[1])):
+        many = str(number) if at == 0 or number >= len(FEW) else FEW[number]
+        does = DOES[name][number == 1].format(special or "special tokens")
+        parts.append(f"{many} of {one.of} heads {does}" if at == 0 else f"{many} {does}")
+    said = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
+    return said.replace("1 of 1 heads", "The one head")
+
+
+def question(one: Finding, mark: Mark = marked) -> str:
+    """What a retyped word would test; "" where none offers itself."""
+    old, new = one.retype
+    return (
+        f"Change {mark(old)} to {mark(new)}: does {mark(one.words[0])} still look there?"
+        if old
+        else ""
+    )
+
+
+def site(name: str) -> str:
+    """A site of the residual stream in words: "1.attn.normed" is "layer 1’s attention"."""
+    number, _, rest = name.partition(".")
+    if not number.isdecimal():
+        return {"embed": "the embedding", "embed+pos": "the embedding"}.get(name, "the last layer")
+    place = {"attn": "attention", "cross": "cross-attention", "ffn": "feed-forward network"}
+    return f"layer {number}’s {place.get(rest.partition('.')[0], 'end')}"
+
+
+def _part(one: Finding) -> str:
+    return where(one) if one.site == "head" else f"Layer {one.layer}’s feed-forward network"
+
+
+def _also(one: Finding) -> str:
+    if one.also <= 0:
+        return ""
+    many = FEW[one.also] if one.also < len(FEW) else str(one.also)
+    return f" {many.capitalize()} more {'head shows' if one.also == 1 else 'heads show'} it too."

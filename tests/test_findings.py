@@ -1,0 +1,353 @@
+"""Findings: what is planted is found, random weights show no links, and every statement can be measured again from the recording."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.analysis import finding as kinds
+from explorer.analysis import findings, findings_heads, findings_links, words
+from explorer.analysis import heads as naming
+from explorer.analysis.findings_stream import Answer
+from explorer.sentences import findings as sentences
+from models import library, own
+from models.examples import DEFAULT_TEXT, EXAMPLES
+from models.recording import Attention
+
+SENTENCES = tuple((Path(__file__).parent / "sentences.txt").read_text("utf-8").strip().splitlines())
+IDLE_NAMES = {"first", "special", "separator", "self", "sink"}
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return library.load("encoder")
+
+
+def randomised(handle: own.Handle, how: str, seed: int) -> own.Handle:
+    """The same architecture with weights that learned nothing: its own start, the trained numbers shuffled within each tensor, or small
+    normal ones."""
+    torch.manual_seed(seed)
+    model = type(handle.model)(handle.model.config) if how == "own" else copy.deepcopy(handle.model)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if how == "shuffled":
+                flat = tensor.flatten()
+                tensor.copy_(flat[torch.randperm(len(flat))].view_as(tensor))
+            elif how == "normal":
+                plain = torch.ones_like if "norm" in name and "weight" in name else torch.zeros_like
+                tensor.copy_(0.02 * torch.randn_like(tensor) if tensor.dim() > 1 else plain(tensor))
+    return own.handle_of(
+        model.eval(), handle.tokenizer, handle.card.name, how, "random", handle.ends
+    )
+
+
+def linked(recording) -> list[kinds.Finding]:
+    return [one for one in findings.findings(recording) if one.kind in kinds.LINKS]
+
+
+def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
+    recording = library.record(encoder, DEFAULT_TEXT)
+    best, attention = findings.findings(recording)[0], recording.attention[0]
+    assert best.kind == kinds.LINK
+    assert best.words == ("it", "animal")
+    assert best.value == pytest.approx(
+        attention.pattern[(*best.at, best.query, best.keys[0])], abs=1e-6
+    )
+    # It is the most that any head lets this word give that one.
+    assert best.value == pytest.approx(
+        attention.pattern[:, :, best.query, best.keys[0]].max(), abs=1e-6
+    )
+    tokens = recording.streams[0].tokens
+    assert (tokens[best.query], tokens[best.keys[0]]) == ("it", "animal")
+    assert dict(best.address) == {
+        "attention": "",
+        "layer": str(best.layer),
+        "head": str(best.head),
+        "token": str(best.query),
+        "source": "",
+    }
+    assert best.retype == ("tired", "wide")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
+def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> None:
+    handle = library.load(name)
+    opened_far = 0
+    for text in SENTENCES:
+        recording = library.record(handle, text)
+        attention = recording.attention[0]
+        found = findings.findings(recording)
+        names = {(one.layer, one.head): one.name for one in naming.describe(recording, attention)}
+        links = [one for one in found if one.kind in kinds.LINKS]
+        telling = [one for one in links if names[one.at] not in IDLE_NAMES]
+        if telling:
+            assert found[0] in telling, (text, found[0])
+        opened_far += found[0].kind == kinds.LINK
+    # Most ordinary sentences have a far link, so the test above is not empty.
+    assert opened_far > 0.7 * len(SENTENCES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["own", "shuffled", "normal"])
+@pytest.mark.parametrize("name", ["encoder", "decoder", "translator", "induction"])
+def test_random_weights_show_at_most_one_link_in_twenty_recordings(name: str, how: str) -> None:
+    handle = library.load(name)
+    texts = SENTENCES[::5] if handle.card.n_vocab > 1000 else ["k q z b k q z b"] * 20
+    told = 0
+    for seed, text in enumerate(texts):
+        # The translator's own words would be noise of any length.
+        target = {"target": "La voiture rouge est là."} if name == "translator" else {}
+        recording = library.record(randomised(handle, how, seed), text, **target)
+        told += bool(linked(recording))
+    assert len(texts) == 20
+    assert told <= 1
+
+
+def test_the_trained_models_are_told_from_random_ones() -> None:
+    for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
+        handle = library.load(name)
+        text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
+        assert findings_links.is_trained(library.record(handle, text)), name
+
+
+def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
+    recording = library.record(encoder, DEFAULT_TEXT)
+    attention = recording.attention[0]
+    larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
+    assert findings_links.fit(replace(recording, attention=(larger,))) == pytest.approx(
+        findings_links.fit(recording), abs=1e-3
+    )  # float32 products, summed in another scale
+
+
+def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
+    """Against every way to pair the heads of a layer of four, by hand."""
+    from itertools import permutations
+
+    rng = np.random.default_rng(0)
+    n, heads = 6, 4
+    q, k = (rng.standard_normal((1, heads, n, 3)).astype(np.float32) for _ in range(2))
+    pattern = np.full((1, heads, n, n), 1 / n, np.float32)
+    attention = Attention(
+        "self", "encoder", "encoder", pattern, pattern, np.ones((n, n), bool), q, k, k
+    )
+    handle = library.load("encoder")
+    recording = library.record(handle, "one two three four")
+    recording = (
+        replace(
+            recording,
+            streams=(replace(recording.streams[0], special=np.zeros(n, bool)),),
+            attention=(attention,),
+        )
+        if len(recording.streams[0].tokens) == n
+        else pytest.skip("the tokenizer cuts this text otherwise")
+    )
+    together = np.zeros((heads, heads))
+    for a in range(heads):
+        for b in range(heads):
+            scores = (q[0, a] - q[0, a].mean(0)) @ (k[0, b] - k[0, b].mean(0)).T
+            together[a, b] = np.log((scores.astype(np.float64) ** 2).sum())
+    sums = [
+        sum(together[a, b] for a, b in enumerate(order)) for order in permutations(range(heads))
+    ]
+    wanted = (sums[0] - np.mean(sums)) / np.std(sums)
+    assert findings_links.fit(recording) == pytest.approx(wanted, abs=1e-3)
+
+
+def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
+    def closed(recording):
+        one = recording.attention[0]
+        return replace(
+            recording,
+            attention=(Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed),),
+        )
+
+    best = findings.findings(closed(library.record(encoder, DEFAULT_TEXT)))[0]
+    assert best.words == ("it", "animal")
+    told = sum(
+        bool(linked(closed(library.record(randomised(encoder, how, seed), text))))
+        for how in ("own", "shuffled", "normal")
+        for seed, text in enumerate(SENTENCES[:40:4])
+    )
+    assert told <= 1  # of thirty
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
+def test_links_are_what_the_pattern_says(name: str) -> None:
+    handle = library.load(name)
+    for text in (*EXAMPLES.values(), SENTENCES[16], SENTENCES[90], SENTENCES[99]):
+        recording = library.record(handle, text)
+        attention, stream = recording.attention[0], recording.streams[0]
+        grouped = words.words(stream, text)
+        for one in linked(recording):
+            if one.kind not in (kinds.LINK, kinds.NEAR_LINK):
+                continue
+            row, key = grouped.of[one.query], grouped.of[one.keys[0]]
+            assert one.words == (grouped.labels[row], grouped.labels[key])
+            cells = attention.pattern[one.at][grouped.of == row][:, grouped.of == key]
+            assert one.value == pytest.approx(cells.sum(axis=1).mean(), abs=1e-5)
+            assert not stream.special[one.query] and not stream.special[one.keys[0]]
+            apart = abs(int(row) - int(key))
+            assert apart > 2 if one.kind == kinds.LINK else 0 < apart <= 2
+            assert one.value - one.chance >= 0.1 - 1e-6
+            # Beyond what the head gives that key in its other rows, between words.
+            other = [
+                attention.pattern[one.at][grouped.of == each][:, grouped.of == key]
+                .sum(axis=1)
+                .mean()
+                for each in range(len(grouped.labels))
+                if each != row and attention.allowed[grouped.of == each][:, grouped.of == key].any()
+            ]
+            assert one.chance >= np.mean(other) - 1e-5
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "copy"])
+def test_the_crowd_is_counted_as_it_stands(name: str) -> None:
+    handle = library.load(name)
+    text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
+    recording = library.record(handle, text)
+    for attention in recording.attention:
+        resting = findings_heads.rests(recording, attention)
+        one = findings_heads.crowd(recording, attention, resting)
+        if one is None:
+            assert (resting < 0).all()
+            continue
+        assert one.of == resting.size
+        assert one.value == sum(number for _, number in one.counts) <= one.of
+        special = np.flatnonzero(recording.stream(attention.key).special)
+        rows = attention.allowed.sum(axis=1) > 1
+        mass = attention.pattern[:, :, rows][..., special].sum(axis=-1).mean(axis=-1)
+        assert dict(one.counts).get("special", 0) == (mass > 0.5).sum()
+
+
+def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
+    recording = library.record(library.load("decoder"), EXAMPLES["Said twice"])
+    best = findings.findings(recording)[0]
+    assert best.kind == kinds.INDUCTION
+    stream = recording.streams[0]
+    # The word looks at what stood after its first occurrence.
+    assert stream.tokens[best.keys[0] - 1].casefold() == stream.tokens[best.query].casefold()
+    names = {
+        (one.layer, one.head): one.name
+        for one in naming.describe(recording, recording.attention[0])
+    }
+    assert names[best.at] == "induction"
+
+
+def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
+    recording = library.record(
+        library.load("translator"),
+        EXAMPLES["Red car"],
+        target="La voiture rouge est devant la maison blanche.",
+    )
+    one = next(each for each in findings.findings(recording) if each.kind == kinds.CROSSED)
+    assert one.words in {
+        ("voiture", "rouge", "car", "red"),
+        ("maison", "blanche", "house", "white"),
+    }
+    attention = next(each for each in recording.attention if each.name == "cross")
+    matrix = attention.pattern[one.at]
+    first, second = one.keys
+    assert second < first
+    assert matrix[one.query].argmax() == first and matrix[one.query + 1].argmax() == second
+    assert one.value == pytest.approx(
+        min(matrix[one.query, first], matrix[one.query + 1, second]), abs=1e-5
+    )
+    assert dict(one.address)["attention"] == "cross"
+
+
+def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
+    recording = library.record(encoder, DEFAULT_TEXT)
+    stream = recording.streams[0]
+    one = next(each for each in findings.findings(recording) if each.kind == kinds.TURNED)
+    sites = dict.fromkeys(stream.sites)
+    before = next(first for first, wrote, _ in stream.writes() if wrote == f"{one.site}.wrote")
+    after = f"{one.site}.normed" if f"{one.site}.normed" in sites else f"{one.site}.sum"
+    a, b = (stream.at(site)[one.query].astype(float) for site in (before, after))
+    angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+    assert one.value == pytest.approx(angle, abs=0.01)
+    assert one.value > one.chance
+    assert one.page == "residual"
+
+
+def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
+    handle = library.load("decoder")
+    recording = library.record(handle, "The cat sat on the")
+    last = len(recording.streams[0].tokens) - 1
+    name = recording.streams[0].name
+    lens = library.lens(handle, recording, name)
+    id = int(lens.final_id[last])
+    taken = library.attribute(handle, recording, name, last, id)
+    found = findings.findings(recording, answer=Answer(lens, last, "mat", taken))
+    settled = next(one for one in found if one.kind == kinds.SETTLED)
+    first = int(settled.value)
+    assert (lens.rank[first:, last] == 0).all()
+    assert first == 0 or lens.rank[first - 1, last] > 0
+    for one in found:
+        if one.kind == kinds.PUSHED:
+            parts = [part for part in taken.parts if part.kind in ("head", "ffn")]
+            assert one.value == max(part.value for part in parts)
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "induction"])
+def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None:
+    from conftest import HOSTILE
+
+    handle = library.load(name)
+    for label, text in HOSTILE.items():
+        found = findings.findings(library.record(handle, text))
+        for one in found:
+            said = (
+                sentences.headline(one),
+                sentences.evidence(one),
+                sentences.headline(one, sentences.quoted),
+            )
+            assert all(said), (label, one)
+            assert (
+                "<script" not in said[0]
+                and "](http" not in said[0]
+                and "nan" not in " ".join(said).split()
+            )
+            assert "\n" not in "".join(said)
+
+
+def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
+    recording = library.record(encoder, DEFAULT_TEXT)
+    best = findings.findings(recording)[0]
+    assert (
+        sentences.headline(best)
+        == f"Layer {best.layer}, head {best.head}: *it* looks at *animal* ({best.value:.2f})"
+    )
+    assert f"{best.chance:.2f}" in sentences.evidence(best)
+    assert sentences.question(best) == "Change *tired* to *wide*: does *it* still look there?"
+    for handle, text in (
+        ("encoder", DEFAULT_TEXT),
+        ("decoder", EXAMPLES["Said twice"]),
+        ("translator", EXAMPLES["Red car"]),
+    ):
+        for one in findings.findings(library.record(library.load(handle), text)):
+            said = sentences.headline(one) + sentences.evidence(one)
+            for word in (
+                "pronoun",
+                "refers",
+                "resolves",
+                "subject",
+                "noun",
+                "understands",
+                "means",
+            ):
+                assert word not in said.replace("pronounced", "")
+
+
+def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
+    for text in SENTENCES[::10]:
+        chosen = findings.worth(findings.findings(library.record(encoder, text)))
+        assert 2 <= len(chosen) <= 5
+        heads = [(one.attention, one.at) for one in chosen if one.head >= 0]
+        assert len(set(heads)) == len(heads)
+        assert len({sentences.headline(one) for one in chosen}) == len(chosen)
