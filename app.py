@@ -14,9 +14,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.server import MIDDLEWARE, ROUTES
+from explorer.memory import told
+from explorer.server.stack import MIDDLEWARE, ROUTES
 
-ROOT = Path(__file__).resolve().parent
+SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
 
 
 def warm_up() -> None:
@@ -27,13 +28,11 @@ def warm_up() -> None:
 
 @contextlib.asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
+    told.begin()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
 
 
 app = st.App(
-    ROOT / "explorer" / "main.py",
-    lifespan=lifespan,
-    routes=ROUTES,
-    middleware=MIDDLEWARE,
+    SCRIPT, lifespan=lifespan, routes=ROUTES, middleware=MIDDLEWARE, on_script_error=told.raised
 )

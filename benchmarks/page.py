@@ -6,6 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.server import MIDDLEWARE, ROUTES
+from explorer.server.stack import MIDDLEWARE, ROUTES
 
 app = st.App(Path(__file__).with_name("matrices.py"), routes=ROUTES, middleware=MIDDLEWARE)

@@ -41,8 +41,9 @@ page = st.navigation(
 )
 
 from explorer.frame import bar  # noqa: E402  after the first elements are on their way
-from explorer.memory import address  # noqa: E402
+from explorer.memory import address, told  # noqa: E402
 
-address.begin(page.url_path)
-bar.show()
-page.run()
+with told.run():
+    address.begin(page.url_path)
+    bar.show()
+    page.run()

@@ -33,8 +33,8 @@ QUIET = [
 ]
 
 
-def serving() -> Iterator[str]:
-    """The app on a free port, up and healthy: its address."""
+def serving(**settings: str) -> Iterator[str]:
+    """The app on a free port under these settings of its environment, up and healthy: its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -50,7 +50,11 @@ def serving() -> Iterator[str]:
         "127.0.0.1",
     ]
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        env={**os.environ, **settings},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
     for _ in range(120):

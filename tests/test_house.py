@@ -56,7 +56,11 @@ FLOORS = [
     (r"explorer/sentences/.*", {"numpy"}, r"explorer\.(analysis|sentences)\..*"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
-    (r"explorer/server\.py", {"streamlit", "starlette"}, r"explorer\.components\.bundle"),
+    (
+        r"explorer/server/.*",
+        {"streamlit", "starlette"},
+        r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
+    ),
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
@@ -73,9 +77,9 @@ FLOORS = [
         set(),
         r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
-    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.address|frame\.bar)"),
+    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.bar)"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction)"),
-    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory\.passes)"),
+    (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]
 
 

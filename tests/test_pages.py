@@ -10,11 +10,11 @@ import pytest
 from conftest import HOSTILE, arrived
 from streamlit.testing.v1 import AppTest
 
-from explorer import server
 from explorer.components import wire
 from explorer.frame import onscreen
 from explorer.memory import passes, shelf
 from explorer.sentences.escape import literal
+from explorer.server import static
 from models import library
 from models.examples import DEFAULT_TEXT
 
@@ -218,7 +218,7 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
         "path": path,
         "headers": [(b"accept-encoding", b"gzip")],
     }
-    assert server._asked_for(scope) is None
+    assert static._asked_for(scope) is None
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:

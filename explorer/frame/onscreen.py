@@ -56,6 +56,7 @@ def model_for(*kinds: str, readout: bool = False) -> str:
 def recording(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Recording:
     """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
     made = record(model or st.session_state.model, st.session_state.text, target=target)
+    st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
     words = (
         st.container()
     )  # always there, so that what follows keeps its place on the page, and with it its state

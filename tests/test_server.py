@@ -1,0 +1,260 @@
+"""What the server answers over HTTP: closed doors, headers, room for so many readers, health, and a log that keeps texts to itself."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import driver
+import httpx2
+import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.testing.v1 import AppTest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from explorer.memory import told
+from explorer.server.room import ASK_AGAIN
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+SEATS = 2
+SECRET = "my secret diary of 1999"
+
+
+@pytest.fixture(scope="module")
+def small_server() -> Iterator[str]:
+    """The app with room for two readers."""
+    yield from driver.serving(HEADLIGHT_MAX_SESSIONS=str(SEATS))
+
+
+@pytest.fixture
+def ask(small_server: str) -> Iterator[httpx2.Client]:
+    """A client of that server, which follows no redirects."""
+    with httpx2.Client(base_url=small_server, timeout=30) as client:
+        yield client
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/_stcore/upload_file/a/b",
+        "/_stcore/metrics",
+        "/_stcore/agent/mcp",
+        "/_stcore/agent/openapi.json",
+        "/_stcore/script-health-check",
+        "/component/x/index.html",
+        "/auth/login",
+        "/oauth2callback",
+        "/static/nothing.js",
+        "/static/../config.toml",
+        "/nothing",
+        "/compare/more",
+        "/pages/compare.py",
+        "/.git/config",
+        "/%00",
+    ],
+)
+def test_what_the_app_does_not_need_is_not_there(
+    ask: httpx2.Client, method: str, path: str
+) -> None:
+    assert ask.request(method, path, content=b"x" * 100).status_code == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH"])
+@pytest.mark.parametrize("path", ["/", "/compare", "/healthz", "/_stcore/health"])
+def test_nothing_is_written(ask: httpx2.Client, method: str, path: str) -> None:
+    assert ask.request(method, path, content=b"x").status_code == 405
+
+
+def test_every_page_is_there_and_the_first_one_by_its_name_too(ask: httpx2.Client) -> None:
+    from explorer.server.doors import FIRST_PAGE, pages
+
+    script = (ROOT / "explorer" / "main.py").read_text("utf-8")
+    assert all(f'url_path="{name}"' in script for name in pages())
+    for name in pages():
+        if name != FIRST_PAGE:
+            assert ask.head(f"/{name}").status_code == 200, name
+    moved = ask.get(f"/{FIRST_PAGE}?text=a%20b&layer=1")
+    assert moved.status_code == 307 and moved.headers["location"] == "/?text=a%20b&layer=1"
+
+
+def test_an_unknown_page_leads_to_those_that_are_here(ask: httpx2.Client) -> None:
+    said = ask.get("/attentoin<script>alert(1)</script>")
+    assert said.status_code == 404 and 'href="/compare"' in said.text and "script" not in said.text
+
+
+def test_no_page_takes_a_file() -> None:
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    assert config["server"]["maxUploadSize"] == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/compare", "/nothing", "/healthz", "/_stcore/health", "/manifest.json", "/_stcore/metrics"],
+)
+def test_headers_keep_the_page_and_its_address_to_itself(ask: httpx2.Client, path: str) -> None:
+    said = ask.head(path).headers
+    assert "frame-ancestors 'self'" in said["content-security-policy"]
+    assert said["x-content-type-options"] == "nosniff"
+    assert said["referrer-policy"] == "no-referrer"
+    assert "camera=()" in said["permissions-policy"]
+
+
+def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> None:
+    until(lambda: ask.get("/readyz").status_code == 200)
+    said = ask.get("/healthz")
+    found = said.json()
+    assert said.status_code == 200 and found["ok"] and 0 < found["seconds"] < 60
+    assert 50e6 < found["rss_bytes"] < 50e9 and found["models"] == ["encoder"]
+    assert (found["sessions"], found["most_sessions"], found["borrowed_models"]) == (0, SEATS, 0)
+
+
+def test_it_is_not_ready_before_its_first_model() -> None:
+    code = (
+        "import asyncio; from explorer.server import health;"
+        "print(asyncio.run(health.readyz(None)).status_code, asyncio.run(health.healthz(None)).status_code)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert run.stdout.split() == ["503", "503"], run.stderr
+
+
+# ---- room ---------------------------------------------------------------------------------------------------------
+
+
+def until(true, seconds: float = 60.0) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def reader(server: str, session: str = "") -> connect:
+    """A reader's connection, as Streamlit's page opens it."""
+    return connect(
+        f"{server.replace('http', 'ws')}/_stcore/stream",
+        subprotocols=["streamlit", "xsrf", *([session] if session else [])],
+        max_size=None,
+    )
+
+
+def taken(ask: httpx2.Client) -> int:
+    time.sleep(2.1)  # /healthz gives an answer again for two seconds
+    return ask.get("/healthz").json()["sessions"]
+
+
+def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_free(
+    ask: httpx2.Client, small_server: str
+) -> None:
+    with ExitStack() as stay:
+        newcomer(ask, small_server, stay)
+    until(lambda: taken(ask) == 0)
+
+
+def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
+    _, second = (stay.enter_context(reader(small_server)) for _ in range(SEATS))
+    assert taken(ask) == SEATS
+    said = ask.get("/compare?text=kept")
+    assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
+    assert said.headers["retry-after"] == str(ASK_AGAIN)
+    assert f'http-equiv="refresh" content="{ASK_AGAIN}"' in said.text
+    with pytest.raises(InvalidStatus), reader(small_server):
+        pass
+    second.close()
+    until(lambda: ask.get("/compare?text=kept").status_code == 200)
+    # That page is on its way, and the place is its reader's until they are here.
+    assert ask.get("/").status_code == 503
+    stay.enter_context(reader(small_server))
+    assert taken(ask) == SEATS
+
+
+def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
+    ask: httpx2.Client, small_server: str
+) -> None:
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    with reader(small_server) as mine:
+        mine.send(BackMsg(rerun_script={"query_string": ""}).SerializeToString())
+        session = ForwardMsg.FromString(mine.recv()).new_session.initialize.session_id
+    assert session
+    with ExitStack() as stay:
+        for _ in range(SEATS):
+            stay.enter_context(reader(small_server))
+        with pytest.raises(InvalidStatus), reader(small_server, "made-up"):
+            pass
+        with reader(small_server, session):
+            pass
+    until(lambda: taken(ask) == 0)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+def test_the_waiting_page_lets_its_reader_in(browser: object, small_server: str) -> None:
+    with ExitStack() as stay:
+        _, other = (stay.enter_context(reader(small_server)) for _ in range(SEATS))
+        page = browser.new_context().new_page()
+        page.goto(f"{small_server}/?text=Ram+pushed+Hari.")
+        page.get_by_text("places are taken").wait_for()
+        other.close()
+        page.wait_for_selector("textarea", timeout=60_000)
+        assert page.locator("textarea").first.input_value() == "Ram pushed Hari."
+        page.context.close()
+
+
+# ---- the log ------------------------------------------------------------------------------------------------------
+
+
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the log says from now on."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    monkeypatch.setattr(told.log, "handlers", [handler])
+    told.log.setLevel(logging.INFO)
+    return lines
+
+
+def test_a_slow_run_is_one_line_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = heard(monkeypatch)
+    monkeypatch.setattr(told, "SLOW", 0.0)
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    app.query_params["text"] = SECRET
+    app.run()
+    assert not app.exception and len(lines) == 1
+    said = dict(part.split("=") for part in lines[0].split()[1:])
+    assert lines[0].startswith("slow ") and said["model"] == "encoder" and "page" in said
+    assert int(said["tokens"]) > 4 and float(said["seconds"]) > 0
+    assert not set(SECRET.split()) & set(lines[0].split())
+
+
+def test_an_exception_is_its_kind_and_its_place_without_the_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from streamlit import error_util
+
+    from models.edits import from_line
+
+    lines = heard(monkeypatch)
+    told.begin()
+    try:
+        from_line(SECRET)
+    except ValueError as error:
+        told.raised(error)
+        error_util._log_uncaught_app_exception(error)
+    assert len(lines) == 1 and "kind=ValueError" in lines[0] and "models/edits.py:" in lines[0]
+    assert SECRET not in "".join((*lines, *capsys.readouterr()))
+
+
+def test_a_name_cannot_forge_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = heard(monkeypatch)
+    told.refused("model", name='x\nexception page="attention" seconds=1 ' + "y" * 500)
+    assert len(lines) == 1 and "\n" not in lines[0] and " page=" not in lines[0]
+    assert len(lines[0]) < 200
