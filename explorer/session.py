@@ -7,7 +7,7 @@ from explorer.frame.onscreen import (  # noqa: F401
     about,
     model_for,
     read_text,
-    recording,
+    shown,
     take_preset,
     take_text,
     tell_target,

@@ -78,6 +78,7 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = ("", *(attention.name for attention in recording.attention[1:]))
+    first = recording.attention[0].name  # and not the recording, which Streamlit would keep
     name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["anatomy attention"] = (
@@ -87,7 +88,7 @@ def which(recording: Recording) -> Attention:
             "Attention",
             names,
             key="anatomy attention",
-            format_func=lambda each: LABELS.get(each or recording.attention[0].name, each),
+            format_func=lambda each: LABELS.get(each or first, each),
             required=True,
             label_visibility="collapsed",
             on_change=take_attention,
@@ -484,7 +485,9 @@ def drop_edits() -> None:
 
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = onscreen.recording(target=typed)
-    edits = switched(shown.model.name, st.session_state.text, typed)
-address.one_of("attention", ("", *(attention.name for attention in shown.attention[1:])))
-explore(shown.model.name, st.session_state.text, typed, edits)
+    shown = onscreen.shown(target=typed)
+    edits = switched(shown.model, st.session_state.text, typed)
+address.one_of(
+    "attention", ("", *(attention.name for attention in shown.recording().attention[1:]))
+)
+explore(shown.model, st.session_state.text, typed, edits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isnan
 
 import streamlit as st
@@ -78,7 +79,7 @@ def which(recording: Recording) -> Attention:
                 "Attention",
                 names,
                 key="attention",
-                format_func=lambda name: LABELS[name or recording.attention[0].name],
+                format_func=partial(labelled, recording.attention[0].name),
                 required=True,
                 persist_state="session",
                 label_visibility="collapsed",
@@ -88,6 +89,11 @@ def which(recording: Recording) -> Attention:
         if len(names) > 1 or not attention.allowed.all():
             st.caption(WHO[attention.name])
     return attention
+
+
+def labelled(first: str, name: str) -> str:
+    """What the control calls an attention; the `first` one needs no word in the address."""
+    return LABELS[name or first]
 
 
 def axes_of(recording: Recording, attention: Attention) -> numbers.Axes:
@@ -413,7 +419,7 @@ def detail(
             ),
         ),
         "one head",
-        on_choice=lambda: take_token(model, text, target, attention.name, at),
+        on_choice=partial(take_token, model, text, target, attention.name, at),
     )
     if view == "Table":
         columns = numbers.columns(shown.matrix, shown.axes, shown.hidden)
@@ -772,8 +778,8 @@ for name, options in (
     address.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = onscreen.recording(target=typed)
+    shown = onscreen.shown(target=typed)
 if typed is not None:
-    tell_target(shown)
-address.one_of("attention", names_of(shown))
-explore(shown.model.name, st.session_state.text, typed)
+    tell_target(shown.recording())
+address.one_of("attention", names_of(shown.recording()))
+explore(shown.model, st.session_state.text, typed)

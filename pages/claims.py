@@ -232,5 +232,5 @@ def take_page() -> None:
 with st.spinner("Loading the model …"):
     two_texts = models.handle(st.session_state.model).card.kind == "encoder-decoder"
     wanted = st.session_state.target if two_texts and st.session_state.target.strip() else None
-    shown = onscreen.recording(target=wanted)
-explore(shown.model.name, st.session_state.text, wanted)
+    shown = onscreen.shown(target=wanted)
+explore(shown.model, st.session_state.text, wanted)

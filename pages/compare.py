@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -692,7 +693,7 @@ def side_by_side(
         ),
         len,
     )
-    pictures.show(data, "grids", lambda: take_head(found.same_shape))
+    pictures.show(data, "grids", partial(take_head, found.same_shape))
     if paired is None:
         st.caption(
             f"A has {shape(found.a.shape)} and B {shape(found.b.shape)}, so there are no heads in the same place. A head of A opens with the nearest head of B; a head of B stays beside the open one of A."
@@ -824,7 +825,7 @@ def listed_changes(
         hide_index=True,
         height=300,
         key="changed",
-        on_select=lambda: take_row("changed", order),
+        on_select=partial(take_row, "changed", order),
         selection_mode="single-row",
         column_config={"distance": THREE},
         alt="Heads by how much they changed",
@@ -898,7 +899,7 @@ def every_pair(
             hide_index=True,
             height=480,
             key="nearest list",
-            on_select=lambda: take_row("nearest list", [one.head for one in near]),
+            on_select=partial(take_row, "nearest list", [one.head for one in near]),
             selection_mode="single-row",
             column_config=four,
             alt="Nearest heads",
@@ -1167,5 +1168,5 @@ def ignore() -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = onscreen.recording()
-explore(shown.model.name, st.session_state.text)
+    shown = onscreen.shown()
+explore(shown.model, st.session_state.text)

@@ -898,5 +898,5 @@ def forget_place() -> None:
 
 
 with st.spinner("Loading the model …"):
-    shown = onscreen.recording()
-explore(shown.model.name, st.session_state.text)
+    shown = onscreen.shown()
+explore(shown.model, st.session_state.text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import attention as matrices
@@ -67,6 +69,7 @@ def explore(model: str, text: str, target: str | None) -> None:
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
     names = ("", *(attention.name for attention in recording.attention[1:]))
+    first = recording.attention[0].name  # and not the recording, which Streamlit would keep
     name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["lookup attention"] = name
@@ -74,7 +77,7 @@ def which(recording: Recording) -> Attention:
             "Attention",
             names,
             key="lookup attention",
-            format_func=lambda each: LABELS.get(each or recording.attention[0].name, each),
+            format_func=lambda each: LABELS.get(each or first, each),
             required=True,
             label_visibility="collapsed",
             on_change=take_attention,
@@ -176,7 +179,14 @@ def soft_or_hard(
         f"of its weight. The mixture lies **{percent(one.relative)}** of that value’s length away from it, at a cosine of {number(one.cosine)}."
     )
     with_table(
-        lambda: numbers.row_table(attention, layer, head, query, temperature, axes.keys),
+        partial(
+            row_columns,
+            passes.shown_of(recording),
+            attention.name,
+            (layer, head, query),
+            temperature,
+            axes.keys,
+        ),
         (title, *caption),
         file,
     )
@@ -258,6 +268,11 @@ def over_all(
             alt=about[0],
         )
     with_table(lambda: numbers.heads_table(found), (title, *caption), file)
+
+
+def row_columns(of: passes.Shown, name: str, at: tuple[int, int, int], temperature, keys) -> dict:
+    """A row's numbers as columns, from the name of the recording: a button holds no arrays."""
+    return numbers.row_table(of.attention(name), *at, temperature, keys)
 
 
 def asked_temperature() -> float:
@@ -384,7 +399,7 @@ def messages(
             f"where the mean is {mean:.2f}."
         )
     with_table(
-        lambda: numbers.nodes(weights, attention.allowed, times, axes.rows, axes.keys),
+        partial(numbers.nodes, weights, attention.allowed, times, axes.rows, axes.keys),
         (title, *caption),
         f"{file}-nodes",
         "Every token: edges and weights in and out",
@@ -661,5 +676,5 @@ for name, options in (("look_at", WAYS), ("look_before", ("Weights", "Scores")))
     address.one_of(name, options)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = onscreen.recording(target=typed)
-explore(shown.model.name, st.session_state.text, typed)
+    shown = onscreen.shown(target=typed)
+explore(shown.model, st.session_state.text, typed)

@@ -1126,5 +1126,5 @@ def size(value: float) -> str:
 for choice, options in (("ask", tuple(SCREENS)), ("order", ORDERS), ("positions", POSITIONS)):
     address.one_of(choice, options)
 with st.spinner("Loading the model …"):
-    on_screen = onscreen.recording()
-explore(on_screen.model.name, st.session_state.text)
+    on_screen = onscreen.shown()
+explore(on_screen.model, st.session_state.text)

@@ -1285,8 +1285,8 @@ def signed(value: float, decimals: int = 3) -> str:
 with st.spinner("Loading the model …"):
     chosen = onscreen.model_for("encoder", "decoder", "encoder-decoder", readout=True)
     wanted = onscreen.typed_target(chosen)
-    shown = onscreen.recording(chosen, target=wanted)
+    shown = onscreen.shown(chosen, target=wanted)
 onscreen.tell_target(wanted)
 address.one_of("lens", tuple(reading.MEASURES))
 st.session_state.playing = False
-explore(shown.model.name, st.session_state.text, wanted)
+explore(shown.model, st.session_state.text, wanted)

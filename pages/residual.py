@@ -148,9 +148,10 @@ def chart(
         )
         note(token)
     model, text, wanted = recording.model.name, recording.text, target_of(recording)
+    tokens = stream.tokens  # and not the stream, which a button to press later would keep
     with st.container(horizontal=True, gap="small"):
         recording_button(model, text, wanted)
-    with_table(lambda: numbers.table(grid, stream.tokens), (title, *caption), file, form="%.3f")
+    with_table(lambda: numbers.table(grid, tokens), (title, *caption), file, form="%.3f")
     return token
 
 
@@ -814,6 +815,6 @@ def take_stream() -> None:
 address.one_of("flow", FLOWS)
 with st.spinner("Loading the model …"):
     wanted = onscreen.typed_target(st.session_state.model)
-    shown = onscreen.recording(target=wanted)
+    shown = onscreen.shown(target=wanted)
 onscreen.tell_target(wanted)
-explore(shown.model.name, st.session_state.text, wanted)
+explore(shown.model, st.session_state.text, wanted)

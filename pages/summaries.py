@@ -89,7 +89,7 @@ def explore(model: str, text: str, target: str | None) -> None:
 
 def which(recording: Recording) -> Attention:
     """The attention on screen, with the control that chooses it where there are several."""
-    names = names_of(recording)
+    names, first = names_of(recording), recording.attention[0].name
     name = address.one_of("attention", names)
     if len(names) > 1:
         st.session_state["attention shown"] = name
@@ -97,7 +97,7 @@ def which(recording: Recording) -> Attention:
             "Attention",
             names,
             key="attention shown",
-            format_func=lambda each: LABELS.get(each or recording.attention[0].name, each),
+            format_func=lambda each: LABELS.get(each or first, each),
             required=True,
             label_visibility="collapsed",
             on_change=take_attention,
@@ -693,6 +693,6 @@ def typed_target() -> str | None:
 address.one_of("sum_what", SUMS)
 with st.spinner("Loading the model …"):
     typed = typed_target()
-    shown = onscreen.recording(target=typed)
-address.one_of("attention", names_of(shown))
-explore(shown.model.name, st.session_state.text, typed)
+    shown = onscreen.shown(target=typed)
+address.one_of("attention", names_of(shown.recording()))
+explore(shown.model, st.session_state.text, typed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import attention as matrices
@@ -623,7 +625,7 @@ def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:
             token=shelf.name_of(plain, "board", of.name, states, st.session_state.brush),
         ),
         "board",
-        lambda: take_head_switch(edits, of.name, size),
+        partial(take_head_switch, edits, of.name, size),
     )
 
 
@@ -998,13 +1000,19 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         ignore,
     )
     with st.container(horizontal=True, gap="small"):
+        model, text, target = plain.model.name, plain.text, target_of(plain)
         csv_button(
-            lambda: numbers.matrix_columns(one, two, axes.rows, axes.keys),
+            partial(
+                both_matrices,
+                tuple(map(passes.shown_of, (plain, other))),
+                before.name,
+                (layer, head),
+                axes,
+            ),
             (title, *about),
             file,
             "CSV",
         )
-        model, text, target = plain.model.name, plain.text, target_of(plain)
         recording_button(model, text, target, edits, "The whole run (NPZ)")
     with st.expander("This head as a table"):
         whole = one.size <= MOST_CELLS
@@ -1077,6 +1085,12 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         f"headlight-{plain.model.name}-switches-heads",
         "Every head as a table",
     )
+
+
+def both_matrices(runs: tuple[passes.Shown, passes.Shown], name: str, at, axes) -> dict:
+    """A head's matrix before and after as columns, from the names of the two runs: a button holds no arrays."""
+    before, after = (each.attention(name).pattern[at] for each in runs)
+    return numbers.matrix_columns(before, after, axes.rows, axes.keys)
 
 
 def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
@@ -1530,5 +1544,5 @@ def options(file: str) -> dict:
 
 address.one_of("effects", EFFECTS)
 with st.spinner("Loading the model …"):
-    shown_now = onscreen.recording()
-explore(shown_now.model.name, st.session_state.text)
+    shown_now = onscreen.shown()
+explore(shown_now.model, st.session_state.text)

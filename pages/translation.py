@@ -159,9 +159,11 @@ def told_beams(model: str, search: background.Search, place: int) -> None:
 def recorded(model: str, text: str, beam: Beam, forced: str | None) -> tuple[Recording, bool]:
     """The recording of what is on screen, and whether its last row ends it with [EOS]."""
     if forced is not None:
-        made = onscreen.recording(model, target=forced)
+        made = onscreen.shown(model, target=forced).recording()
         return made, not made.target_dropped
-    return onscreen.recording(model, target=beam.ids[: len(beam.ids) - beam.done]), beam.done
+    return onscreen.shown(
+        model, target=beam.ids[: len(beam.ids) - beam.done]
+    ).recording(), beam.done
 
 
 def said_of(recording: Recording, ended: bool) -> numbers.Said:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.memory.address import fits_address, forget_token
 from explorer.memory.models import PREFERRED, facts, handle, title
-from explorer.memory.passes import record
+from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
 from models import library
 from models.examples import EXAMPLES as PRESETS
@@ -53,8 +53,12 @@ def model_for(*kinds: str, readout: bool = False) -> str:
     return fitting[0]
 
 
-def recording(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Recording:
-    """The recording of the text and model on screen, with a word for the reader where the text did not fit or is empty."""
+def shown(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Shown:
+    """What is on screen, recorded, with a word for the reader where the text did not fit or is empty.
+
+    A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps for every visitor for as
+    long as the visit lasts.
+    """
     made = record(model or st.session_state.model, st.session_state.text, target=target)
     st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
     words = (
@@ -87,7 +91,7 @@ def recording(model: str | None = None, target: str | tuple[int, ...] | None = N
             f"This text is too long for a link ({len(made.text):,} characters). It stays in this tab; "
             "reloading the page or sharing its address does not bring it back, so keep a copy."
         )
-    return made
+    return Shown(made.model.name, st.session_state.text, (), target)
 
 
 def read_text(recording: Recording, target: bool = False) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from models import library
 from models.edits import Edit
 from models.examples import DEFAULT_TEXT
 from models.prediction import Attribution, Lens
-from models.recording import Recording
+from models.recording import Attention, Recording
 
 
 def warm_up() -> None:
@@ -34,6 +35,30 @@ def record(
     loaded = handle(model)
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
     return shelf.get(key, lambda: library.record(loaded, text, edits, target), bytes_of)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which recording is meant, without holding it: what `record` is asked for. Light enough to be kept for every visitor."""
+
+    model: str
+    text: str
+    edits: tuple[Edit, ...] = ()
+    target: str | tuple[int, ...] | None = None
+
+    def recording(self) -> Recording:
+        """The recording itself, from the shelf, made anew where it no longer lies there."""
+        return record(self.model, self.text, self.edits, self.target)
+
+    def attention(self, name: str) -> Attention:
+        """One of its attentions."""
+        return next(each for each in self.recording().attention if each.name == name)
+
+
+def shown_of(recording: Recording) -> Shown:
+    """The name of a recording, for what is kept longer than a run: a button to press later, a function to call back."""
+    ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
+    return Shown(recording.model.name, recording.text, recording.edits, ids)
 
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
