@@ -9,36 +9,32 @@ import streamlit as st
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "pages"
 
-st.set_page_config(
-    page_title="Headlight", page_icon=str(ROOT / "explorer/static/headlight.svg"), layout="wide"
-)
-st.logo(str(ROOT / "explorer/static/wordmark.svg"), size="large")
+# Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280 pixels.
+TABS = {
+    "attention": "Attention",
+    "anatomy": "Anatomy",
+    "positions": "Positions",
+    "residual": "Residual",
+    "embeddings": "Embeddings",
+    "summaries": "Summaries",
+    "lookup": "Lookup",
+    "predictions": "Predict",
+    "translation": "Translate",
+    "switches": "Switches",
+    "compare": "Compare",
+    "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
+}
+MARK = str(ROOT / "explorer/static/headlight.svg")
 
 page = st.navigation(
-    {
-        "See": [
-            st.Page(PAGES / "attention.py", title="Attention", url_path="attention", default=True),
-            st.Page(PAGES / "anatomy.py", title="Anatomy", url_path="anatomy"),
-            st.Page(PAGES / "positions.py", title="Positions", url_path="positions"),
-            st.Page(PAGES / "residual.py", title="Residual stream", url_path="residual"),
-            st.Page(PAGES / "embeddings.py", title="Embeddings", url_path="embeddings"),
-            st.Page(PAGES / "summaries.py", title="Summaries", url_path="summaries"),
-            st.Page(PAGES / "lookup.py", title="Lookup", url_path="lookup"),
-        ],
-        "Predict": [
-            st.Page(PAGES / "predictions.py", title="Predictions", url_path="predictions"),
-            st.Page(PAGES / "translation.py", title="Translation", url_path="translation"),
-        ],
-        "Experiment": [
-            st.Page(PAGES / "switches.py", title="Switches", url_path="switches"),
-            st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
-        ],
-        "Learn": [
-            st.Page(PAGES / "claims.py", title="Claims", url_path="claims"),
-        ],
-    },
+    [
+        st.Page(PAGES / f"{name}.py", title=tab, url_path=name, default=name == "attention")
+        for name, tab in TABS.items()
+    ],
     position="top",
 )
+st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
+st.logo(MARK, size="large")
 
 from explorer.frame import bar  # noqa: E402  after the first elements are on their way
 from explorer.memory import address, told  # noqa: E402

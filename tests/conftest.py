@@ -14,6 +14,7 @@ import driver
 import numpy as np
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from models.config import Config
 from models.own import Handle, handle_of
@@ -131,6 +132,12 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
     width = np.where(known, 0.5, 128.0)
     values = (code / 65535) ** 2
     return values.reshape(shape), (2 * code * width / 65535**2).reshape(shape)
+
+
+def typed(app: AppTest, text: str) -> AppTest:
+    """The app after a reader has drawn a text: what the sentence field does when Enter is pressed."""
+    app.session_state["text"] = text
+    return app.run()
 
 
 @pytest.fixture(scope="session")

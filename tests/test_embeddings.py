@@ -416,7 +416,7 @@ def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> Non
     handle = library.load(asked.get("model", "encoder"))
     stream = of(
         handle,
-        asked.get("text", app.text_area(key="text").value),
+        asked.get("text", app.session_state["text"]),
         asked["stream"] if asked.get("stream") == "decoder" else None,
     )
     assert len(header["titles"]) == len(numbers.sites(stream, asked.get("sums") == "Sums"))

@@ -276,7 +276,7 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
     app = opened(model=model)
-    text = app.text_area(key="text").value
+    text = app.session_state["text"]
     attention = library.record(library.load(model), text).attention[0]
     at = tuple(app.selectbox(key=f"lookup {each}").value for each in ("layer", "head", "query"))
     np.testing.assert_array_equal(sent(app, "lookup")[1]["scores"], attention.scores[at])

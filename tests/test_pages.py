@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, arrived
+from conftest import HOSTILE, arrived, typed
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire
@@ -78,10 +78,10 @@ def test_any_text_is_drawn(text: str) -> None:
 def test_a_text_over_the_limit_is_told_and_kept() -> None:
     text = HOSTILE["10,000 characters"]
     app = clean(opened())
-    app.text_area(key="text").set_value(text).run()
+    typed(app, text)
     clean(app)
     assert len(sent(app, "heads")[0]["tokens"]) == 512
-    assert "reads 512" in app.warning[0].value and app.text_area(key="text").value == text
+    assert "reads 512" in app.warning[0].value and app.session_state["text"] == text
     assert any("too long for a link" in told.value for told in app.info)
     assert "text" not in app.query_params
 
@@ -101,7 +101,7 @@ def test_empty_text_says_so() -> None:
 
 def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
     app = clean(opened())
-    app.text_area(key="text").set_value("Ram pushed Hari <b>").run()
+    typed(app, "Ram pushed Hari <b>")
     app.session_state["layer"], app.session_state["head"], app.session_state["token"] = (
         "1",
         "3",
@@ -184,7 +184,7 @@ def test_presets_fill_the_bar() -> None:
     app = clean(opened())
     for label, text in onscreen.PRESETS.items():
         app.pills(key="preset").set_value(label).run()
-        assert clean(app).text_area(key="text").value == text
+        assert clean(app).session_state["text"] == text
 
 
 def test_captions_say_model_text_and_scale() -> None:

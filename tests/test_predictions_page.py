@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
-from conftest import HOSTILE
+from conftest import HOSTILE, typed
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -496,11 +496,11 @@ def test_what_was_written_becomes_the_text_and_another_text_forgets_it() -> None
         press(app, "write one")
     ids = prompt_ids(PROMPT) + said(app)
     press(app, "adopt")
-    text = app.text_area(key="text").value
+    text = app.session_state["text"]
     assert text.startswith(PROMPT) and prompt_ids(text) == ids and not said(app)
     check_choices(app, ids, Sampling(0))
     press(app, "write one")
-    app.text_area(key="text").set_value("Ram pushed Hari").run()
+    typed(app, "Ram pushed Hari")
     assert not said(clean(app)) and "said" not in app.query_params
 
 

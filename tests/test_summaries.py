@@ -303,7 +303,7 @@ def test_all_summaries_open_at_one_row_and_call_the_layers_the_same() -> None:
 def test_a_disagreement_opens_its_head_at_its_row() -> None:
     app = opened()
     handle = library.load("encoder")
-    attention = record(handle, app.text_area(key="text").value).attention[0]
+    attention = record(handle, app.session_state["text"]).attention[0]
     worst = numbers.disagreements(attention, parameters.outputs(handle)["self"][0]).found
     if not worst:
         pytest.skip("these weights agree with their values everywhere on this text")

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
-from conftest import HOSTILE, arrived
+from conftest import HOSTILE, arrived, typed
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -331,7 +331,7 @@ def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
 @slow
 def test_a_new_text_starts_at_the_first_word_and_an_example_lets_ones_own_words_go() -> None:
     app = opened(step="5", beams="2", beam="2")
-    app.text_area(key="text").set_value("The dog is big.").run()
+    typed(app, "The dog is big.")
     assert sent(clean(app), "steps")[0]["step"] == 0 and sent(app, "beams")[0]["chosen"] == 0
     app.text_input(key="target").set_value("Le chien").run()
     assert sent(clean(app), "steps")[0]["forced"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.frame import onscreen
+from explorer.frame import line
 from explorer.memory import address, models
 from explorer.sentences.escape import literal
 from models import library
@@ -18,43 +18,7 @@ def show() -> None:
     words = st.container()
     with words:
         ready()
-    wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
-    wide.text_area(
-        "Your text",
-        key="text",
-        height=72,
-        on_change=address.forget_token,
-        placeholder="Paste any text, then press Ctrl + Enter (⌘ + Enter on a Mac) or leave the field",
-    )
-    narrow.selectbox(
-        "Model",
-        options(),
-        key="model",
-        format_func=models.title,
-        on_change=address.forget_head,
-        help=onscreen.about(state.model),
-    )
-    with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
-    ):
-        state.preset = next(
-            (label for label, text in onscreen.PRESETS.items() if text == state.text), None
-        )
-        st.pills(
-            "Examples",
-            list(onscreen.PRESETS),
-            key="preset",
-            on_change=onscreen.take_preset,
-            label_visibility="collapsed",
-            width="content",
-        )
-        st.button(
-            "Any Hugging Face model …",
-            key="borrow",
-            type="tertiary",
-            on_click=open_dialog,
-            help="Fetch a model from the hub, or take one from a folder",
-        )
+    line.show(options(), open_dialog)
     if state.pop("borrowing", False):
         borrow()
     if name := state.pop("unknown_model", None):

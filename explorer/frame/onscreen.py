@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -11,7 +12,6 @@ from explorer.memory.models import PREFERRED, facts, handle, title
 from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
 from models import library
-from models.examples import EXAMPLES as PRESETS
 from models.recording import Recording
 
 # A token that is a part of a character ends so, see models/tokenizer.py.
@@ -127,10 +127,10 @@ def _drop_target() -> None:
     st.session_state.target = st.session_state.token = ""
 
 
-def take_preset() -> None:
-    """The preset just pressed; pressing it once more changes nothing."""
+def take_preset(texts: Mapping[str, str]) -> None:
+    """The text just chosen of `texts`; pressing it once more changes nothing."""
     if st.session_state.preset is not None:
-        st.session_state.text = PRESETS[st.session_state.preset]
+        st.session_state.text = texts[st.session_state.preset]
         st.session_state.target = ""
         forget_token()
 

@@ -207,19 +207,25 @@ def fits_address(text: str) -> bool:
     return len(quote(text.encode("utf-8", "replace"))) <= LONGEST_ADDRESS
 
 
-def write() -> None:
-    """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+def wanted() -> dict[str, str]:
+    """What an address has to say, so that it opens what is on screen: all that is not as it is by itself."""
     state = st.session_state
-    wanted = {
+    asked = {
         name: str(state[name])
         for name, default in CHOICES.items()
         if str(state[name]) != default and fits_address(str(state[name]))
     }
     if state.text != DEFAULT_TEXT and fits_address(state.text):
-        wanted["text"] = state.text
+        asked["text"] = state.text
     if state.model != DEFAULT_MODEL:
-        wanted["model"] = state.model
-    shown = st.query_params.to_dict()
-    if wanted != shown and (shown or wanted != state.get("back")):
-        st.query_params.from_dict(wanted)
-    state.written = wanted
+        asked["model"] = state.model
+    return asked
+
+
+def write() -> None:
+    """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+    state = st.session_state
+    asked, shown = wanted(), st.query_params.to_dict()
+    if asked != shown and (shown or asked != state.get("back")):
+        st.query_params.from_dict(asked)
+    state.written = asked

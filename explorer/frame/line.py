@@ -1,0 +1,87 @@
+"""The one line at the top of every page: the sentence, the model, examples that suit it, and the link to what is on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from explorer.components import sentence
+from explorer.frame import onscreen
+from explorer.memory import address, models
+from explorer.memory.settings import settings
+from explorer.sentences import purposes
+from models.examples import EXAMPLES
+
+MOST_LIVE = 400  # characters up to which a text is drawn while it is typed
+
+
+def show(names: list[str], on_borrow: Callable[[], None]) -> None:
+    """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among them."""
+    state = st.session_state
+    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+        with st.container(width="stretch"):
+            sentence.show(
+                state.text,
+                "typed text",
+                settings().max_chars,
+                len(state.text) <= MOST_LIVE and not models.is_borrowed(state.model),
+                _take_typed,
+            )
+        st.selectbox(
+            "Model",
+            names,
+            key="model",
+            format_func=named,
+            on_change=address.forget_head,
+            label_visibility="collapsed",
+            width=300,
+        )
+        st.button(
+            "",
+            key="borrow",
+            icon=":material/add:",
+            on_click=on_borrow,
+            help="Any Hugging Face model, from the hub or a folder",
+        )
+        with st.popover("Examples", width="content"):
+            _examples()
+        with st.popover("", icon=":material/share:", help="Share", width="content"):
+            _share()
+
+
+def named(model: str) -> str:
+    """A model's name and what it is for."""
+    said = purposes.purpose(model)
+    return f"{models.title(model)} · {said}" if said else models.title(model)
+
+
+def _take_typed() -> None:
+    """What the reader typed is the text now."""
+    typed = st.session_state["typed text"].get("text")
+    if isinstance(typed, str) and typed != st.session_state.text:
+        onscreen.take_text(typed)
+
+
+def _examples() -> None:
+    """Texts that suit the model, in one press, and what the model is."""
+    state = st.session_state
+    texts = purposes.examples(state.model) or EXAMPLES
+    state.preset = next((label for label, text in texts.items() if text == state.text), None)
+    st.pills(
+        "Examples",
+        list(texts),
+        key="preset",
+        on_change=onscreen.take_preset,
+        args=(texts,),
+        label_visibility="collapsed",
+    )
+    st.markdown(onscreen.about(state.model))
+
+
+def _share() -> None:
+    """The link to what is on screen."""
+    query = urlencode(address.wanted())
+    st.caption("This link opens the same text, model and choices elsewhere.")
+    st.code(f"{st.context.url or ''}{'?' + query if query else ''}", language=None, wrap_lines=True)
