@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from explorer.frame.onscreen import (  # noqa: F401
-    PRESETS,
     about,
     model_for,
     read_text,
@@ -73,3 +72,4 @@ from explorer.memory.passes import (  # noqa: F401
 from explorer.memory.shelf import SHELF_BYTES, Shelf, _shelf, derived, kept, name_of  # noqa: F401
 from explorer.sentences.escape import literal  # noqa: F401
 from models.examples import DEFAULT_TEXT  # noqa: F401
+from models.examples import EXAMPLES as PRESETS  # noqa: F401

@@ -12,6 +12,7 @@ from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
+from models.examples import EXAMPLES
 from models.recording import Recording, Stream
 
 PLANES = {"PCA": "Main directions", "Words": "Through the anchors"}
@@ -95,10 +96,7 @@ def recordings(model: str, text: str, field, example) -> tuple[Recording, Record
         on_change=forget_mate,
         placeholder="Empty: one text alone. Type a sentence that shares a word with the first",
     )
-    if (
-        text == onscreen.PRESETS[EXAMPLE[0]]
-        and st.session_state.second == onscreen.PRESETS[EXAMPLE[1]]
-    ):
+    if text == EXAMPLES[EXAMPLE[0]] and st.session_state.second == EXAMPLES[EXAMPLE[1]]:
         example.button("One text alone", on_click=drop_second, width="stretch")
     else:
         example.button(
@@ -871,7 +869,7 @@ def take_switch() -> None:
 
 
 def take_example() -> None:
-    st.session_state.text, st.session_state.second = (onscreen.PRESETS[name] for name in EXAMPLE)
+    st.session_state.text, st.session_state.second = (EXAMPLES[name] for name in EXAMPLE)
     st.session_state.plane, st.session_state.frame = "Words", "Close"
     st.session_state.token = ""
     forget_mate()

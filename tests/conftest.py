@@ -136,7 +136,7 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
 
 def typed(app: AppTest, text: str) -> AppTest:
     """The app after a reader has drawn a text: what the sentence field does when Enter is pressed."""
-    app.session_state["text"] = text
+    app.session_state["wanted_text"] = text
     return app.run()
 
 

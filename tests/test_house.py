@@ -78,7 +78,7 @@ FLOORS = [
         r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.bar)"),
-    (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction)"),
+    (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]
 

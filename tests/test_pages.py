@@ -16,7 +16,7 @@ from explorer.memory import passes, shelf
 from explorer.sentences.escape import literal
 from explorer.server import static
 from models import library
-from models.examples import DEFAULT_TEXT
+from models.examples import DEFAULT_TEXT, EXAMPLES
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -182,7 +182,7 @@ def test_the_other_views_of_the_same_numbers(view: str) -> None:
 
 def test_presets_fill_the_bar() -> None:
     app = clean(opened())
-    for label, text in onscreen.PRESETS.items():
+    for label, text in EXAMPLES.items():
         app.pills(key="preset").set_value(label).run()
         assert clean(app).session_state["text"] == text
 

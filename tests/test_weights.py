@@ -101,9 +101,9 @@ def test_the_words_of_the_notes_are_whole_tokens(encoder: Handle) -> None:
 
 
 def test_what_the_app_offers_is_kept_out_of_training() -> None:
-    from explorer.session import PRESETS
+    from models.examples import EXAMPLES
 
-    assert not any(corpus.fit(text) for text in PRESETS.values()) and corpus.fit(
+    assert not any(corpus.fit(text) for text in EXAMPLES.values()) and corpus.fit(
         "I love to eat pasta."
     )
 

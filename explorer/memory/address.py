@@ -126,6 +126,10 @@ def begin(page: str) -> None:
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
+    if "wanted_text" in state:
+        state.text = state.pop("wanted_text")
+        forget_token()
+        acted = state.pop("acted")
     if "wanted_model" in state:
         state.model = state.pop("wanted_model")
         forget_head()

@@ -1,0 +1,67 @@
+"""The one line at the top of every page, in a real browser: Enter draws, it draws while one types, and nothing of it is cut."""
+
+from __future__ import annotations
+
+import driver
+import pytest
+from driver import Visitor
+
+from explorer.sentences import purposes
+from models import library
+
+pytestmark = driver.MARKS
+
+
+def test_enter_draws_and_shift_enter_breaks_the_line(visitor: Visitor) -> None:
+    visitor.open()
+    field = visitor.page.locator("textarea").first
+    field.fill("Ram pushed Hari")
+    field.press("Shift+Enter")
+    field.type("and ran.")
+    field.press("Enter")
+    visitor.page.wait_for_selector(".token:has-text('ran')")
+    assert field.input_value() == "Ram pushed Hari\nand ran."
+    assert visitor.tokens()[-6:] == ["Hari", "⏎", "and", "ran", ".", "[SEP]"]
+
+
+def test_it_draws_while_one_types_and_keeps_every_letter(visitor: Visitor) -> None:
+    visitor.open()
+    field = visitor.page.locator("textarea").first
+    field.fill("")
+    field.type("The birds sing because they are glad", delay=60)
+    visitor.page.wait_for_selector(".token:has-text('glad')")
+    assert field.input_value() == "The birds sing because they are glad"
+    assert not visitor.page.locator(".sentence.stale textarea").count()
+
+
+def test_a_long_text_waits_for_enter_and_says_so(visitor: Visitor) -> None:
+    visitor.open("?text=" + "all+work+and+no+play+" * 30)
+    field = visitor.page.locator("textarea").first
+    field.fill("all work " * 60 + "done")
+    visitor.page.wait_for_selector(".sentence.stale")
+    assert visitor.page.get_by_role("button", name="Draw").is_visible()
+    visitor.page.get_by_role("button", name="Draw").click()
+    visitor.page.wait_for_selector(".sentence:not(.stale)")
+    visitor.page.wait_for_selector(".token:has-text('done')")
+
+
+@pytest.mark.parametrize("width, height", [(1280, 720), (1440, 900), (1920, 1080)])
+def test_the_frame_is_low_and_every_tab_is_seen(
+    browser: object, server: str, width: int, height: int
+) -> None:
+    visitor = Visitor(browser, server, viewport={"width": width, "height": height}).open()
+    tabs = visitor.page.locator("[data-testid=stTopNavLink]")
+    nav = visitor.page.locator("[data-testid=stTopNav]").bounding_box()
+    assert tabs.count() == 12
+    for tab in tabs.all():
+        box = tab.bounding_box()
+        assert box["x"] + box["width"] <= nav["x"] + nav["width"] + 16
+    field = visitor.page.locator(".sentence textarea").bounding_box()
+    assert field["y"] + field["height"] <= 110
+    assert visitor.page.title() == "Attention · Headlight"
+    visitor.context.close()
+
+
+def test_every_model_that_is_here_says_what_it_is_for() -> None:
+    for name in library.names():
+        assert purposes.purpose(name), name
