@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis import right, sinks
+from explorer.analysis.numbers import power, softmax_told, weight
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
 from explorer.frame import onscreen
@@ -19,7 +20,6 @@ from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 VIEWS = ("Matrix", "Lines", "Table", "Plotly")
 LABELS = {
     "encoder self": "Encoder self-attention",
@@ -316,11 +316,13 @@ def formula(
         if attention.allowed[query].sum() > 1
         else " There is nothing else this token may look at."
     )
+    small = weight(steps.weight)
+    score, exponential, total = softmax_told(steps.score, steps.log_total, small)
     st.markdown(
         f"**How a weight is made.** {who}"
         f"The score of a pair is {scoring(recording)}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
-        f"Layer {head.layer}, head {head.head}, {pair}: score {steps.score:.2f}, e^{steps.score:.2f} = {power(steps.exponential)}, "
-        f"the row’s sum is {power(steps.total)}, so the weight is {power(steps.exponential)} / {power(steps.total)} = **{small(steps.weight)}**.{alone}"
+        f"Layer {head.layer}, head {head.head}, {pair}: score {score}, e^{score} = {exponential}, "
+        f"the row’s sum is {total}, so the weight is {exponential} / {total} = **{small}**.{alone}"
     )
 
 
@@ -328,19 +330,6 @@ def scoring(recording: Recording) -> str:
     """How this model makes a score of q and k."""
     offered = models.offers(recording.model.name)
     return f"q · k{'' if offered.scale == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered.biased else ''}"
-
-
-def power(value: float) -> str:
-    """A positive number in four figures, large and small ones as a power of ten."""
-    if 0.01 <= value < 100_000:
-        return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
-    digits, _, exponent = f"{value:.3e}".partition("e")
-    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
-
-
-def small(weight: float) -> str:
-    """A weight with three decimals, one that these would make 0 as a power of ten."""
-    return power(weight) if 0 < weight < 0.0005 else f"{weight:.3f}"
 
 
 def detail(
@@ -449,7 +438,7 @@ def detail(
     pair = f"{literal(axes.rows[query])} {'looks at' if axes.said is not None else '→'} {literal(axes.keys[key])}"
     st.page_link(
         "../pages/anatomy.py",
-        label=f"Take this weight apart: **{pair}**, {small(attention.pattern[at][query, key])}",
+        label=f"Take this weight apart: **{pair}**, {weight(attention.pattern[at][query, key])}",
         icon=":material/zoom_in:",
     )
     with st.container(horizontal=True, gap="small"):
@@ -527,11 +516,8 @@ def verdicts(checks: tuple[right.Check, ...]) -> str:
 
 
 def error(value: float) -> str:
-    """An error in two figures, as a power of ten."""
-    if not 0 < value < float("inf"):
-        return "0" if value == 0 else "no number"
-    digits, _, exponent = f"{value:.1e}".partition("e")
-    return f"{digits}\u00a0×\u00a010" + str(int(exponent)).translate(SUPERSCRIPT)
+    """An error in two figures."""
+    return power(value, 2) if 0 <= value < float("inf") else "no number"
 
 
 def columns_of(

@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import embeddings as numbers
 from explorer.analysis import residual
 from explorer.analysis.csv import stacked
+from explorer.analysis.numbers import fixed, percents_told
 from explorer.components import paths as pictures
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button
@@ -335,7 +336,7 @@ def travelled(scene: numbers.Scene, token: int) -> None:
     way = numbers.journey(scene.path(0, token))
     st.markdown(
         f"**{quoted(scene, 0, token)} travels {way.length:.2f}** over {len(scene.sites) - 1} steps and ends {way.straight:.2f} from where it began; "
-        f"the cosine between start and end is {signed(way.cosine)}. The longest step, {way.longest:.2f}, is at {scene.titles[way.site]}. All in {len(scene.basis.centre)} dimensions, not in the picture’s two."
+        f"the cosine between start and end is {fixed(way.cosine, 3)}. The longest step, {way.longest:.2f}, is at {scene.titles[way.site]}. All in {len(scene.basis.centre)} dimensions, not in the picture’s two."
     )
 
 
@@ -362,7 +363,7 @@ def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: i
         "still": f"**{word} does not move between these two groups:** the leans differ by {abs(found.gap):.3f}.",
     }[found.verdict]
     st.markdown(
-        f"{headline} Between the texts the word’s own cosine goes from {signed(found.own[0])} at the embedding to {signed(found.own[-1])} at {scene.titles[-1]}."
+        f"{headline} Between the texts the word’s own cosine goes from {fixed(found.own[0], 3)} at the embedding to {fixed(found.own[-1], 3)} at {scene.titles[-1]}."
     )
 
 
@@ -378,16 +379,12 @@ def leans(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: int 
         else "Centred cosines do not agree"
     )
     said = "; ".join(
-        f"text {at + 1} has {signed(near[0])} to *{one}* and {signed(near[1])} to *{other}*, a lean of **{signed(lean)}**"
+        f"text {at + 1} has {fixed(near[0], 3)} to *{one}* and {fixed(near[1], 3)} to *{other}*, a lean of **{fixed(lean, 3)}**"
         for at, (near, lean) in enumerate(zip(found.near, found.lean))
     )
     st.markdown(
-        f"Cosines at the end: {said}. {agree}: there the leans differ by {signed(found.centred_gap)}, here by {signed(found.gap)}."
+        f"Cosines at the end: {said}. {agree}: there the leans differ by {fixed(found.centred_gap, 3)}, here by {fixed(found.gap, 3)}."
     )
-
-
-def signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
 
 
 # ---- the pictures ---------------------------------------------------------------------------------------------------
@@ -761,14 +758,15 @@ def note(
     model, basis = first.model, scene.basis
     begins = models.word_vector(model.name).replace("√d", f"√{model.d_model}")
     row = numbers.path_table(scene.titles, scene.path(0, token), basis)
+    first_part, second_part, both = percents_told(*map(float, basis.explained[:2]))
     st.subheader("What happens here", anchor=False)
     st.markdown(
         f"**The path.** A token starts as {begins}{', the position is added' if 'pos.wrote' in stream.sites else '; this model adds no positions'}{', a LayerNorm follows' if 'embed.normed' in stream.sites else ''}, and {STEP[residual.norm_place(stream), residual.adds(stream)]} "
         f"That makes {len(scene.sites)} sites, at each of which {quoted(scene, 0, token)} is a vector of {model.d_model} numbers.  \n"
         f"**The plane.** All shown vectors of all sites together give one mean m and the directions u₁, u₂ of the picture; a vector v stands at (u₁ · (v − m), u₂ · (v − m)). "
-        f"The plane never changes along the way, so a dot that moves has moved. It holds {basis.explained[0]:.1%} + {basis.explained[1]:.1%} = **{basis.explained[0] + basis.explained[1]:.1%}** of the spread.  \n"
+        f"The plane never changes along the way, so a dot that moves has moved. It holds {first_part} + {second_part} = **{both}** of the spread.  \n"
         f"**The error.** Two of {model.d_model} directions cannot show everything. A dot’s projection error is the share of ‖v − m‖² outside the plane: 1 − (x² + y²) / ‖v − m‖². "
-        f"For {quoted(scene, 0, token)} at {scene.titles[stage]}: x = {signed(row['x'][stage])}, y = {signed(row['y'][stage])}, error **{row['error in 2-D'][stage]:.1%}**. Two dots that touch may be far apart."
+        f"For {quoted(scene, 0, token)} at {scene.titles[stage]}: x = {fixed(row['x'][stage], 3)}, y = {fixed(row['y'][stage], 3)}, error **{row['error in 2-D'][stage]:.1%}**. Two dots that touch may be far apart."
     )
     if anchors is not None:
         st.markdown(

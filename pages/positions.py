@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import floor, isinf
+from math import cos, floor, isinf, sin
 
 import streamlit as st
 
 from explorer.analysis import positions as numbers
+from explorer.analysis.numbers import enough_for, fixed, in_latex, power
 from explorer.figures import positions as draw
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, show
@@ -31,7 +32,6 @@ MOST_GRAM, MOST_ON_CIRCLE = 128, 64
 MOST_TOKENS_TOLD = 40
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
 EMBEDDED, HELD = 0.9, 0.99  # shares of variance that the last screen speaks of
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Table = tuple[
     str, Sequence[str], Callable[[], dict[str, Sequence]]
 ]  # a picture's name, its caption, and its numbers when they are wanted
@@ -279,10 +279,14 @@ def waves(model: str, text: str) -> None:
             title,
             f"positions-pair-{pair}-of-{d}",
         )
+        sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
+        (angle,) = enough_for(
+            [(sine, sin), (cosine, cos)], float(wave.angle[1]), least=4, write=power
+        )
         st.markdown(
             f"**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i + 1) = cos of the same angle.  \n"
             f"**Pair i = {pair}** of d = {d}: the angle grows by 1 / 10000^({2 * pair}/{d}) = {size(wave.angle[1])} a position, so a turn takes λ = 2π × 10000^({2 * pair}/{d}) = **{size(turns[pair])}** positions. "
-            f"At position 1 it holds sin {size(wave.angle[1])} = {wave.sine[1]:.4f} and cos = {wave.cosine[1]:.4f}.  \n"
+            f"At position 1 it holds sin {angle} = {sine} and cos {angle} = {cosine}.  \n"
             f"**Fast and slow.** The first pair turns in 2π = {size(turns[0])} positions and tells neighbours apart; the last takes {size(turns[-1])} and tells the beginning from the end."
         )
     if what == "sinusoids":
@@ -465,13 +469,23 @@ def shift(model: str, text: str) -> None:
         )
     with right:
         st.markdown(
-            f"**The same matrix moves every position by k = {by}.** It turns pair i = {pair} by k / 10000^({2 * pair}/{d}) = **{radians:.4f}** radians "
+            f"**The same matrix moves every position by k = {by}.** It turns pair i = {pair} by k / 10000^(2i/d) = {by} / 10000^({2 * pair}/{d}) = **{fixed(radians, 4)}** radians "
             f"({degrees:,.1f}°), wherever one starts:"
         )
+        ends = [fixed(float(each), 4) for each in after]
+        parts = enough_for(
+            [
+                (ends[0], lambda a, b, c, d, x, y: a * x + b * y),
+                (ends[1], lambda a, b, c, d, x, y: c * x + d * y),
+            ],
+            *map(float, (*turn.ravel(), *before)),
+            least=4,
+        )
+        a, b, c, e, x, y, u, v = map(in_latex, (*parts, *ends))
         st.latex(
-            rf"\underbrace{{\begin{{pmatrix}} {turn[0, 0]:.4f} & {turn[0, 1]:.4f} \\ {turn[1, 0]:.4f} & {turn[1, 1]:.4f} \end{{pmatrix}}}}_{{R_{{{by}}}}}"
-            rf"\underbrace{{\begin{{pmatrix}} {before[0]:.4f} \\ {before[1]:.4f} \end{{pmatrix}}}}_{{PE({place})}}"
-            rf"= \underbrace{{\begin{{pmatrix}} {after[0]:.4f} \\ {after[1]:.4f} \end{{pmatrix}}}}_{{PE({place + by})}}"
+            rf"\underbrace{{\begin{{pmatrix}} {a} & {b} \\ {c} & {e} \end{{pmatrix}}}}_{{R_{{{by}}}}}"
+            rf"\underbrace{{\begin{{pmatrix}} {x} \\ {y} \end{{pmatrix}}}}_{{PE({place})}}"
+            rf"= \underbrace{{\begin{{pmatrix}} {u} \\ {v} \end{{pmatrix}}}}_{{PE({place + by})}}"
         )
         st.markdown(
             f"Over all {d // 2} pairs and all {n} positions the turned encoding and the encoding {by} further on differ by at most **{power(numbers.shift_error(n, d, by))}** (double precision). "
@@ -1110,17 +1124,9 @@ def formats(columns: dict[str, Sequence]) -> dict[str, str]:
     }
 
 
-def power(value: float) -> str:
-    """A small number as a power of ten, others in three figures."""
-    if value == 0 or 0.01 <= value < 10_000:
-        return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
-    digits, _, exponent = f"{value:.1e}".partition("e")
-    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
-
-
 def size(value: float) -> str:
     """A number in about four figures."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" if value >= 0.001 else power(value)
+    return power(value, 4)
 
 
 for choice, options in (("ask", tuple(SCREENS)), ("order", ORDERS), ("positions", POSITIONS)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from operator import truediv
 
 import streamlit as st
 
@@ -11,6 +12,17 @@ from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
 from explorer.analysis import predictions as numbers
 from explorer.analysis import residual
+from explorer.analysis.numbers import (
+    chance,
+    enough,
+    exponent_told,
+    fixed,
+    plural,
+    power,
+    power_of_e,
+    signed,
+    softmax_told,
+)
 from explorer.components import bars, looks, strip
 from explorer.components import lens as one_lens
 from explorer.frame import onscreen
@@ -29,7 +41,6 @@ SEEDS = 100_000
 PACE = 0.6  # seconds between two tokens while a text writes itself
 TAIL = 5  # tokens that say after what something comes
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_PARTS = 14  # bars of a logit that are shown at once
 Cause = tuple[
     str, str, tuple[Edit, ...], str | None
@@ -696,23 +707,31 @@ def formula(of: numbers.Distribution, recording: Recording, id: int) -> str:
     plain = recording.model.kind == "encoder"
     things = what_counts(recording)
     over = "z" if plain else "z/T"
+    tempered = chance(steps.tempered)
+    over_t, part, total = softmax_told(steps.divided, steps.log_total, tempered)
+    temperature = 1 if plain else of.sampling.temperature
+    (score,) = enough(over_t, lambda z: z / temperature, steps.score)
     divided = (
         ""
         if plain or of.sampling.temperature == 1
-        else f"; divided by the temperature T = {of.sampling.temperature:g} it is {steps.divided:.4f}"
+        else f"; divided by the temperature T = {of.sampling.temperature:g} it is {over_t}"
     )
     told = (
         f"**How the numbers are made.** The model gives each of {len(of.order):,} {things} a score z (a logit), and a softmax makes probabilities of them: p = e^({over}) / Σ e^({over}).  \n"
-        f"For **{word}** z = {steps.score:.4f}{divided}. e^{steps.divided:.4f} = {power(steps.divided)}, the sum over all {things} is {power(steps.log_total)}, so p = **{chance(steps.tempered)}**."
+        f"For **{word}** z = {score}{divided}. e^{over_t} = {part}, the sum over all {things} is {total}, so p = {part} / {total} = **{tempered}**."
     ).replace("e^(z) / Σ e^(z)", "e^z / Σ e^z")
     if steps.n_kept < len(of.order):
-        told += f" The {steps.n_kept:,} that are kept hold {chance(steps.held)} together, so it is drawn with {chance(steps.tempered)} / {chance(steps.held)} = **{chance(steps.drawn)}**."
+        drawn = chance(steps.drawn)
+        own, held = enough(drawn, truediv, steps.tempered, steps.held, least=4, write=power)
+        told += f" The {steps.n_kept:,} that are kept hold {held} together, so it is drawn with {own} / {held} = **{drawn}**."
     return told
 
 
 def how_sure(of: numbers.Distribution, things: str) -> str:
-    nats = numbers.entropy(of.own)
-    return f"Entropy of the model’s own probabilities: {nats:.2f} nats = {numbers.bits(nats):.2f} bits, as unsure as among {numbers.as_many(nats):,.1f} equally likely {things}."
+    entropy = numbers.entropy(of.own)
+    bits = fixed(numbers.bits(entropy))
+    (nats,) = enough(bits, numbers.bits, entropy)
+    return f"Entropy of the model’s own probabilities: {plural(nats, 'nat')} = {plural(bits, 'bit')}, as unsure as among {numbers.as_many(entropy):,.1f} equally likely {things}."
 
 
 def what_counts(recording: Recording) -> str:
@@ -751,22 +770,6 @@ def as_table(
 def labels_of(recording: Recording, words: Iterable) -> list[str]:
     """What the words are called that have these ids."""
     return models.labels(recording.model.name, [word.id for word in words])
-
-
-def chance(p: float) -> str:
-    """A probability in four decimals, a small one in two figures and a power of ten."""
-    if p >= 0.001 or p == 0:
-        return f"{p:.4f}"
-    digits, _, exponent = f"{p:.1e}".partition("e")
-    return f"{digits} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
-
-
-def power(exponent: float) -> str:
-    """e to that, in four figures, large and small ones as a power of ten."""
-    digits, n = numbers.power_of_e(exponent)
-    if -2 <= n < 5:
-        return f"{digits * 10**n:,.4g}" if n < 3 else f"{digits * 10**n:,.0f}"
-    return f"{digits:.2f} × 10" + str(n).translate(SUPERSCRIPT)
 
 
 # ---- inside the model: the logit lens, and one logit taken apart ---------------------------------------------------------------
@@ -1029,14 +1032,14 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         )
         return
     taken = passes.attribution(recording, stream.name, token, word, against)
-    total = reading.total(taken)
+    total, odds = reading.total(taken), power_of_e(taken.logit, 3)
     st.markdown(
         f"At **{literal(stream.tokens[token])}** (token {token}; the table above chooses it) the logit of **{one}**{'' if against is None else f' less that of **{other}**'} "
         f"is **{signed(taken.logit, 5)}**. The {len(taken.parts)} parts add up to {signed(total, 5)}; the two differ by {chance(abs(total - taken.logit))}. "
         + (
             "A bar to the right pushed the word up, one to the left down."
             if against is None
-            else f"So {one} is e^{signed(taken.logit, 3).lstrip('+')} = {reading.odds(taken.logit):,.3g} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}."
+            else f"So {one} is e^{exponent_told(taken.logit, odds)} = {odds} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}."
         )
     )
     name = token, word, against
@@ -1148,13 +1151,16 @@ def parts_list(recording: Recording, taken: Attribution) -> None:
     ]
     rows = [
         bars.Bar(
-            reading.part_name(part), part.value, (signed(part.value),), key=reading.part_key(part)
+            reading.part_name(part),
+            part.value,
+            (signed(part.value, 3),),
+            key=reading.part_key(part),
         )
         for part in shown
     ]
     if rest := [part for part in parts if part not in shown]:
         value = sum(part.value for part in rest)
-        rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value),), tone="rest"))
+        rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value, 3),), tone="rest"))
     name = shelf.name_of(recording, "parts", taken.token, taken.id, taken.against, every, chosen)
     data = bars.payload(
         rows,
@@ -1181,7 +1187,9 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         head = heads[part.layer * recording.model.n_head + part.head]
         words += f" is called **{head.name}** on this text. {naming.MEANING[head.name]}"
     with st.container(horizontal=True, vertical_alignment="center", border=True):
-        st.markdown(f"{words.rstrip('.')}. Here it put in {signed(part.value)}.", width="content")
+        st.markdown(
+            f"{words.rstrip('.')}. Here it put in {signed(part.value, 3)}.", width="content"
+        )
         if part.attention == "cross":
             way_to(
                 "../pages/translation.py",
@@ -1276,10 +1284,6 @@ def about_file(recording: Recording, what: str) -> tuple[str, ...]:
         f"Text: {onscreen.read_text(recording)}",
         *target,
     )
-
-
-def signed(value: float, decimals: int = 3) -> str:
-    return f"{value:+.{decimals}f}".replace("-", "−")
 
 
 with st.spinner("Loading the model …"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import streamlit as st
 
 from explorer.analysis import residual as numbers
+from explorer.analysis.numbers import enough_for, fixed
 from explorer.components import residual as pictures
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button, with_table
@@ -208,6 +211,13 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
     at = numbers.furthest(way)
     value = {name: column[at] for name, column in way.items()}
     adds = numbers.adds(stream)
+    share, length = fixed(value["share"]), fixed(value["|sum|"]) if adds else ""
+    equalities = [(share, lambda x, f, cos: f / (f + x))]
+    if adds:
+        equalities += [(length, lambda x, f, cos: sqrt(x * x + f * f + 2 * x * f * cos))]
+    before, wrote, cosine = enough_for(
+        equalities, *map(float, (value["|before|"], value["|wrote|"], value["cosine"]))
+    )
     post = "turned by norm °" in value
     goes_on = "; LayerNorm of it goes on" if post else ""
     rule = (
@@ -220,7 +230,7 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
         else "**Add, and no norm.** x + f(x) goes on as it is: this model was trained without LayerNorm."
     )
     came = (
-        f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {value['|sum|']:.2f}. Adding turned it"
+        f"|x + f|² = |x|² + |f|² + 2 |x| |f| cos, so |x + f| = {length}. Adding turned it"
         if adds
         else "Putting f(x) in the place of x turned it"
     )
@@ -231,8 +241,8 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
     )
     st.markdown(
         f"{rule}  \n"
-        f"**{literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {value['|before|']:.2f}, and |f| = {value['|wrote|']:.2f} was written, "
-        f"a share of {value['|wrote|']:.2f} / ({value['|wrote|']:.2f} + {value['|before|']:.2f}) = **{value['share']:.2f}**, at a cosine of **{signed(value['cosine'])}** to x.  \n"
+        f"**{literal(stream.tokens[token])}** in {value['sub-layer']}, its furthest turn: |x| = {before}, and |f| = {wrote} was written, "
+        f"a share of {wrote} / ({wrote} + {before}) = **{share}**, at a cosine of **{cosine}** to x.  \n"
         f"{came} {ended}."
     )
     if not adds:
@@ -247,10 +257,6 @@ def written_note(recording: Recording, stream: Stream, token: int) -> None:
         f"**Nothing is lost: before + wrote = after.** Over all {n:,} additions of this recording the largest error of any component is **{numbers.power(error, 2)}**, "
         f"the rounding of 32-bit numbers where components reach {numbers.power(largest)}."
     )
-
-
-def signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 # ---- LayerNorm ----------------------------------------------------------------------------------------------------

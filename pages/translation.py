@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from math import exp
 
 import streamlit as st
 
 from explorer.analysis import translation as numbers
+from explorer.analysis.numbers import enough, fixed, plural, sum_told
 from explorer.analysis.positions import divisor
 from explorer.components import translation as pictures
 from explorer.frame import onscreen
@@ -188,7 +190,7 @@ def totals(
     total, n = sum(said.logprob), len(said.ids)
     if not n:
         return
-    own = f"log p = {nats(total)} nats over {n} tokens{' with [EOS]' if ended else ''}, perplexity {perplexity(said.logprob)}"
+    own = f"log p = {nats(total)} nats over {plural(n, 'token')}{' with [EOS]' if ended else ''}, perplexity {perplexity(said.logprob)}"
     if forced is None:
         ending = (
             " It did not end by itself: a search stops at 1.5 times the source’s length and 16 tokens more."
@@ -208,12 +210,12 @@ def totals(
     )
     st.markdown(
         f"**Yours:** {own}.  \n**The model’s own:** {literal(models.spelled(model, best.ids)) or '(nothing)'}: "
-        f"log p = {nats(theirs)} nats over {len(best.ids)} tokens, perplexity {perplexity(best.logprobs)}. {more if best.done and ended else ''}"
+        f"log p = {nats(theirs)} nats over {plural(len(best.ids), 'token')}, perplexity {perplexity(best.logprobs)}. {more if best.done and ended else ''}"
     )
 
 
 def nats(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return fixed(value, 3)
 
 
 def perplexity(logprobs) -> str:
@@ -344,17 +346,18 @@ def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
     model, n = recording.model, len(said.ids)
     st.subheader("What happens here", anchor=False)
     scale = f" / √{model.d_head}" if divisor(numbers.cross(recording)) > 1 else ""
-    addends = " ".join(
-        nats(each) if not at else f"{'−' if each < 0 else '+'} {abs(each):.3f}"
-        for at, each in enumerate(said.logprob[:12])
-    )
+    addends, total = sum_told(*said.logprob) if 0 < n <= 12 else ("", nats(sum(said.logprob)))
+    if n > 12:
+        addends = f"{sum_told(*said.logprob[:12])[0]} …"
+    unsure = perplexity(said.logprob)
+    sum_of_logs = enough(unsure, lambda each: exp(each / n), abs(sum(said.logprob)))[0] if n else ""
     st.markdown(
-        f"**Looking back.** In each of {model.n_layer} layer{'s' * (model.n_layer > 1)} the decoder’s newest vector becomes a query q, and every source token offers a key k and a value v. "
+        f"**Looking back.** In each of {model.n_layer} {'layer' if model.n_layer == 1 else 'layers'} the decoder’s newest vector becomes a query q, and every source token offers a key k and a value v. "
         f"softmax(q · k{scale}) over the {len(recording.stream('encoder').tokens)} source tokens gives the weights drawn here, one row for each of {model.n_head} heads.  \n"
         f"**Saying a word.** The vector that has read token i gives a score z to each of the {model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the probability "
         f"that it is token i + 1. So the row that reads [BOS] says the first word: rows here are named after what they say.  \n"
-        f"**A sentence.** Probabilities multiply, so their logarithms add up: log p = {addends}{' …' if n > 12 else ''} = **{nats(sum(said.logprob))}** nats. "
-        f"Perplexity is e to the mean of −log p, e^({abs(sum(said.logprob)):.3f} / {n}) = **{perplexity(said.logprob)}**: as unsure as between so many equally likely tokens."
+        f"**A sentence.** Probabilities multiply, so their logarithms add up: log p = {addends} = **{total}** nats. "
+        f"Perplexity is e to the mean of −log p, e^({sum_of_logs} / {n}) = **{unsure}**: as unsure as between so many equally likely tokens."
         if n
         else "There is no token yet."
     )

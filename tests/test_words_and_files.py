@@ -73,8 +73,9 @@ def test_parts_of_a_ratio_make_the_ratio_that_is_printed() -> None:
     for _ in range(300):
         part, rest = np.exp(draw.normal(0, 8, 2))
         said = numbers.weight(part / (part + rest))
-        first, second = numbers.shares_told(part, part + rest, said)
+        score, first, second = numbers.softmax_told(math.log(part), math.log(part + rest), said)
         assert numbers.says(said, numbers.read(first) / numbers.read(second))
+        assert numbers.says(first, math.exp(numbers.read(score)))
 
 
 HOSTILE = [

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, sqrt
+from operator import truediv
 
 import numpy as np
 
+from explorer.analysis.numbers import MINUS, enough, power
 from models.recording import Attention, Edit, Recording
 
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
@@ -393,18 +395,10 @@ def verdict(found: Forms, label: str) -> str:
 
 # ---- as it is told ------------------------------------------------------------------------------------------------
 
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
 
 def say(value: float, figures: int = 4) -> str:
     """A number in so many figures, very large and very small ones as a power of ten."""
-    size = abs(value)
-    if size == 0 or 0.001 <= size < 100_000:
-        text = f"{float(f'{size:.{figures}g}'):.10f}".rstrip("0").rstrip(".")
-    else:
-        digits, _, exponent = f"{size:.{figures - 1}e}".partition("e")
-        text = f"{float(digits):g} × 10" + str(int(exponent)).translate(SUPERSCRIPT)
-    return f"−{text}" if value < 0 else text
+    return power(float(value), figures)
 
 
 def say_weight(value: float) -> str:
@@ -419,25 +413,36 @@ def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
     def full(value: float) -> str:
         return say(float(value), 6)
 
+    softmax = full(opened.softmax[at])
+    if opened.plain is not None:
+        part, total = enough(softmax, truediv, *opened.plain, least=6, write=power)
+        score = enough(part, exp, float(opened.scores[at]), least=6, write=power)[0]
+    else:
+        score = full(opened.scores[at])
+        part, total = enough(
+            softmax, truediv, opened.exponentials[at], opened.total, least=6, write=power
+        )
+    dot, plus = enough(
+        score,
+        lambda dot, plus: dot / opened.divisor + plus,
+        float(opened.dots[at]),
+        float(opened.added[at]),
+        least=6,
+        write=power,
+    )
     added = (
-        f" {'−' if opened.added[at] < 0 else '+'} {full(abs(opened.added[at]))}"
-        if opened.added.any()
-        else ""
+        f" {'−' if plus[0] == MINUS else '+'} {plus.lstrip(MINUS)}" if opened.added.any() else ""
     )
     lines = [
-        f"q · k = **{full(opened.dots[at])}**, {len(opened.q)} products added up",
-        f"score = {full(opened.dots[at])} / {dividing(opened)}{added} = **{full(opened.scores[at])}**",
+        f"q · k = **{dot}**, {len(opened.q)} products added up",
+        f"score = {dot} / {dividing(opened)}{added} = **{score}**",
     ]
     if not opened.allowed[at]:
         lines.append("not allowed: **−∞** takes the score’s place, and exp(−∞) = 0 is the weight")
     elif opened.plain is not None:
-        lines.append(
-            f"softmax = exp({full(opened.scores[at])}) / Σ exp = {full(opened.plain[0])} / {full(opened.plain[1])} = **{full(opened.softmax[at])}**"
-        )
+        lines.append(f"softmax = exp({score}) / Σ exp = {part} / {total} = **{softmax}**")
     else:
-        lines.append(
-            f"softmax, the largest score subtracted = {full(opened.exponentials[at])} / {full(opened.total)} = **{full(opened.softmax[at])}**"
-        )
+        lines.append(f"softmax, the largest score subtracted = {part} / {total} = **{softmax}**")
     if opened.evened is not None:
         lines.append(f"an edit decides the weight: **{full(opened.weights[at])}**")
     lines.append(

@@ -242,6 +242,7 @@ class Softmax:
     exponential: float
     total: float
     weight: float
+    log_total: float
 
 
 def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
@@ -255,6 +256,7 @@ def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
         float(powers[key]),
         float(powers.sum()),
         float(shifted[key] / shifted.sum()),
+        float(masked.max() + np.log(shifted.sum())),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import exp, floor, inf, isfinite, isnan, log, log10
+from operator import truediv
 
 MINUS = "−"
 NONE = "–"  # what stands where a number does not exist
@@ -50,6 +51,8 @@ def power(value: float, digits: int = 3) -> str:
 
 def power_of_e(exponent: float, digits: int = 4) -> str:
     """e to that, in so many figures, also where it is too large or small for a number."""
+    if isnan(exponent) or not isfinite(exponent):
+        return "0" if exponent < 0 else fixed(exponent)
     if abs(exponent) < BEYOND:
         return power(exp(exponent), digits)
     tens = exponent / log(10)
@@ -82,6 +85,14 @@ def plural(count: float | str, noun: str, several: str = "") -> str:
     return f"{said} {noun if said == '1' else several or noun + 's'}"
 
 
+def in_latex(written: str) -> str:
+    """A written number inside a formula."""
+    found = WRITTEN.fullmatch(written)
+    if not found or not found["power"]:
+        return written.replace(MINUS, "-").replace(",", r"{,}")
+    return rf"{found['digits'].replace(MINUS, '-')} \times 10^{{{found['power'].translate(PLAIN)}}}"
+
+
 def read(written: str) -> float:
     """The number that is written so; the reverse of all above. Raises ValueError for what is no number."""
     found = WRITTEN.fullmatch(written)
@@ -107,23 +118,62 @@ def enough(
     write: Callable[[float, int], str] = fixed,
 ) -> tuple[str, ...]:
     """The parts of an equality, written with the fewest digits, at least `least`, with which they make `result` at the digits of `result`."""
+    return enough_for([(result, of)], *parts, least=least, write=write)
+
+
+def enough_for(
+    equalities: Sequence[tuple[str, Callable[..., float]]],
+    *parts: float,
+    least: int = 2,
+    write: Callable[[float, int], str] = fixed,
+) -> tuple[str, ...]:
+    """The same for several equalities, (result, function of the parts), that share their parts."""
     told = tuple(write(each, least) for each in parts)
-    for digits in range(least, MOST_DIGITS if all(map(isfinite, parts)) else least):
+    if not all(map(isfinite, parts)):
+        return told
+    for digits in range(least, MOST_DIGITS):
         told = tuple(write(each, digits) for each in parts)
-        if says(result, of(*map(read, told))):
+        values = tuple(map(read, told))
+        if all(says(result, of(*values)) for result, of in equalities):
             break
     return told
 
 
-def shares_told(part: float, total: float, weight: str) -> tuple[str, str]:
-    """Two numbers in figures that make `part / total` the weight that is written."""
-    first, second = enough(weight, lambda a, b: a / b, part, total, least=4, write=power)
-    return first, second
-
-
 def exponent_told(value: float, result: str) -> str:
-    """A score with so many decimals that e to it is `result`, which `power_of_e` wrote in four figures."""
-    return enough(result, exp, value)[0] if abs(value) < BEYOND else fixed(value, 5)
+    """A score with so many decimals that e to it is `result`, which `power_of_e` wrote."""
+    return enough(result, exp, value)[0] if abs(value) < BEYOND else fixed(value, 9)
+
+
+def softmax_told(score: float, log_total: float, result: str) -> tuple[str, str, str]:
+    """A score, e to it, and the sum of all such powers, in figures with which e to the first is the second, and the second over the
+    third the probability `result`."""
+    if not max(abs(score), abs(log_total)) < BEYOND / 2:
+        return fixed(score, 9), power_of_e(score, 8), power_of_e(log_total, 8)
+    part, total = enough(result, truediv, score, log_total, least=4, write=power_of_e)
+    return exponent_told(score, part), part, total
+
+
+def percents_told(*parts: float) -> tuple[str, ...]:
+    """Shares and, last, their sum, in per cent with one decimal; the parts with more where they need them to add up."""
+    total = f"{sum(parts):.1%}"
+    return *enough(total, lambda *all: sum(all), *parts, least=1, write=_in_percent), total
+
+
+def sum_told(*parts: float, decimals: int = 3) -> tuple[str, str]:
+    """Addends with their signs between them, in decimals with which they add up, and their sum."""
+    total = fixed(sum(parts), decimals)
+    told = enough(total, lambda *all: sum(all), *parts, least=decimals)
+    rest = "".join(f" − {each[1:]}" if each[0] == MINUS else f" + {each}" for each in told[1:])
+    return told[0] + rest, total
+
+
+def chance(p: float) -> str:
+    """A probability in four decimals, a small one in two figures and a power of ten."""
+    return fixed(p, 4) if p >= 0.001 or p == 0 else power(p, 2)
+
+
+def _in_percent(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}%}".replace("-", MINUS)
 
 
 def _significant(value: float, digits: int) -> str:

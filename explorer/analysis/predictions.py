@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log
+from math import log
 
 import numpy as np
 
@@ -144,14 +144,6 @@ def steps(of: Distribution, id: int) -> Steps:
         float(tempered[of.kept].sum()),
         float(of.drawn[id]),
     )
-
-
-def power_of_e(exponent: float) -> tuple[float, int]:
-    """e^exponent as (digits, n), digits x 10^n with 1 <= digits < 10, also where e^exponent is too large for a float."""
-    tens = exponent / log(10)
-    n = floor(tens)
-    digits = 10 ** (tens - n)
-    return (digits / 10, n + 1) if round(digits, 2) >= 10 else (digits, n)
 
 
 def bits(nats: float) -> float:
