@@ -4,7 +4,8 @@ Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Imp
 model is loaded, transformers when one is loaded in its own code.
 
 Names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its folder, in its own code; `ours:WHERE`, its weights
-in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways.
+in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways. Any of them with
+`@permuted` behind it is that model with its weights in random order, see `models.permuted`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from models import own
     from models.generation import Writing
     from models.pretrained import huggingface
+    from models.readouts.depth import Depth
     from models.readouts.gradients import Decay, Highway, Jacobian
     from models.readouts.patching import Sweep
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 MINILM = "minilm"
 IN_ITS_OWN_CODE, IN_OURS = "hub:", "ours:"
+PERMUTED = "@permuted"
 MINILM_CARD = {
     "name": MINILM,
     "kind": "encoder",
@@ -91,6 +94,10 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a model that cannot be used.
     """
+    if name.endswith(PERMUTED):
+        from models.permuted import permuted
+
+        return permuted(load(name.removesuffix(PERMUTED), progress), name)
     where = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import families as pretrained
@@ -279,6 +286,13 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     from models.readouts import gradients
 
     return gradients.jacobian(_ours(handle), recording, stream, token, site)
+
+
+def depth(vectors: np.ndarray) -> Depth:
+    """The gradient at every layer of a deep stack with random weights on embeddings (token, d_model), with residual connections and without."""
+    from models.readouts import depth as deep
+
+    return deep.depth(vectors)
 
 
 def sweep_heads(

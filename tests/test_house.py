@@ -79,6 +79,11 @@ FLOORS = [
     ),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.bar)"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
+    (
+        r"explorer/views/.*",
+        {"streamlit"},
+        r"explorer\..*|models\.(recording|edits|prediction)",
+    ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import positions
-from explorer.analysis.evidence import (
-    Evidence,
-    Measured,
-    Untestable,
+from explorer.analysis.evidence import Evidence, Measured, Untestable, number
+from explorer.analysis.grounds import (
     at_least,
     by_layer,
     embedding_factor,
+    enough,
     factor,
     masked,
-    number,
     text_places,
 )
 from explorer.analysis.residual import degrees
@@ -46,7 +44,7 @@ def _whose(stream: Stream) -> str:
 def by_distance(e: Evidence) -> Measured:
     """The largest difference of two products at the same distance, of the largest product."""
     encoding, stream = _encoding(e)
-    at_least(stream, 3)
+    at_least(stream)
     gram = encoding @ encoding.T
     n = len(gram)
     spread = max(float(np.ptp(np.diagonal(gram, distance))) for distance in range(n))
@@ -68,7 +66,7 @@ def by_distance(e: Evidence) -> Measured:
 def both_ways(e: Evidence) -> Measured:
     """The largest |p_i . p_(i+k) - p_i . p_(i-k)|, of the largest product."""
     encoding, stream = _encoding(e)
-    at_least(stream, 3)
+    at_least(stream)
     gram = encoding @ encoding.T
     n = len(gram)
     worst = max(
@@ -90,7 +88,7 @@ def both_ways(e: Evidence) -> Measured:
 def low_is_fast(e: Evidence) -> Measured:
     """The share of neighbouring pairs of dimensions of which the lower one turns faster."""
     encoding, stream = _encoding(e)
-    at_least(stream, 2)
+    at_least(stream)
     pairs = encoding.reshape(len(encoding), -1, 2)
     if pairs.shape[1] < 2:
         raise Untestable("There is one pair of dimensions only.")
@@ -136,7 +134,7 @@ def even_is_sine(e: Evidence) -> Measured:
 def shift_turns(e: Evidence) -> Measured:
     """The largest difference of an encoding turned by one position and the next position's encoding."""
     encoding, stream = _encoding(e)
-    at_least(stream, 2)
+    at_least(stream)
     n = len(encoding)
     errors = {
         shift: float(
@@ -225,17 +223,15 @@ def _gap(e: Evidence, stream: str, one: str, other: str) -> tuple[float, float]:
         shuffled.resid[-1][pairs.there].astype(np.float64),
     )
     moved = pairs.here != pairs.there
-    if not moved.any():
-        raise Untestable("These tokens have no other order.")
+    enough(int(moved.sum()), "tokens that the shuffle moves")
     return float(
         np.linalg.norm(a - b, axis=1)[moved].mean() / np.linalg.norm(a, axis=1).mean()
     ), int(moved.sum())
 
 
 def _shuffled(recording: Recording) -> str:
-    stream = recording.streams[0]
-    if (~stream.special).sum() < 2:
-        raise Untestable("This needs at least two tokens of text, so that there is another order.")
+    if len(set(map(int, recording.streams[0].ids[~recording.streams[0].special]))) < 2:
+        raise Untestable("All tokens of this text are the same, so there is no other order.")
     return f"ShuffleTokens:{SEED}"
 
 
@@ -299,16 +295,23 @@ def no_blow_up(e: Evidence) -> Measured:
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
         raise Untestable("This model has no LayerNorm.")
     bare = e.again("WithoutNorm", "", None).stream(stream.name)
-    here, there = (
-        np.linalg.norm(each.resid[-1].astype(np.float64), axis=1).mean() for each in (stream, bare)
+    here, there = (_length(each, each.sites[-1]) for each in (stream, bare))
+    rows = by_layer(
+        "without LayerNorm, after ",
+        [_length(bare, total) for _, wrote, total in bare.writes() if wrote.endswith("ffn.wrote")],
     )
-    rows = [
-        np.linalg.norm(bare.at(total).astype(np.float64), axis=1).mean()
-        for _, wrote, total in bare.writes()
-        if wrote.endswith("ffn.wrote")
-    ]
+    said = "None was trained without it here to compare with."
+    if trained := e.bare():
+        other = trained.stream(stream.name)
+        start, end = _length(other, other.sites[0]), _length(other, other.sites[-1])
+        said = f"{trained.model.name}, which learned without LayerNorm, keeps them at {number(end)}, {number(end / start)} times the length they begin with: training finds weights to suit."
+        rows = (*rows, (f"{trained.model.name}, the last vectors", number(end)))
     return Measured(
-        float(there / here),
-        f"The mean length of the last vectors is {number(float(here))}; with every LayerNorm left out, and all weights the same, it is {number(float(there))}.",
-        by_layer("length without LayerNorm after ", rows),
+        there / here,
+        f"LayerNorm is taken from a model that was trained with it: its weights were learned to be held by it. The mean length of the last vectors is {number(here)}; with every LayerNorm left out, and all weights the same, it is {number(there)}. {said}",
+        rows,
     )
+
+
+def _length(stream: Stream, site: str) -> float:
+    return float(np.linalg.norm(stream.at(site).astype(np.float64), axis=1).mean())

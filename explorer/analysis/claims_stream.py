@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import (
-    Evidence,
-    Measured,
-    Untestable,
+from explorer.analysis.evidence import TRIED, Evidence, Measured, Untestable, number
+from explorer.analysis.grounds import (
     at_least,
+    enough,
     factor,
-    number,
     text_places,
+    tried,
     writer,
 )
 from models.recording import Stream
@@ -59,7 +58,7 @@ def little_work(e: Evidence) -> Measured:
     value = float(np.mean(angles))
     return Measured(
         value,
-        f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°. Turned at random, a vector of so many dimensions would stand at about 90° to the one before; at 60° half of it still points the old way.",
+        f"A sub-layer turns a word’s vector by {value:.1f}° in the mean, from {min(angles):.1f}° to {max(angles):.1f}°. Turned at random, a vector of so many dimensions would stand at about 90° to the one before; cos 60° = 0.5, so at 60° its component along the old direction is half its length.",
         tuple(rows),
     )
 
@@ -212,104 +211,112 @@ def vocabulary_sphere(e: Evidence) -> Measured:
 
 
 def identity_plus(e: Evidence) -> Measured:
-    """The largest entry of |J(x + f) - J(f) - I| of one sub-layer."""
+    """The largest entry of |J(x + f) - J(f) - I| of one sub-layer, at several tokens."""
     stream = writer(e.recording)
-    token, each = int(text_places(stream)[-1]), _layers(stream)[-1]
+    each = _layers(stream)[-1]
     if f"{each.site}.read" in stream.sites:
         raise Untestable(
             "In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian is not measured here."
         )
-    found = e.jacobian(stream.name, token, each.site)
-    if not found.adds:
+    found = {
+        token: e.jacobian(stream.name, token, each.site) for token in tried(text_places(stream))
+    }
+    if not all(one.adds for one in found.values()):
         raise Untestable(
             "This model was trained without residual connections, so f is added to nothing."
         )
+    of_f, weakest = (
+        [float(getattr(one, what)[-1]) for one in found.values()] for what in ("wrote", "total")
+    )
+    largest = max(float(one.wrote[0]) for one in found.values())
+    n = len(next(iter(found.values())).total)
     return Measured(
-        float(found.error),
-        f"Both Jacobians at “{stream.tokens[token]}” in {each.name}, {len(found.total)} × {len(found.total)} numbers each, were worked out apart. That of f alone stretches by at most {number(float(found.wrote[0]))} and loses some directions ({number(float(found.wrote[-1]))}); with x added, the weakest keeps {number(float(found.total[-1]))}.",
-        (
-            ("largest stretch of f", number(float(found.wrote[0]))),
-            ("smallest of f", number(float(found.wrote[-1]))),
-            ("largest of x + f", number(float(found.total[0]))),
-            ("smallest of x + f", number(float(found.total[-1]))),
+        max(float(one.error) for one in found.values()),
+        f"Both Jacobians at {len(found)} tokens in {each.name}, {n} × {n} numbers each, were worked out apart. That of f alone stretches by at most {number(largest)} and loses some directions (down to {number(min(of_f))}); with x added, the weakest keeps at least {number(min(weakest))}.",
+        tuple(
+            (
+                f"{stream.tokens[token]} (token {token}): off by; smallest stretch of f; of x + f",
+                f"{number(float(one.error))}; {number(float(one.wrote[-1]))}; {number(float(one.total[-1]))}",
+            )
+            for token, one in found.items()
         ),
     )
 
 
-def _kept(e: Evidence, way: str) -> tuple[float, tuple[tuple[str, str], ...]]:
-    """How much of the gradient at the last state is left at the first one: norm there of norm here, and the norms along the way."""
-    stream = writer(e.recording)
-    found = e.highway(stream.name, int(text_places(stream)[-1]))
-    if way not in found.ways:
-        raise Untestable(
-            "This model was trained without residual connections, so there is no such pair to compare."
-        )
-    norms = residual.over_tokens(found.norm[found.ways.index(way)])
-    if not norms[-1] > 0:
-        raise Untestable("The gradient is 0 already at the last state.")
-    return float(norms[0] / norms[-1]), tuple(
-        (site, number(float(value))) for site, value in zip(found.sites, norms)
+def _deep(e: Evidence, switch: str) -> Measured:
+    """By what factor the gradient at a deep stack's input is away from that at its end, of the ways with a switch the one nearer to 1 where it
+    is off and further from 1 where it is on."""
+    stream = e.recording.streams[0]
+    at_least(stream)
+    found = e.depth(stream.name)
+    kept = {
+        way: float(norm[0] / norm[-1])
+        for way, norm in zip(found.ways, found.norm)
+        if way.startswith(switch)
+    }
+    away = {way: factor(each) if each > 0 else np.inf for way, each in kept.items()}
+    pick = max if switch == "residual on" else min
+    told = "; ".join(f"{way}: {number(each)} times" for way, each in kept.items())
+    return Measured(
+        pick(away.values()),
+        f"{found.layers} layers of {found.width} numbers, weights at random, this text’s first {found.tokens} embeddings. The gradient at the input, of that at the last state: {told}.",
+        tuple(
+            (f"{way}, layer {layer}", number(float(found.norm[found.ways.index(way), layer])))
+            for way in kept
+            for layer in (0, found.layers // 4, found.layers // 2, found.layers)
+        ),
     )
 
 
 def gradient_with(e: Evidence) -> Measured:
-    """By what factor the gradient differs between the last state and the first, with residual connections."""
-    kept, rows = _kept(e, "residual on")
-    return Measured(
-        _away(kept),
-        f"The gradient of the likeliest word’s score is {number(kept)} times as long at the first state as at the last.",
-        rows,
-    )
+    """The same with residual connections: the worse of with LayerNorm and without."""
+    return _deep(e, "residual on")
 
 
 def gradient_without(e: Evidence) -> Measured:
-    """The same without residual connections."""
-    kept, rows = _kept(e, "residual off")
-    with_, _ = _kept(e, "residual on")
-    return Measured(
-        _away(kept),
-        f"With every residual taken away, the gradient at the first state is {number(kept)} times that at the last; with them it was {number(with_)} times. LayerNorm, which stays, rescales on the way.",
-        rows,
-    )
-
-
-def _away(kept: float) -> float:
-    return factor(kept) if kept > 0 else np.inf
+    """The same without residual connections: the milder of with LayerNorm and without."""
+    return _deep(e, "residual off")
 
 
 def far_words(e: Evidence) -> Measured:
-    """How many times weaker the gradient to the farthest token is than to the nearest one, in the model itself, along a line through the logarithms."""
+    """How many times weaker the gradient to the farthest token is than to the nearest one, in the model itself, along a line through the
+    logarithms, from the answers at several tokens."""
     stream = writer(e.recording)
     text = text_places(stream)
-    if len(text) < NEAR_AND_FAR:
-        raise Untestable(
-            f"This needs at least {NEAR_AND_FAR} tokens of text, so that near and far differ; there {'is' if len(text) == 1 else 'are'} {len(text)}."
-        )
-    token = int(text[-1])
-    found = e.highway(stream.name, token)
-    norms = found.norm[0, 0]  # the model as it is
-    others = text[text != token]
-    distance = np.abs(others - token)
-    means = np.zeros(int(distance.max(initial=0)) + 1)
-    for at in np.unique(distance):
-        means[at] = norms[others[distance == at]].mean()
-    step = residual.per_step(means)
-    if step is None:
-        raise Untestable("There are too few distances to draw a line through.")
-    near, far = int(distance.min()), int(distance.max())
-    total = float(step ** (near - far))
+    enough(len(text), "tokens of text, so that near and far differ", NEAR_AND_FAR)
+    steps, reach, rows = [], 0, []
+    for token in map(int, text[-TRIED:]):
+        norms = e.highway(stream.name, token).norm[0, 0]  # the model as it is
+        heard = text[(text != token) & (norms[text] > 0)]  # a mask hides the later ones
+        means = _by_distance(np.abs(heard - token), norms[heard])
+        step = residual.per_step(means)
+        if step is not None:
+            steps.append(step)
+            reach = max(reach, len(means) - 1)
+            rows.append((f"from {stream.tokens[token]} (token {token}): a token", f"× {step:.3f}"))
+    enough(len(steps), "answers that reach tokens at three distances")
+    step = float(np.exp(np.mean(np.log(steps))))
+    total = float(step ** (1 - reach))
     said = f"{number(total)} times weaker" if total >= 1 else f"{number(1 / total)} times stronger"
     return Measured(
         total,
-        f"Through the layers, not along the text: the gradient from “{stream.tokens[token]}” to the other tokens changes by × {step:.3f} a token, which makes it {said} at {far} tokens than at {near}. Measured there alone, it is {number(float(means[far] / means[near]))} of what it is next door.",
-        tuple((f"distance {at}", number(float(means[at]))) for at in np.flatnonzero(means)[:8]),
+        f"Through the layers, not along the text: the gradient from the answers at the last {len(steps)} tokens changes by × {step:.3f} a token, which makes it {said} at {reach} tokens than at 1.",
+        tuple(rows),
     )
+
+
+def _by_distance(distance: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The mean of the values at each distance, (distance), 0 where there is none."""
+    sums, counts = np.zeros(distance.max(initial=0) + 1), np.zeros(distance.max(initial=0) + 1)
+    np.add.at(sums, distance, values)
+    np.add.at(counts, distance, 1)
+    return np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
 
 
 def recurrent_fades(e: Evidence) -> Measured:
     """By what factor the gradient of an untrained tanh RNN of gain 1 on this text's embeddings changes with each token back."""
     stream = e.recording.streams[0]
-    at_least(stream, 4)
+    at_least(stream)
     x = residual.at(stream, stream.sites[0])
     x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
     w = e.draw(WIDTH, WIDTH) / np.sqrt(WIDTH)

@@ -5,24 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import (
-    Evidence,
-    Measured,
-    Untestable,
-    embedding_factor,
-    few,
-    text_places,
-    writer,
-)
+from explorer.analysis.evidence import Evidence, Measured, Untestable
+from explorer.analysis.grounds import embedding_factor, enough, few, text_places, text_rows, writer
 from models.recording import Stream
 
-MOST_TOKENS, TOP = 8, 5
+FEWEST_WORDS = 500  # of a vocabulary, of which a hundredth is then more than a few
+MOST_TOKENS, MOST_WORDS, TOP = 8, 6, 5
 GOES_ON = "‧"  # what a token's label begins with where it goes on inside a word
 
 
 def _last(e: Evidence) -> tuple[Stream, np.ndarray]:
     stream = writer(e.recording)
-    return stream, few(text_places(stream), MOST_TOKENS)
+    return stream, few(text_rows(stream), MOST_TOKENS)
 
 
 def near_words(e: Evidence) -> Measured:
@@ -77,8 +71,12 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 def readable(e: Evidence) -> Measured:
     """The worst block's median rank of the model's final answer when read off its output, as a share of the vocabulary."""
     stream = writer(e.recording)
-    lens, text = e.lens(stream.name), text_places(stream)
+    lens, text = e.lens(stream.name), text_rows(stream)
     n_vocab = e.recording.model.n_vocab
+    if n_vocab < FEWEST_WORDS:
+        raise Untestable(
+            f"A rank among this model’s {n_vocab} words is too coarse: this needs at least {FEWEST_WORDS}."
+        )
     blocks = {
         site.partition(".")[0]: at
         for at, site in enumerate(lens.sites)
@@ -125,8 +123,6 @@ def context_moves(e: Evidence) -> Measured:
     """The mean cosine between a word's last vector in this text and when it stands alone."""
     stream = writer(e.recording) if len(e.recording.streams) == 1 else e.recording.streams[0]
     text = text_places(stream)
-    if len(text) < 2:
-        raise Untestable("This needs at least two tokens of text: a word alone has no context.")
     if stream.name == "decoder":
         text = text[
             1:
@@ -138,7 +134,7 @@ def context_moves(e: Evidence) -> Measured:
         if len(stream.tokens[place]) > 2 and stream.tokens[place].isalpha() and not goes_on[place]
     ]
     rows, cosines = [], []
-    for place in few(np.array(words, dtype=int), 3):
+    for place in few(np.array(words, dtype=int), MOST_WORDS):
         apart = e.again("", stream.tokens[place], ()).stream(stream.name)
         same = np.flatnonzero(apart.ids == stream.ids[place])
         if len(same):
@@ -151,10 +147,7 @@ def context_moves(e: Evidence) -> Measured:
                 )
             )
             rows.append((f"{stream.tokens[place]} (token {place})", f"{cosines[-1]:.2f}"))
-    if not cosines:
-        raise Untestable(
-            "No word of this text that has context is one token of letters, which could stand alone."
-        )
+    enough(len(cosines), "words of one token, of letters, with words around them")
     value = float(np.mean(cosines))
     return Measured(
         value,

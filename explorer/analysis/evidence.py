@@ -1,7 +1,9 @@
 """What a claim is, what it is tested with, and how a verdict is reached.
 
-A claim's `measure` takes `Evidence` and gives one number with the reason for it; the verdict is that number against the claim's
-tolerance and nothing else. Where a text or a model does not offer what is needed, `measure` raises `Untestable`, in words for the reader.
+A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict on a claim by construction is that number against
+the claim's tolerance and nothing else. One on what was learned must also lie beyond the same number of the same model with its weights
+permuted (`chance`). Where a text or a model does not offer what is needed, a measure raises `Untestable`, in words for the reader;
+`TooShort` where a longer text would do.
 """
 
 from __future__ import annotations
@@ -12,20 +14,33 @@ from typing import Any
 
 import numpy as np
 
+from explorer.analysis.numbers import plural
 from explorer.analysis.residual import power
 from models.prediction import Lens
-from models.recording import Attention, Recording, Stream
+from models.recording import Recording
 
-HOLDS, FAILS, UNTESTABLE = "holds", "does not hold here", "cannot be tested here"
-VERDICTS = (HOLDS, FAILS, UNTESTABLE)
+HOLDS, FAILS = "holds", "does not hold here"
+SHORT, UNTESTABLE = "too short to tell", "cannot be tested here"
+VERDICTS = (FAILS, HOLDS, SHORT, UNTESTABLE)
+CONSTRUCTION, MEASURED = "by construction", "measured here"
+KINDS = (MEASURED, CONSTRUCTION)
 AT_MOST, AT_LEAST = "at most", "at least"
+TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
 CLOSED = "This model hands out its weights alone, without the scores, queries, keys and values they are made of."
+NO_CHANCE = "There is no copy of this model with permuted weights to compare with"
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
+FEWEST = 4  # rows, tokens or words on which a verdict rests; fewer decide nothing
+TRIED = 4  # tokens that are exchanged, one after another, where each takes a pass of its own
+WORDS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 class Untestable(Exception):
     """A claim that this text or model cannot decide; the message says why."""
+
+
+class TooShort(Untestable):
+    """A claim that a longer text would decide; the message says how long."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +57,18 @@ class Measured:
 class Claim:
     """One statement of a lecture note, in our words, and its test.
 
-    note: a name of `claims.NOTES`; how: what is measured, in words; formula: the number itself; bound and tolerance: the claim holds where
-    the number is `bound` the tolerance; unit follows the number; page: the page of the app where one can see it, by its file's name;
-    remark: where the note is loose or wrong.
+    note: a name of the sentences' NOTES; kind: one of KINDS; how: what is measured, in words; formula: the number itself; bound and
+    tolerance: the claim holds where the number is `bound` the tolerance; times or more: for a claim measured here, how far beyond chance it
+    must lie too; unit follows the number; page: the page of the app where one can see it, by its file's name; remark: where the note is
+    loose or wrong; because: why a claim by construction follows, and when it can fail; needs: TEXT, or MODEL where the text plays no part;
+    slow: it takes passes of its own.
+
+    Raises ValueError for a kind that does not exist, a claim measured here that says nothing of chance, one by construction that gives no reason.
     """
 
     id: str
     note: str
+    kind: str
     statement: str
     how: str
     formula: str
@@ -56,24 +76,60 @@ class Claim:
     tolerance: float
     page: str
     measure: Callable[[Evidence], Measured]
+    times: float = 0.0
+    more: float = 0.0
     unit: str = ""
     remark: str = ""
+    because: str = ""
+    needs: str = TEXT
+    slow: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or self.bound not in (AT_MOST, AT_LEAST):
+            raise ValueError(f"{self.id}: no such kind or bound")
+        if self.kind == MEASURED and not (self.times > 1) ^ (self.more > 0):
+            raise ValueError(f"{self.id}: it is measured, so it must say how far beyond chance")
+        if self.kind == CONSTRUCTION and not self.because:
+            raise ValueError(f"{self.id}: it must say why it holds by construction")
 
     @property
     def rule(self) -> str:
         """The tolerance as a person reads it: "at most 10⁻⁵"."""
         return f"{self.bound} {with_unit(self.tolerance, self.unit)}"
 
+    @property
+    def margin(self) -> str:
+        """How far beyond chance it must lie, as a person reads it."""
+        high = self.bound == AT_LEAST
+        if self.times:
+            return f"{number(self.times)} times {'as large as' if high else 'smaller than'}"
+        by = (
+            f"{100 * self.more:.3g} points" if self.unit == "%" else with_unit(self.more, self.unit)
+        )
+        return f"{by} {'above' if high else 'below'}"
+
+    def beyond(self, chance: float) -> float:
+        """The bound that the number must reach: the tolerance, or what lies far enough beyond chance where that is stricter."""
+        if self.bound == AT_LEAST:
+            return max(self.tolerance, self.times * chance if self.times else chance + self.more)
+        return min(self.tolerance, chance / self.times if self.times else chance - self.more)
+
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none), the reason and the parts."""
+    """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none), the reason and the parts.
+
+    chance and by_chance: the same number with permuted weights, of a claim measured here; bound: what the number was held against.
+    """
 
     verdict: str
     value: float | None
     shown: str
     why: str
     rows: tuple[tuple[str, str], ...] = ()
+    bound: float | None = None
+    chance: float | None = None
+    by_chance: str = ""
 
 
 def gaussian(rows: int, columns: int) -> np.ndarray:
@@ -87,8 +143,10 @@ class Evidence:
 
     again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line` writes them, text "" for the same one,
     target ids of a translator's decoder, None for those it has here. norms(stream), outputs(), jacobian(stream, token, site),
-    highway(stream, token), lens(stream), logits(stream, token) and embeddings() as in `models.library`. stepwise(rows): the scores (id)
-    after each of so many tokens, read one at a time; raises ValueError for a model that does not write. draw(rows, columns): random numbers.
+    highway(stream, token), lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.library`. stepwise(rows): the
+    scores (id) after each of so many tokens, read one at a time; raises ValueError for a model that does not write. chance(): the same
+    evidence from the same model with permuted weights. bare(): the recording of the model trained without LayerNorm beside this one, None
+    where there is none. draw(rows, columns): random numbers.
     """
 
     recording: Recording
@@ -101,33 +159,70 @@ class Evidence:
     logits: Callable[[str, int], np.ndarray]
     embeddings: Callable[[], np.ndarray]
     stepwise: Callable[[int], Sequence[np.ndarray]]
+    depth: Callable[[str], Any]
+    chance: Callable[[], Evidence] | None = None
+    bare: Callable[[], Recording | None] = lambda: None
     draw: Callable[[int, int], np.ndarray] = gaussian
 
 
 def settle(claim: Claim, evidence: Evidence) -> Finding:
     """The verdict on a claim. A number that does not exist (NaN) decides nothing."""
     try:
-        if evidence.recording.streams[0].special.all():
-            raise Untestable("There is no text yet: the model sees only its special tokens.")
-        found = claim.measure(_spoken(evidence))
-        if np.isnan(found.value):
-            raise Untestable("The number does not exist here: something it divides by is 0.")
+        _enough(claim, evidence)
+        found = _measured(claim, evidence)
+        by_chance = _by_chance(claim, evidence)
+    except TooShort as reason:
+        return Finding(SHORT, None, "–", str(reason))
     except Untestable as reason:
         return Finding(UNTESTABLE, None, "–", str(reason))
     except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
-        return Finding(
-            UNTESTABLE, None, "–", f"{LACKS}."
-        )  # the error's own words are a programmer's
-    holds = (
-        found.value <= claim.tolerance if claim.bound == AT_MOST else found.value >= claim.tolerance
-    )
+        # The error's own words are a programmer's.
+        return Finding(UNTESTABLE, None, "–", f"{LACKS}.")
+    bound = claim.tolerance if by_chance is None else claim.beyond(by_chance.value)
+    holds = found.value <= bound if claim.bound == AT_MOST else found.value >= bound
+    if by_chance is not None and found.value == by_chance.value:
+        holds = False  # what chance gives exactly is not beyond it
     return Finding(
         HOLDS if holds else FAILS,
         found.value,
         found.shown or with_unit(found.value, claim.unit),
         found.why,
         found.rows,
+        bound,
+        None if by_chance is None else by_chance.value,
+        "" if by_chance is None else by_chance.shown or with_unit(by_chance.value, claim.unit),
     )
+
+
+def _enough(claim: Claim, evidence: Evidence) -> None:
+    """Raises Untestable where there is no text, and TooShort where there is too little of it."""
+    first = evidence.recording.streams[0]
+    n = int((~first.special).sum())
+    if not n:
+        raise Untestable("There is no text yet: the model sees only its special tokens.")
+    if claim.needs == TEXT and n < FEWEST:
+        raise TooShort(
+            f"This needs at least {WORDS[FEWEST]} tokens of text; there {'is' if n == 1 else 'are'} {n}."
+        )
+
+
+def _measured(claim: Claim, evidence: Evidence) -> Measured:
+    found = claim.measure(_spoken(evidence))
+    if np.isnan(found.value):
+        raise Untestable("The number does not exist here: something it divides by is 0.")
+    return found
+
+
+def _by_chance(claim: Claim, evidence: Evidence) -> Measured | None:
+    """The number with permuted weights, for a claim measured here. Raises Untestable where there is none: alone it decides nothing."""
+    if claim.kind != MEASURED:
+        return None
+    if evidence.chance is None:
+        raise Untestable(f"{NO_CHANCE}.")
+    try:
+        return _measured(claim, evidence.chance())
+    except ValueError as error:
+        raise Untestable(f"{NO_CHANCE}: {str(error).rstrip('.')}.") from error
 
 
 def _spoken(evidence: Evidence) -> Evidence:
@@ -155,6 +250,8 @@ _ASKED = (
     "logits",
     "embeddings",
     "stepwise",
+    "depth",
+    "bare",
 )
 
 
@@ -169,136 +266,20 @@ def number(value: float) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     """A number with its unit; shares, whose unit is "%", as percentages."""
+    if unit == " nats":
+        return plural(number(value), "nat")
     if unit != "%":
         return number(value) + unit
     return f"{100 * value:.{4 if 0.99 <= value < 1 else 3}g}%"
 
 
-# ---- what many tests ask first --------------------------------------------------------------------------------------
-
-
-def at_least(stream: Stream, n: int, what: str = "") -> None:
-    """Raises Untestable for a stream of fewer than n tokens."""
-    if len(stream.tokens) < n:
-        words = {2: "two", 3: "three", 4: "four", 5: "five"}.get(n, str(n))
-        raise Untestable(
-            f"This needs at least {words} tokens{what}; there {'is' if len(stream.tokens) == 1 else 'are'} {len(stream.tokens)}."
-        )
-
-
-def opened(recording: Recording) -> tuple[Attention, ...]:
-    """The attentions, all with the scores, queries, keys and values they are made of. Raises Untestable where some are not known, or there is none."""
-    if not recording.attention:
-        raise Untestable("This model shows no attention.")
-    if not all(each.opens for each in recording.attention):
-        raise Untestable(CLOSED)
-    return recording.attention
-
-
-def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
-    """The self-attentions, of one stream where it is named. Raises Untestable where there is none."""
-    found = tuple(
-        each
-        for each in recording.attention
-        if each.query == each.key and stream in ("", each.query)
-    )
-    if not found:
-        raise Untestable("This model shows no self-attention.")
-    return found
-
-
-def masked(recording: Recording) -> tuple[Attention, Stream]:
-    """The self-attention under a causal mask and its stream. Raises Untestable where there is none."""
-    for each in recording.attention:
-        if each.query == each.key == "decoder":
-            return each, recording.stream("decoder")
-    raise Untestable(
-        "This model has no decoder: an encoder’s attention has no mask, and each token sees the later ones too."
-    )
-
-
-def writer(recording: Recording) -> Stream:
-    """The stream that words are read from."""
-    return recording.streams[-1]
-
-
-def text_places(stream: Stream) -> np.ndarray:
-    """The places of a stream's tokens that are text, all where none is."""
-    places = np.flatnonzero(~stream.special)
-    return places if len(places) else np.arange(len(stream.tokens))
-
-
-def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
-    """At most so many of some places, evenly spread."""
+def about(recording: Recording) -> tuple[str, ...]:
+    """What a file of verdicts must say when it stands alone: model, weights, edits, text."""
+    model = recording.model
     return (
-        places
-        if len(places) <= most
-        else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+        f"Headlight · model {model.name} ({model.kind}, {model.n_layer} layers of {model.n_head} heads, "
+        f"{model.n_parameters:,} parameters, weights {model.fingerprint}, {model.weights}) · "
+        f"edits: {', '.join(map(str, recording.edits)) or 'none'}",
+        "Text: " + " ".join(recording.text.split()),
+        *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
     )
-
-
-def choosing(attention: Attention) -> np.ndarray:
-    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises Untestable where there is none."""
-    places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
-    if not len(places):
-        raise Untestable(
-            "No token has more than one token to look at, so there is nothing to choose between."
-        )
-    return few(places)
-
-
-def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Softmax along the last axis over what is allowed, float64."""
-    z = np.where(allowed, scores.astype(np.float64), -np.inf)
-    z = np.exp(z - z.max(axis=-1, keepdims=True))
-    return z / z.sum(axis=-1, keepdims=True)
-
-
-def state_before(stream: Stream, layer: int, place: str) -> str:
-    """The site of the state that a sub-layer adds to. Raises Untestable where the model does not show it."""
-    for before, wrote, _ in stream.writes():
-        if wrote == f"{layer}.{place}.wrote":
-            return before
-    raise Untestable(f"This model does not show what the {place} of layer {layer} wrote.")
-
-
-def beginning(stream: Stream) -> str:
-    """The site where token and position are together, or the token's alone in a model that adds no positions."""
-    return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
-
-
-def another(stream: Stream, place: int) -> str:
-    """A text of as many words as a stream has tokens, of which none is the token at a place."""
-    label = stream.tokens[place].strip().lower()
-    return " ".join(["b" if label == "a" else "a"] * len(stream.tokens))
-
-
-def embedding_factor(e: Evidence) -> float:
-    """By what the rows of the readout are multiplied to give the embeddings as the stream begins with them.
-
-    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the bias falls out. Raises Untestable where it
-    reads anything else.
-    """
-    stream = e.recording.streams[-1]
-    at_least(stream, 2)
-    last = len(stream.tokens) - 1
-    scores = e.logits(stream.name, last).astype(np.float64) - e.logits(stream.name, 0)
-    product = e.embeddings() @ (stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0])
-    times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
-    if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
-        raise Untestable(
-            "This model’s readout is not its embedding matrix itself, so the two cannot be compared."
-        )
-    return times
-
-
-def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, str], ...]:
-    """Values of layers as rows of a small table."""
-    return tuple(
-        (f"{name}layer {layer}", number(float(value))) for layer, value in enumerate(values)
-    )
-
-
-def factor(ratio: float) -> float:
-    """By what factor a ratio is away from 1, either way: 1 and more."""
-    return float("nan") if not ratio > 0 else max(ratio, 1 / ratio)

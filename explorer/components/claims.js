@@ -25,7 +25,7 @@ function draw(kept, root) {
     says.setAttribute("role", "status");
     root.append(make("div", "counts"), says, make("div", "groups"));
   }
-  root.querySelector(".counts").replaceChildren(...header.counts.map(count));
+  root.querySelector(".counts").replaceChildren(...header.counts.map(line));
   if (says.textContent !== header.says) says.textContent = header.says;
   kept.buttons = [];
   root.querySelector(".groups").replaceChildren(...header.groups.map((group) => section(kept, root, group)));
@@ -39,6 +39,14 @@ function draw(kept, root) {
     if (one) requestAnimationFrame(() => one.scrollIntoView({ block: "center" }));
   }
   kept.shown = kept.open;
+}
+
+function line({ name, means, each }) {
+  const box = make("div", "kind");
+  const title = make("b", "", name);
+  title.title = means;
+  box.append(title, ...each.map(count));
+  return box;
 }
 
 function count({ n, words, tone }) {
@@ -67,6 +75,7 @@ function claim(kept, root, row) {
   verdict.append(make("span", "mark", row.mark), make("span", "word", row.verdict));
   const value = make("span", "value");
   value.append(make("span", "number", row.shown), make("span", "bound", row.rule));
+  if (row.chance) value.append(make("span", "bound", row.chance));
   button.append(verdict, make("span", "statement", row.statement), value);
   button.onclick = () => {
     kept.open = open ? "" : row.id;
@@ -99,7 +108,7 @@ function details(kept, row) {
   const why = make("p", "why", row.why);
   why.dir = "auto";
   const test = make("div", "test");
-  test.append(make("h4", "", "The test"), make("p", "", row.how), make("p", "formula", row.formula), make("p", "rule", `Holds where the number is ${row.rule}.`));
+  test.append(make("h4", "", "The test"), make("p", "", row.how), make("p", "formula", row.formula), make("p", "rule", `Holds where the number is ${row.holds}.`), make("p", "sort", row.kind));
   box.append(why);
   const side = make("div", "sides");
   side.append(test);

@@ -16,7 +16,8 @@ TONES = ("holds", "fails", "open", "waiting")
 @dataclass(frozen=True)
 class Row:
     """One claim: its name, how its verdict looks (one of TONES), the verdict's mark and word, the statement and the number; and what opens under it:
-    the reason, the test, its formula, where it holds, parts as (name, value), a word on the note, and (file, label, address) of a page to see it on.
+    the reason, the test, its formula, the bound that decided and the same figure by chance (two short lines below the number), where it holds
+    in full, what kind of claim it is, parts as (name, value), a word on the note, and (file, label, address) of a page to see it on.
 
     Raises ValueError for a tone that does not exist.
     """
@@ -31,7 +32,10 @@ class Row:
     how: str
     formula: str
     rule: str
-    parts: tuple[tuple[str, str], ...]
+    chance: str
+    holds: str
+    kind: str
+    parts: Sequence[tuple[str, str]]
     remark: str
     page: tuple[str, str, str]
 
@@ -43,7 +47,7 @@ class Row:
 def payload(
     groups: Sequence[tuple[str, str, Sequence[Row]]],
     *,
-    counts: Sequence[tuple[int, str, str]],
+    counts: Sequence[tuple[str, str, Sequence[tuple[int, str, str]]]],
     says: str,
     open: str,
     told: int,
@@ -51,7 +55,7 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw the list.
 
-    groups: (name, line under it, rows). counts: (number, words, tone) above the list. says: a line under the counts, spoken when it changes.
+    groups: (name, line under it, rows). counts: (name, what it means, each (number, words, tone)) above the list, a line each. says: a line under the counts, spoken when it changes.
     open: the claim to open, by the address, the `told`-th time that it says something of its own; what the reader opens after that is the list's own affair.
     token: the name of this picture.
     """
@@ -60,7 +64,14 @@ def payload(
         "open": open,
         "told": told,
         "says": says,
-        "counts": [{"n": n, "words": words, "tone": tone} for n, words, tone in counts],
+        "counts": [
+            {
+                "name": name,
+                "means": means,
+                "each": [{"n": n, "words": words, "tone": tone} for n, words, tone in each],
+            }
+            for name, means, each in counts
+        ],
         "groups": [
             {"name": name, "under": under, "rows": [vars(row) for row in rows]}
             for name, under, rows in groups

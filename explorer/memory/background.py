@@ -108,6 +108,11 @@ def _experiment(key: Hashable, begin: Callable[[], Iterator[Any]]) -> Experiment
     return shelf.get(key, lambda: Experiment(begin(), key), lambda _: 2_000_000)
 
 
+def in_turn(recording: Recording, what: str, begin: Callable[[], Iterator[Any]]) -> Experiment:
+    """Something about a recording that is worked out step by step under the name `what`: not begun, or as far as anyone has taken it."""
+    return _experiment((what, *cause_of(recording)), begin)
+
+
 def decay(recording: Recording, stream: str, lag: int) -> Experiment:
     """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone has taken it."""
     ids = tuple(int(each) for each in recording.stream(stream).ids)

@@ -145,3 +145,11 @@ def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
         ("jacobian", stream, token, site),
         lambda: library.jacobian(loaded, recording, stream, token, site),
     )
+
+
+def depth(recording: Recording, stream: str) -> Any:
+    """The gradients of a deep random stack on a stream's embeddings, as `library.depth`. Another model of the same words has other ones."""
+    of = recording.stream(stream)
+    return derived(
+        recording, ("depth", stream), lambda: library.depth(of.resid[0]), lambda _: 20_000
+    )

@@ -1,0 +1,40 @@
+"""A model with the numbers inside each of its weight matrices in random order: the same sizes and the same spread, and nothing learned.
+
+What such a model shows is what the architecture and the size of its weights give by chance; what was learned must show more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from models import own
+    from models.pretrained import huggingface
+
+SEED = 0
+
+
+def permuted(
+    handle: own.Handle | huggingface.Handle, name: str, seed: int = SEED
+) -> own.Handle | huggingface.Handle:
+    """The handle under another name, the numbers of each parameter of two or more axes shuffled in place: hand it a model that nobody
+    else holds. Vectors (biases, the gains of LayerNorm) and fixed tables (the sinusoids) stay; a matrix used twice is shuffled once.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in handle.model.parameters():
+            if parameter.dim() > 1:
+                order = torch.randperm(parameter.numel(), generator=generator)
+                parameter.copy_(parameter.flatten()[order].view_as(parameter))
+    mark = hashlib.sha256(f"{handle.card.fingerprint} permuted {seed}".encode()).hexdigest()[:12]
+    card = replace(
+        handle.card,
+        name=name,
+        fingerprint=mark,
+        weights=f"{handle.card.weights}, the numbers inside each matrix in random order",
+    )
+    return replace(handle, card=card)

@@ -1,0 +1,86 @@
+"""A deep stack with random weights on a text's embeddings, and the gradient at every layer with residual connections and without.
+
+Our own models have few layers and learned with their residual connections, so that little is lost where these are taken away. In a
+stack as deep as this one what they are for can be seen (He et al., 2016; Dong et al., 2021, on attention alone).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.edits import Edit, WithoutNorm, WithoutResidual
+from models.transformer import Config, Layer
+
+LAYERS, WIDTH, N_HEAD, D_FF, SEED = 64, 32, 4, 64, 0
+LONGEST = 32  # tokens of a text that count
+GAIN = 0.4  # of Xavier's size: at 1 the paper's own arrangement fades too, residual or not
+WAYS: dict[str, tuple[Edit, ...]] = {
+    "residual on": (),
+    "residual off": (WithoutResidual(),),
+    "residual on, no LayerNorm": (WithoutNorm(),),
+    "residual off, no LayerNorm": (WithoutResidual(), WithoutNorm()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """Norms of d(output)/d(state) over all tokens: norm (way, layers + 1), at the input and after each layer; the output is the sum of
+    the last vectors' products with fixed random vectors. ways: names as in WAYS. tokens: how many of the text counted; gain: the size of
+    the weights, of Xavier's."""
+
+    ways: tuple[str, ...]
+    norm: np.ndarray
+    tokens: int
+    width: int
+    gain: float
+
+    @property
+    def layers(self) -> int:
+        """How many layers the stack has."""
+        return self.norm.shape[1] - 1
+
+
+def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Depth:
+    """The gradients of the stack on embeddings (token, d_model), in float64: without residuals they get too small for float32.
+
+    The embeddings are projected at random onto WIDTH numbers and normalised. Layers are the paper's (LayerNorm after each sum, no mask);
+    matrices Xavier-uniform times `gain`, biases 0. The same for every way, and the same each time.
+    """
+    generator = torch.Generator().manual_seed(SEED)
+    x = torch.tensor(vectors[:LONGEST], dtype=torch.float64)
+    x = x @ _random(x.shape[1], WIDTH, generator) / x.shape[1] ** 0.5
+    x = torch.nn.functional.layer_norm(x, (WIDTH,))
+    stack = _stack(layers, gain, generator)
+    ends = _random(len(x), WIDTH, generator)
+    norms = [_norms(stack, x, ends, edits) for edits in WAYS.values()]
+    return Depth(tuple(WAYS), np.array(norms), len(x), WIDTH, gain)
+
+
+def _random(rows: int, columns: int, generator: torch.Generator) -> Tensor:
+    return torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+
+
+def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
+    config = Config(1, WIDTH, layers, N_HEAD, D_FF, LONGEST)
+    stack = [Layer(config, layer).double() for layer in range(layers)]
+    for layer in stack:
+        for name, parameter in layer.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter, gain=gain, generator=generator)
+            elif not name.endswith("norm.weight"):
+                nn.init.zeros_(parameter)
+    return stack
+
+
+def _norms(stack: list[Layer], x: Tensor, ends: Tensor, edits: tuple[Edit, ...]) -> list[float]:
+    everyone = torch.ones(len(x), len(x), dtype=torch.bool)
+    with torch.enable_grad():
+        states = [x[None].detach().requires_grad_()]
+        for layer in stack:
+            states.append(layer(states[-1], everyone, edits=edits))
+        gradients = torch.autograd.grad((states[-1][0] * ends).sum(), states)
+    return [each.norm().item() for each in gradients]
