@@ -26,20 +26,23 @@ TABS = {
 }
 MARK = str(ROOT / "explorer/static/headlight.svg")
 
-page = st.navigation(
-    [
-        st.Page(PAGES / f"{name}.py", title=tab, url_path=name, default=name == "attention")
-        for name, tab in TABS.items()
-    ],
-    position="top",
-)
+pages = {
+    name: st.Page(PAGES / f"{name}.py", title=tab, url_path=name, default=name == "attention")
+    for name, tab in TABS.items()
+}
+page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
 
-from explorer.frame import bar  # noqa: E402  after the first elements are on their way
+from explorer.frame import bar, way  # noqa: E402  after the first elements are on their way
 from explorer.memory import address, told  # noqa: E402
 
 with told.run():
     address.begin(page.url_path)
     bar.show()
+    if asked := st.session_state.pop("wanted_page", None):
+        st.switch_page(pages[asked])
+    strip = st.container(height=48, border=False)  # its room is kept: what follows does not jump
     page.run()
+    with strip:
+        way.show(page.url_path or "attention")

@@ -77,7 +77,7 @@ FLOORS = [
         set(),
         r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
-    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.bar)"),
+    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.(bar|way))"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
     (
         r"explorer/views/.*",

@@ -1,0 +1,48 @@
+"""The map under the frame: the sentence's way through the model, with the page's own part lit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import streamlit as st
+
+from explorer.components import wire
+from explorer.components.bundle import loader
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stop of the map: what stands on it, what it says when pointed at, where it leads, the height
+    of its bar from 0 to 1 (below 0 for none), whether the page shows it, and whether a gap goes before it."""
+
+    label: str
+    says: str
+    goal: str
+    bar: float = -1.0
+    lit: bool = False
+    gap: bool = False
+
+
+_mount = st.components.v2.component(
+    "headlight.way", html='<div class="way"></div>', js=loader("way")
+)
+
+
+def show(
+    stops: Sequence[Stop],
+    words: Sequence[tuple[str, float]],
+    lit: bool,
+    about: str,
+    on_goal: Callable[[], None],
+) -> None:
+    """Draw the map. `words`: the likeliest words now, with their probabilities; `lit` where the page
+    shows them. about: what it is, for those who hear it. A chosen stop's goal stands in
+    `st.session_state["way"]["goal"]` when `on_goal` is called."""
+    header = {
+        "stops": [asdict(stop) for stop in stops],
+        "words": [[word, float(p)] for word, p in words],
+        "lit": lit,
+        "about": about,
+    }
+    _mount(data=wire.encode(header, {}), key="way", on_goal_change=on_goal)

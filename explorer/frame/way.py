@@ -1,0 +1,95 @@
+"""The map under the frame: what the sentence passes in this model, what each part added to the word held, and what is said now."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import streamlit as st
+
+from explorer.analysis.way import Station, held, stations
+from explorer.components import way
+from explorer.components.way import Stop
+from explorer.frame import onscreen
+from explorer.memory import models, passes
+from models.prediction import softmax
+from models.recording import Recording
+
+PAGES = {
+    "words": "embeddings",
+    "positions": "positions",
+    "heads": "attention",
+    "cross": "attention",
+    "ffn": "residual",
+}
+# Which stops each page shows.
+LIT = {
+    "attention": ("heads", "cross"),
+    "anatomy": ("heads", "cross"),
+    "summaries": ("heads", "cross"),
+    "lookup": ("heads",),
+    "positions": ("positions",),
+    "residual": ("heads", "cross", "ffn"),
+    "embeddings": ("words",),
+    "translation": ("cross",),
+}
+LABELS = {"positions": "+ positions", "heads": "heads", "cross": "cross", "ffn": "FFN"}
+SAID = {
+    "words": "The words as vectors",
+    "positions": "The position is added",
+    "heads": "Layer {}: the heads look at other words",
+    "cross": "Layer {}: the decoder looks at the source",
+    "ffn": "Layer {}: the feed-forward network, each word by itself",
+}
+MOST = 14  # layers a row has room for; of deeper models every few are shown
+
+
+def show(page: str) -> None:
+    """The map of the text and model on screen, with the part that `page` shows lit."""
+    state = st.session_state
+    recording = passes.record(state.model, state.text, target=onscreen.typed_target(state.model))
+    stream, token = held(recording, str(st.session_state.get("token", "")))
+    passed = stations(recording, stream, token)
+    every = -(-recording.model.n_layer // MOST)
+    passed = tuple(each for each in passed if each.layer < 0 or each.layer % every == 0)
+    word = recording.stream(stream).tokens[token]
+    stops = [
+        _stop(each, page, word if each.stream == stream else "the source", before)
+        for before, each in zip((None, *passed), passed)
+    ]
+    about = f"The way of “{word}” through the model"
+    way.show(stops, _said(recording, stream, token), page == "predictions", about, _go)
+
+
+def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:
+    says = SAID[each.what].format(each.layer)
+    if not isnan(each.share):
+        says += f". What it wrote for “{word}” is {each.share:.2f} of the vector’s length"
+    begins = before is None or before.layer != each.layer or before.stream != each.stream
+    label = word if each.what == "words" else LABELS[each.what]
+    return Stop(
+        label=f"{each.layer} · {label}" if begins and each.layer >= 0 else label,
+        says=says,
+        goal=PAGES[each.what] + (f":{each.layer}" if each.what in ("heads", "cross") else ""),
+        bar=-1.0 if isnan(each.share) else min(1.0, each.share),
+        lit=each.what in LIT.get(page, ()),
+        gap=begins and before is not None,
+    )
+
+
+def _said(recording: Recording, stream: str, token: int) -> list[tuple[str, float]]:
+    model = recording.model.name
+    if models.offers(model).logits != stream:
+        return []
+    p = softmax(passes.logits(recording, stream, token))
+    best = np.argsort(-p)[:3]
+    return list(zip(models.labels(model, best), map(float, p[best])))
+
+
+def _go() -> None:
+    """The stop that was chosen: its page, opened on its layer."""
+    page, _, layer = str(st.session_state["way"].get("goal") or "").partition(":")
+    if page in {*PAGES.values(), "predictions"}:
+        st.session_state.wanted_page = page
+        if layer.isdecimal():
+            st.session_state.layer = layer

@@ -1,0 +1,90 @@
+"""The map under the frame: its bars are the lengths of what was written, its words the model's own, and its stops lead where they say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HOSTILE
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import way
+from models import library
+from models.own import Handle
+from models.prediction import softmax
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_every_write_is_a_stop_and_its_bar_the_share_of_the_length(
+    small_translator: Handle,
+) -> None:
+    recording = library.record(small_translator, "the cat sat", target="the dog ran")
+    stream, token = way.held(recording, "2")
+    assert (stream, token) == ("decoder", 2)
+    found = way.stations(recording, stream, token)
+    assert [each.what for each in found if each.stream == "decoder"] == (
+        ["words", "positions"] + ["heads", "cross", "ffn"] * recording.model.n_layer
+    )
+    for each in found:
+        of = recording.stream(each.stream)
+        if each.what == "words":
+            assert np.isnan(each.share)
+            continue
+        at = token if each.stream == stream else len(of.tokens) // 2
+        before = next(stood for stood, wrote, _ in of.writes() if wrote == each.site)
+        written, stood = (np.linalg.norm(of.at(site)[at]) for site in (each.site, before))
+        assert each.share == pytest.approx(written / stood)
+
+
+def test_the_word_held_is_a_word_where_there_is_one(
+    small_handle: Handle, small_decoder: Handle
+) -> None:
+    recording = library.record(small_handle, "the cat sat on the mat !")
+    stream = recording.streams[0]
+    token = way.held(recording, "")[1]
+    assert not stream.special[token] and stream.tokens[token].strip(".!").isalnum()
+    recording = library.record(small_decoder, "the cat")
+    assert way.held(recording, "")[1] == len(recording.streams[0].tokens) - 1
+    for beyond in ("99", "-1", "x", "9" * 50, "²"):
+        assert way.held(recording, beyond) == way.held(recording, "")
+
+
+def shown(app: AppTest) -> dict:
+    drawn = [each.proto for each in app.get("bidi_component") if "way" in each.proto.component_name]
+    data = drawn[0].bytes
+    return json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) -> None:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    app.query_params["model"], app.query_params["text"] = model, "The red car is new."
+    header = shown(app.run())
+    assert not app.exception
+    handle = library.load(model)
+    recording = library.record(handle, "The red car is new.")
+    stream, token = way.held(recording, "")
+    p = softmax(library.logits(handle, recording, stream, token))
+    best = np.argsort(-p)[:3]
+    assert [word for word, _ in header["words"]] == library.labels(handle, best)
+    assert [value for _, value in header["words"]] == pytest.approx(p[best], rel=1e-4)
+    assert {stop["goal"].partition(":")[0] for stop in header["stops"]} <= {
+        "embeddings",
+        "positions",
+        "attention",
+        "residual",
+    }
+    assert all(stop["lit"] == stop["goal"].startswith("attention") for stop in header["stops"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_has_its_map(text: str) -> None:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    app.session_state["wanted_text"] = text
+    header = shown(app.run())
+    assert not app.exception and len(header["stops"]) == 10 and len(header["words"]) == 3
