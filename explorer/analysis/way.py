@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.prediction import softmax
 from models.recording import Recording, Stream
 from models.relations import BLANKS, is_punctuation
 
@@ -56,6 +57,13 @@ def stations(recording: Recording, stream: str, token: int) -> tuple[Station, ..
         at = token if each.name == stream else len(each.tokens) // 2
         found += _of(each, at)
     return found
+
+
+def likeliest(logits: np.ndarray, most: int = 3) -> tuple[list[int], list[float]]:
+    """The likeliest tokens by scores (id), best first: their ids and probabilities."""
+    p = softmax(logits)
+    best = np.argsort(-p)[:most]
+    return best.tolist(), p[best].tolist()
 
 
 def _of(stream: Stream, token: int) -> tuple[Station, ...]:

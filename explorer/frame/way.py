@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from math import isnan
 
-import numpy as np
 import streamlit as st
 
-from explorer.analysis.way import Station, held, stations
+from explorer.analysis.way import Station, held, likeliest, stations
 from explorer.components import way
 from explorer.components.way import Stop
 from explorer.frame import onscreen
 from explorer.memory import models, passes
-from models.prediction import softmax
 from models.recording import Recording
 
 PAGES = {
@@ -81,9 +79,8 @@ def _said(recording: Recording, stream: str, token: int) -> list[tuple[str, floa
     model = recording.model.name
     if models.offers(model).logits != stream:
         return []
-    p = softmax(passes.logits(recording, stream, token))
-    best = np.argsort(-p)[:3]
-    return list(zip(models.labels(model, best), map(float, p[best])))
+    best, p = likeliest(passes.logits(recording, stream, token))
+    return list(zip(models.labels(model, best), p))
 
 
 def _go() -> None:
