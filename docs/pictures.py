@@ -1,4 +1,4 @@
-"""The pictures of the README, made from the running app: `python -m docs.pictures http://127.0.0.1:8501`.
+"""The pictures of the README, made from the running app: `python -m docs.pictures ADDRESS`.
 
 Each page is drawn light and dark at 1280 x 720 and kept as a PNG of 128 colours, so that the files stay small.
 """
