@@ -2,7 +2,7 @@
 
 A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and `card.json`, whose `kind` and `config` give
 the architecture and whose other entries (data, recipe, scores, limits) are for people. `checkpoints.safetensors`, where there is one,
-holds earlier weights of the same model as `STEP/name`; such a one is called `model@STEP`.
+holds earlier weights of the same model as `STEP/name`, in fp16 or coarser (models/coarse.py); such a one is called `model@STEP`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
-from models import generation, shipped
+from models import coarse, generation, shipped
 from models.checks import check, check_length
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
@@ -67,6 +67,7 @@ def load(name: str) -> Handle:
                 if key.startswith(f"{step}/")
             }
         stored = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
+        tensors = coarse.restored(tensors)
     else:
         stored = (folder / "model.safetensors").read_bytes()
         tensors = load_safetensors(stored)
@@ -77,6 +78,7 @@ def load(name: str) -> Handle:
         Tokenizer.load(folder / "tokenizer.json"),
         name,
         hashlib.sha256(stored).hexdigest()[:12],
+        f"{'8 to 12 bits' if step and coarse.is_coarse(folder) else 'fp16'}, computed in fp32",
     )
 
 

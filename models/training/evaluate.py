@@ -1,22 +1,39 @@
 """Measure the shipped models and write what is found into their cards: `python -m models.training.evaluate --data DIR`.
 
 All scores on all cards come from here. The models of real text are measured on text held out from their training, read from DIR; the
-small ones on fresh random lists and on kept-out sentences of the grammar. Names of models limit it to those. Needs sacrebleu (it
-comes with the tests' requirements).
+small ones on fresh random lists and on kept-out sentences of the grammar. Names of models limit it to those. With `--beside` another run
+or another generation of weights is measured on the very same text, and both scores are printed. Needs sacrebleu (it comes with the tests'
+requirements).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file
 from tqdm import tqdm
 
 from models import generation, own, shipped
+from models.config import Config
 from models.own import Handle
-from models.training import algorithms, alignments, masked, next_word, train, translation
-from models.training.corpus import read, read_divided, read_pairs
+from models.tokenizer import Tokenizer
+from models.training import (
+    algorithms,
+    alignments,
+    gates,
+    grammar,
+    kept_out,
+    masked,
+    next_word,
+    train,
+    translation,
+)
+from models.training.corpus import read, read_divided, read_library, read_pairs
 from models.training.probes import best_heads, previous_far_out
 
 LONG = 8  # English words
@@ -35,19 +52,24 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="folder of the corpora, for the models of real text"
     )
+    parser.add_argument(
+        "--beside",
+        type=Path,
+        help="a run's folder, or one with other weights, tokenizer and card, to be measured on the same text beside each shipped model "
+        "named; no card is written then",
+    )
     options = parser.parse_args()
     for name in options.models or shipped.names():
-        evaluate(name, options.data)
+        if options.beside is None:
+            evaluate(name, options.data)
+        else:
+            compare(name, options.beside, options.data)
 
 
 def evaluate(name: str, data: Path | None) -> None:
     """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora and there are none."""
-    if name in train.ON_CORPORA and data is None:
-        raise ValueError(
-            f"{name} is measured on held-out text: say with --data where the corpora lie"
-        )
     handle = own.load(name)
-    scores, headline = MEASURES.get(name, small)(handle, data)
+    scores, headline = measured(name, handle, data)
     card = shipped.card(name) | {
         "n_parameters": handle.card.n_parameters,
         "headline": headline,
@@ -58,10 +80,49 @@ def evaluate(name: str, data: Path | None) -> None:
     print(name, *(f"  {key}: {value}" for key, value in scores.items()), sep="\n")
 
 
-def encoder(handle: Handle, data: Path) -> tuple[dict, str]:
-    """Masked words."""
+def compare(name: str, folder: Path, data: Path | None) -> None:
+    """Measure the shipped model and another one, and print both scores line by line."""
+    ours, other = (
+        measured(name, handle, data)[0] for handle in (own.load(name), handle_from(name, folder))
+    )
+    print(f"{name}: shipped | {folder}")
+    for key in dict.fromkeys((*ours, *other)):
+        print(f"  {key}: {ours.get(key, '-')} | {other.get(key, '-')}")
+
+
+def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
+    """(scores, headline) of a model. Raises ValueError where it needs corpora and there are none."""
+    if name in train.ON_CORPORA and data is None:
+        raise ValueError(
+            f"{name} is measured on held-out text: say with --data where the corpora lie"
+        )
+    return MEASURES.get(name, small)(name, handle, data)
+
+
+def handle_from(name: str, folder: Path) -> Handle:
+    """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of shipped weights with a card."""
+    if (folder / "checkpoint.pt").exists():
+        saved = torch.load(folder / "checkpoint.pt", weights_only=True)
+        config, state = saved["config"], saved["model"]
+    else:
+        folder = folder / name if (folder / name).is_dir() else folder
+        config = json.loads((folder / "card.json").read_text("utf-8"))["config"]
+        state = load_file(folder / "model.safetensors")
+    model = own.KINDS[shipped.card(name)["kind"]](Config(**config))
+    model.load_state_dict({key: tensor.half().float() for key, tensor in state.items()})
+    return own.handle_of(
+        model.eval(), Tokenizer.load(folder / "tokenizer.json"), str(folder), fingerprint=""
+    )
+
+
+def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+    """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
     scores = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
+    scores |= gates.choosing(handle) | gates.belonging(handle) | gates.tired(handle)
+    scores["heads with a sink in an ordinary sentence"] = round(
+        gates.sinking(handle, gates.ordinary(held_out.sentences)), 3
+    )
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(handle, list(held_out.paragraphs)), 3
     )
@@ -71,9 +132,9 @@ def encoder(handle: Handle, data: Path) -> tuple[dict, str]:
     )
 
 
-def decoder(handle: Handle, data: Path) -> tuple[dict, str]:
-    """Perplexity on held-out text, and heads on held-out sentences and on random lists said twice."""
-    _, held_out = read_divided(data)
+def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+    """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound what it writes is."""
+    learned, (_, held_out) = read_library(data), read_divided(data)
     model, tokenizer = handle.model, handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
     _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
@@ -82,19 +143,37 @@ def decoder(handle: Handle, data: Path) -> tuple[dict, str]:
         "perplexity a token, sentences": round(sentences, 2),
         "perplexity a token, paragraphs": round(paragraphs, 2),
     }
+    for kind, held in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
+        characters = sum(map(len, held))
+        scores[f"bits a character, {kind}"] = round(
+            gates.nats(handle, held) / log(2) / characters, 4
+        )
     scores |= {
         f"{name}, held-out sentences": score
         for name, score in best_heads(model, tokenizer, texts).items()
         if name in ("previous", "first", "self", "broad")
     }
-    for name, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
-        scores[f"{name}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
+    for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
+        scores[f"{relation}, 24 random tokens said twice"] = f"{score:.3f} L{layer}H{head}"
+    scores["induction, held-out sentences said twice"] = gates.said_twice(handle, texts[:40])
+    prompts = gates.beginnings(held_out.sentences[1::7])
+    looping = [gates.loops(ids) for ids in gates.written(handle, prompts, 60)]
+    scores[f"greedy texts of 60 tokens without a repeated 8-gram, of {len(prompts)}"] = round(
+        1 - sum(looping) / len(looping), 2
+    )
+    free = [tokenizer.text(ids) for ids in gates.written(handle, prompts, 40, 0.8)]
+    known = gates.vocabulary(
+        (*learned.sentences, *learned.paragraphs, *learned.books, *grammar.MEN, *grammar.WOMEN)
+    )
+    scores["words it writes at temperature 0.8 that are none"] = round(
+        gates.unknown([text.rpartition(" ")[0] for text in free], known), 4
+    )
     return scores, f"Perplexity on sentences it never saw: {sentences:.0f} a token."
 
 
-def translator(handle: Handle, data: Path) -> tuple[dict, str]:
-    """BLEU and chrF on held-out sentences, by greedy choice and by a beam of 4, and alignment on hand-made pairs."""
-    _, held_out = read_pairs(data)
+def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+    """BLEU and chrF on held-out sentences, by greedy choice and by a beam of 4, words that are none, and alignment on hand-made pairs."""
+    learned, held_out = read_pairs(data)
     answers: dict[str, list[str]] = {}
     for english, french in zip(held_out.english, held_out.french):
         answers.setdefault(english, []).append(french)
@@ -115,6 +194,11 @@ def translator(handle: Handle, data: Path) -> tuple[dict, str]:
                 f"BLEU against one reference, {way}, {words}": single,
                 f"chrF, {way}, {words}": chrf,
             }
+    said = greedy(handle, list(kept_out.TO_TRANSLATE))
+    known = gates.vocabulary((*learned.french, *learned.english))
+    scores["words that are none, in translations of 60 hand-made sentences"] = round(
+        gates.unknown(said, known), 4
+    )
     scores |= alignments.accuracy(handle)
     return (
         scores,
@@ -174,21 +258,22 @@ def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, flo
     )
 
 
-def small(handle: Handle, data: Path | None) -> tuple[dict, str]:
+def small(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
-    scores = algorithms.RECIPES[handle.card.name]().progress(handle.model, handle.tokenizer)
-    name, value = next(iter(scores.items()))
-    return scores, f"{name[0].upper()}{name[1:]}: {value:.0%}, on what it never saw."
+    scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
+    first, value = next(iter(scores.items()))
+    return scores, f"{first[0].upper()}{first[1:]}: {value:.0%}, on what it never saw."
 
 
-MEASURES: dict[str, Callable[[Handle, Path], tuple[dict, str]]] = {
+MEASURES: dict[str, Callable[[str, Handle, Path], tuple[dict, str]]] = {
     "encoder": encoder,
     "decoder": decoder,
     "translator": translator,
 }
 HOW = {
     "encoder": f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs kept out of training; a quarter of the words hidden as in training. "
-    "Heads: mean attention along the pattern, over a quarter of these texts, best head; broad: mean row entropy as a share of an even row’s",
+    "Heads: mean attention along the pattern, over a quarter of these texts, best head; broad: mean row entropy as a share of an even row’s. A pronoun’s and a word’s heads: on hand-made sentences, models/training/kept_out.py; a sink: a token that gets a fifth of a "
+    "head’s weight and three times its even share, over 60 held-out sentences of 8 to 16 words",
     "decoder": "on sentences kept out of training together with everything one word away from them, and on paragraphs of the books kept out of training; heads: mean "
     "attention along the pattern, best head; induction only over the second time the list is said",
     "translator": "on Tatoeba pairs whose English was kept out of training together with everything one word away from it, and their French answers; sacrebleu's BLEU and "

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from models import shipped
+from models import coarse, shipped
 from models.training import algorithms, evaluate, masked, next_word, train, translation
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
@@ -176,7 +176,8 @@ def ship(name: str, run: Path) -> None:
     early = {int(file.stem.removeprefix("at-")): file for file in run.glob("at-*.pt")}
     if early:
         states = {
-            step: halves(torch.load(early[step], weights_only=True)) for step in sorted(early)
+            step: coarse.coarsened(torch.load(early[step], weights_only=True))
+            for step in sorted(early)
         }
         save_file(
             {
