@@ -451,6 +451,8 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
         (next_word, "N_GRAMMAR", 50),
         (next_word, "BATCH_TOKENS", 512),
         (next_word, "REPEATED_ROWS", (100, 20, 20)),
+        (next_word, "SAID_TWICE", (0, 20, 20)),
+        (next_word, "PARAGRAPHS_TWICE", (0, 10, 10)),
         (translation, "BATCH_TOKENS", 200),
         (algorithms, "BATCH", 8),
     ):
@@ -526,8 +528,47 @@ def test_what_needs_corpora_says_so() -> None:
 def test_repetitions_repeat() -> None:
     for seed in range(50):
         row = next_word.repeated(list(range(100, 900)), Random(seed), 40)
-        period = next(n for n in range(3, 17) if all(a == b for a, b in zip(row, row[n:])))
+        period = next(n for n in range(3, 21) if all(a == b for a, b in zip(row, row[n:])))
         assert 2 * period <= len(row) <= 40
+
+
+def test_the_beginning_of_a_second_time_does_not_count() -> None:
+    row, free = next_word.twice([5, 6, 7, 8], [9, 10])
+    assert row == [5, 6, 7, 8, 9, 10, 5, 6, 7, 8] and free == {6, 7}
+    others = [([3] * n, next_word.ALL_COUNT) for n in (4, 9, 13)]
+    found = 0
+    for ids, present, counts in next_word.grouped([(row, free), *others], 0, Random(0), 30):
+        assert ids.numel() <= 30 and (ids[present] > 0).all()
+        for one, there, count in zip(ids, present, counts):
+            if 6 in one:
+                assert (
+                    there.sum() == 10
+                    and count.tolist()[:10] == [True] * 6 + [False] * 2 + [True] * 2
+                )
+                found += 1
+            else:
+                assert torch.equal(there, count)
+    assert found == 1
+
+
+def test_names_of_the_grammar_stay_in_its_own_rows(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("REPEATED_ROWS", "SAID_TWICE", "PARAGRAPHS_TWICE"):
+        monkeypatch.setattr(next_word, name, (0,))
+    monkeypatch.setattr(next_word, "N_GRAMMAR", 200)
+    made = next_word.NextWord(data)
+    made.config = Config(500, 16, 1, 2, 32, 512)
+    tokenizer = made.tokenizer()
+    own = {*grammar.MEN, *grammar.WOMEN} - {*next_word.MEN, *next_word.WOMEN}
+    families = {corpus.normal(grammar.sentence(Random(seed))).split()[1] for seed in range(500)}
+    named = 0
+    for row, _ in next_word.rows(made.corpus, tokenizer, Random(1), 2):
+        text = tokenizer.text(row)
+        if words := own & set(re.findall(r"\w+", text)):
+            named += 1
+            assert text.count(".") <= 2 and families & set(corpus.normal(text).split()), words
+    assert named > 20
 
 
 def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:

@@ -95,7 +95,9 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
     )
 
 
-def read_divided(data: Path) -> tuple[Corpus, Corpus]:
+def read_divided(
+    data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN
+) -> tuple[Corpus, Corpus]:
     """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a sentence never become one."""
     lines = [
         line
@@ -109,7 +111,7 @@ def read_divided(data: Path) -> tuple[Corpus, Corpus]:
     rng = Random(0)
     return (
         Corpus(
-            tuple(vary_names((lines[at],), rng, MEN, WOMEN)[0] for at in train),
+            tuple(vary_names((lines[at],), rng, men, women)[0] for at in train),
             tuple(text for text in paragraphs if not is_held_out(text)),
         ),
         Corpus(
@@ -125,10 +127,10 @@ class Library(Corpus):
     books: tuple[str, ...]
 
 
-def read_library(data: Path) -> Library:
-    """All English text below `data` to train on: without what `read` or `read_divided` holds out, without near duplicates of the latter's
+def read_library(data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN) -> Library:
+    """All English text below `data` to train on, with the names `men` and `women` for the few that fill Tatoeba: without what `read` or `read_divided` holds out, without near duplicates of the latter's
     held-out sentences, and without a paragraph that shares eight words in a row with a held-out one."""
-    (_, first_held), (train, held) = read(data), read_divided(data)
+    (_, first_held), (train, held) = read(data), read_divided(data, men, women)
     kept_out = set(map(normal, (*first_held.sentences, *held.sentences)))
     old = (*train.paragraphs, *held.paragraphs)
     seen = set(map(normal, old))

@@ -70,22 +70,22 @@ ABOUT = {
     },
     "decoder": {
         "summary": "Says the next word of English text: a decoder of the paper without a second stream, under a causal mask.",
-        "data": ENGLISH,
+        "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3]],
         "recipe": [
             f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and over, and 20,000 sentences; then real text with "
             f"{next_word.REPEATED_ROWS[1]:,} such rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
-            f"from epoch {len(next_word.SAID_TWICE) - 1} on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences said twice, another between them",
-            "lengthened twice after its rate had fallen, to 9,400 and to 10,600 steps",
+            f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and {next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
+            f"{next_word.FREE} tokens of the second time do not count",
+            "sentences of the grammar each in a row by itself; other names in ordinary text than in the grammar",
             f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the first, second and later epochs",
             f"from epoch 2 on (counted from 0) half of the rows begin at a random position, so that all {next_word.NextWord.config.n_positions} are met",
             ADAM.format(f"{next_word.NextWord.rate:g}", next_word.NextWord.warm_up),
-            f"batches of at most {next_word.BATCH_TOKENS} tokens",
+            f"batches of at most {next_word.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
             FILTERED,
         ],
         "limits": [
             "Writes short everyday sentences that are mostly grammatical, and knows nothing of the world: what it says is not true.",
-            "Trained on rows of up to 96 tokens; it takes 512, with less sense far out.",
-            "Having met many sentences said twice, it likes to come back to its own.",
+            "Trained on rows of up to 128 tokens; it takes 512, with less sense far out.",
             "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
         ],
     },

@@ -3,36 +3,55 @@
 The first epoch is made of repetitions: lists of random tokens said twice or more. What comes next is then only to be had by a head that
 finds the last time and looks one further (induction), which in turn needs one that knows each token's predecessor. On plain text alone
 both come late. From the second epoch on real text rules, in rows that grow longer.
+
+Texts said twice keep induction alive on text. What the model is not to learn from them is to begin again by itself: the first tokens of
+the second time do not count, only how it goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from random import Random
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import grammar
-from models.training.corpus import Corpus, read_divided
+from models.training.corpus import Corpus, Library, read_divided, read_library
+from models.training.readout_loss import cross_entropy
 from models.training.recipes import SEED, padded
 from models.transformer import Decoder
 
-BATCH_TOKENS = 1536
+BATCH_TOKENS = 2048
 # Tokens in the longest row of each epoch, the last one for all that follow.
-CURRICULUM = (40, 48, 96)
-# Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first epoch's tokens, then 4 %, then 18 %.
-REPEATED_ROWS = (34_000, 6_500, 20_000)
-# Sentences said twice, in each epoch: without them induction stays a habit for random lists, and a pasted text said twice shows none. Another
-# stands between the two, else the model learns to say everything twice.
-SAID_TWICE = (0, 0, 0, 25_000)
-N_GRAMMAR = 12_000
-SHORTEST_PERIOD, LONGEST_PERIOD = 3, 16
-HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 600, 60
+CURRICULUM = (40, 64, 128)
+# Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first epoch's tokens, then a few.
+REPEATED_ROWS = (30_000, 5_000, 4_000)
+# Sentences said twice in each epoch, another between the two, and paragraphs said twice.
+SAID_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
+# Tokens at the beginning of a second time that do not count: nothing tells that it begins.
+FREE = 2
+# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the other books.
+PARTS = (3, 3, 20)
+N_GRAMMAR = 2_500
+SHORTEST_PERIOD, LONGEST_PERIOD = 3, 20
+HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS, LONGEST_MEASURED = 600, 60, 96
+# Names for the sentences of Tatoeba, where three names stand for everybody. Those of the grammar alone stay in the grammar's sentences,
+# each of which is a row by itself: what it writes after a sentence of a book is no grammar.
+MEN = (
+    "Tom", "Jack", "Peter", "Paul", "David", "Sam", "Ben", "George", "Henry", "Charles", "James", "Frank", "Harry", "Fred", "Robert", "Martin",
+)  # fmt: skip
+WOMEN = (
+    "Mary", "Anna", "Emma", "Julia", "Lucy", "Helen", "Kate", "Alice", "Rose", "Margaret", "Ellen", "Jane", "Susan", "Grace", "Clara", "Betty",
+)  # fmt: skip
+# A row of tokens, and which places of it do not count.
+Row = tuple[list[int], frozenset[int]]
+ALL_COUNT: frozenset[int] = frozenset()
 
 
 def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
@@ -44,29 +63,41 @@ def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
     return (period * (longest // len(period) + 1))[: rng.randint(2 * len(period), longest)]
 
 
-def rows(corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[list[int]]:
-    """One epoch of token rows, [BOS] in front."""
+def twice(text: list[int], between: list[int]) -> Row:
+    """A text, another, and the first once more."""
+    again = len(text) + len(between)
+    return text + between + text, frozenset(range(again, again + FREE))
+
+
+def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iterator[Row]:
+    """One epoch of bare token rows, without [BOS]."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)] - 1
-    sentences = tokenizer.ids(
-        [*corpus.sentences, *(grammar.sentence(rng) for _ in range(N_GRAMMAR))]
+    n_repeated, n_twice, n_paragraphs = (
+        each[min(epoch, len(each) - 1)] for each in (REPEATED_ROWS, SAID_TWICE, PARAGRAPHS_TWICE)
     )
-    rng.shuffle(sentences)
+    some, old, books = (
+        tokenizer.ids(list(texts[epoch % parts :: parts]))
+        for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
+    )
+    rng.shuffle(some)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
-    frequent = [token for sentence in sentences[:2000] for token in sentence]
-    for at in range(REPEATED_ROWS[min(epoch, len(REPEATED_ROWS) - 1)]):
-        yield [tokenizer.bos, *repeated((vocabulary, frequent)[at % 2], rng, longest)]
+    frequent = [token for sentence in some[:2000] for token in sentence]
+    for at in range(n_repeated):
+        yield repeated((vocabulary, frequent)[at % 2], rng, longest), ALL_COUNT
     if epoch == 0:
-        yield from ([tokenizer.bos, *row] for row in _packed(sentences[:20_000], rng, longest))
+        yield from ((row, ALL_COUNT) for row in _packed(some[:20_000], rng, longest))
         return
-    yield from ([tokenizer.bos, *row] for row in _packed(sentences, rng, longest))
-    n = SAID_TWICE[min(epoch, len(SAID_TWICE) - 1)]
-    for sentence, between in zip(sentences[:n], sentences[n : 2 * n]):
-        yield [tokenizer.bos, *(sentence + between + sentence)[:longest]]
-    for paragraph in tokenizer.ids(list(corpus.paragraphs)):
-        yield from (
-            [tokenizer.bos, *paragraph[at : at + longest]]
-            for at in range(0, len(paragraph), longest)
-        )
+    yield from ((row, ALL_COUNT) for row in _packed(some, rng, longest))
+    for made in tokenizer.ids([grammar.sentence(rng) for _ in range(N_GRAMMAR)]):
+        yield made[:longest], ALL_COUNT
+    fitting = [text for text in some if 5 <= len(text) <= longest // 3]
+    for text, between in zip(fitting[:n_twice], fitting[n_twice : 2 * n_twice]):
+        yield twice(text, between)
+    for text in rng.sample(books, min(n_paragraphs, len(books))):
+        yield twice(text[: rng.randint(8, longest // 2)], [])
+    for paragraph in (*old, *books):
+        for at in range(0, len(paragraph), longest):
+            yield paragraph[at : at + longest], ALL_COUNT
 
 
 def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[list[int]]:
@@ -85,42 +116,53 @@ def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[l
 
 
 def batches(
-    corpus: Corpus, tokenizer: Tokenizer, rng: Random, epoch: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """One epoch of (ids, present), both (batch, token), rows of like length together."""
-    yield from grouped(list(rows(corpus, tokenizer, rng, epoch)), tokenizer.pad, rng, BATCH_TOKENS)
+    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """One epoch of (ids, present, counts), all (batch, token), rows of like length together, [BOS] before each."""
+    pool = [
+        ([tokenizer.bos, *row], frozenset(at + 1 for at in free))
+        for row, free in rows(corpus, tokenizer, rng, epoch)
+    ]
+    yield from grouped(pool, tokenizer.pad, rng, BATCH_TOKENS)
 
 
 def grouped(
-    pool: list[list[int]], pad: int, rng: Random, most: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """The rows in batches of at most `most` tokens, in random order: (ids, present), both (batch, token)."""
-    pool.sort(key=lambda row: len(row) + rng.random() * 4)
-    groups: list[list[list[int]]] = [[]]
+    pool: list[Row], pad: int, rng: Random, most: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The rows in batches of at most `most` tokens, in random order: (ids, present, counts), all (batch, token)."""
+    pool.sort(key=lambda row: len(row[0]) + rng.random() * 4)
+    groups: list[list[Row]] = [[]]
+    width = 0
     for row in pool:
-        if (len(groups[-1]) + 1) * max(len(row), *map(len, groups[-1][-1:]), 1) > most and groups[
-            -1
-        ]:
+        width = max(width, len(row[0]))
+        if groups[-1] and (len(groups[-1]) + 1) * width > most:
             groups.append([])
+            width = len(row[0])
         groups[-1].append(row)
     rng.shuffle(groups)
-    for group in filter(None, groups):
-        yield padded(group, pad)
+    for group in groups:
+        ids, present = padded([row for row, _ in group], pad)
+        counts = present.clone()
+        for at, (_, free) in enumerate(group):
+            counts[at, sorted(free)] = False
+        yield ids, present, counts
 
 
-def loss(model: Decoder, ids: Tensor, present: Tensor, start: Tensor | None = None) -> Tensor:
-    """Mean cross-entropy in nats of every token after the first, given those before it. ids, present (batch, token)."""
+def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = None) -> Tensor:
+    """Mean cross-entropy in nats of every token that counts after the first, given those before it. ids, counts (batch, token)."""
     x = model(ids[:, :-1], start=start)
-    wanted = present[:, 1:]
-    return F.cross_entropy(model.logits(x[wanted]), ids[:, 1:][wanted])
+    wanted = counts[:, 1:]
+    return cross_entropy(model, x[wanted], ids[:, 1:][wanted])
 
 
 @torch.inference_mode()
-def perplexity(model: Decoder, tokenizer: Tokenizer, texts: list[str]) -> tuple[float, float]:
-    """(loss in nats a token, perplexity a token) over the texts, each by itself after [BOS], at most 96 tokens of each."""
-    pool = [[tokenizer.bos, *ids[: CURRICULUM[-1]]] for ids in tokenizer.ids(texts)]
+def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[float, float]:
+    """(loss in nats a token, perplexity a token) over the texts, each by itself after [BOS], at most LONGEST_MEASURED tokens of each."""
+    pool = [
+        ([tokenizer.bos, *ids[:LONGEST_MEASURED]], ALL_COUNT) for ids in tokenizer.ids(list(texts))
+    ]
     total = count = 0.0
-    for ids, present in grouped(pool, tokenizer.pad, Random(0), BATCH_TOKENS):
+    for ids, present, _ in grouped(pool, tokenizer.pad, Random(0), BATCH_TOKENS):
         n = int(present[:, 1:].sum())
         total += loss(model, ids, present).item() * n
         count += n
@@ -163,19 +205,27 @@ def repetition_scores(
 class NextWord:
     """The recipe of the decoder."""
 
-    config = Config(n_vocab=6144, d_model=192, n_layer=4, n_head=6, d_ff=768, n_positions=512)
-    steps, check, rate, warm_up = 10_600, 250, 1.4e-3, 300
-    shown = ()
+    config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
+    steps, check, rate, warm_up = 12_000, 1000, 1.2e-3, 500
+    shown = (0, 100, 250, 500, 800, 1200, 2500, 5000)
     in_half = True
 
     def __init__(self, data: Path) -> None:
-        self.corpus, self.held_out = read_divided(data)
+        self.data = data
+
+    @cached_property
+    def corpus(self) -> Library:
+        return read_library(self.data, MEN, WOMEN)
+
+    @cached_property
+    def held_out(self) -> Corpus:
+        return read_divided(self.data)[1]
 
     def tokenizer(self) -> Tokenizer:
-        rng = Random(SEED)
+        rng, corpus = Random(SEED), self.corpus
         made = (grammar.sentence(rng) for _ in range(N_GRAMMAR))
         return Tokenizer.train(
-            [*self.corpus.sentences, *self.corpus.paragraphs, *made],
+            chain(corpus.sentences, corpus.paragraphs, corpus.books[::10], made),
             self.config.n_vocab,
             FOR_WRITING,
         )
@@ -183,7 +233,7 @@ class NextWord:
     def model(self) -> Decoder:
         return Decoder(self.config)
 
-    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
     def loss(
@@ -194,14 +244,14 @@ class NextWord:
         generator: torch.Generator,
         epoch: int,
     ) -> Tensor:
-        ids, present = batch
+        ids, _, counts = batch
         start = None
         if epoch > 1:  # half of the rows begin anywhere, so that all positions are met
             anywhere = torch.randint(
                 0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=generator
             )
             start = anywhere * (torch.rand(len(ids), 1, generator=generator) < 0.5)
-        return loss(model, ids, present, start)
+        return loss(model, ids, counts, start)
 
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
         sentences, _ = perplexity(
