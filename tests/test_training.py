@@ -6,6 +6,7 @@ import gzip
 import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -436,7 +437,7 @@ def test_the_rate_rises_stays_and_falls() -> None:
     assert rates[:400] == sorted(rates[:400]) and rates[8000:] == sorted(rates[8000:], reverse=True)
 
 
-RUNS = ("encoder", "decoder", "translator", "induction", "reverse", "grammar-masked")
+RUNS = ("encoder", "twin-pre", "decoder", "translator", "induction", "reverse", "grammar-masked")
 
 
 @pytest.fixture
@@ -460,7 +461,9 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
 
     def tiny(name: str) -> Recipe:
         made = train.recipe_of(name, data)
-        made.config = Config(min(400, made.config.n_vocab), 16, 1, 2, 32, made.config.n_positions)
+        made.config = Config(
+            min(400, made.config.n_vocab), 16, 1, 2, 32, made.config.n_positions, made.config.norm
+        )
         made.shown, made.warm_up = (0, 5), 1
         return made
 
@@ -516,6 +519,8 @@ def test_what_needs_corpora_says_so() -> None:
         "encoder",
         "decoder",
         "translator",
+        "twin-post",
+        "twin-pre",
         "induction",
         "copy",
         "reverse",
@@ -549,6 +554,19 @@ def test_the_beginning_of_a_second_time_does_not_count() -> None:
             else:
                 assert torch.equal(there, count)
     assert found == 1
+
+
+def test_the_twins_differ_in_one_thing(data: Path) -> None:
+    one, other = (train.recipe_of(name, data) for name in ("twin-post", "twin-pre"))
+    assert (one.config.norm, other.config.norm) == ("post", "pre")
+    assert replace(other.config, norm="post") == one.config
+    for name in ("steps", "rate", "warm_up", "batches", "loss", "tokenizer"):
+        assert getattr(type(one), name) is getattr(type(other), name)
+    first = []
+    for each in (one, other):
+        torch.manual_seed(0)
+        first.append(each.model().state_dict())
+    assert all(torch.equal(first[0][key], first[1][key]) for key in first[0])
 
 
 def test_names_of_the_grammar_stay_in_its_own_rows(

@@ -32,6 +32,7 @@ from models.training import (
     next_word,
     train,
     translation,
+    twins,
 )
 from models.training.corpus import read, read_divided, read_library, read_pairs
 from models.training.probes import best_heads, previous_far_out
@@ -126,6 +127,16 @@ def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(handle, list(held_out.paragraphs)), 3
     )
+    return (
+        scores,
+        f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
+    )
+
+
+def twin(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
+    """Masked words, and heads on held-out text."""
+    _, held_out = read_divided(data)
+    scores = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
     return (
         scores,
         f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
@@ -269,6 +280,7 @@ MEASURES: dict[str, Callable[[str, Handle, Path], tuple[dict, str]]] = {
     "encoder": encoder,
     "decoder": decoder,
     "translator": translator,
+    **dict.fromkeys(twins.RECIPES, twin),
 }
 HOW = {
     "encoder": f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs kept out of training; a quarter of the words hidden as in training. "
@@ -278,6 +290,11 @@ HOW = {
     "attention along the pattern, best head; induction only over the second time the list is said",
     "translator": "on Tatoeba pairs whose English was kept out of training together with everything one word away from it, and their French answers; sacrebleu's BLEU and "
     "chrF; alignment: on word pairs of models/alignments.py, whether the row that says a French word has its largest weight on the English one",
+    **dict.fromkeys(
+        twins.RECIPES,
+        f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs kept out of training; a quarter of the words hidden. Heads: mean attention along "
+        "the pattern, over a quarter of these texts, best head",
+    ),
     "small": "on fresh random lists of tokens, or, for the grammar, on sentences whose combination of deciding words was kept out of training",
 }
 

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from models import coarse, shipped
-from models.training import algorithms, evaluate, masked, next_word, train, translation
+from models.training import algorithms, evaluate, masked, next_word, train, translation, twins
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
 ENGLISH = [
@@ -39,6 +39,7 @@ KIND = {
     "grammar": "decoder",
     "grammar-masked": "encoder",
 }
+KIND |= dict.fromkeys(twins.RECIPES, "encoder")
 KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
 LACK = {
     "positions": "no positions are added to its embeddings",
@@ -140,6 +141,33 @@ ABOUT = {
     },
 }
 
+TWIN = {
+    "data": [*ENGLISH, PRONOUNS],
+    "recipe": [
+        f"the same rows in the same order, hidden alike, from the same first weights: {twins.Post.steps:,} steps",
+        "words hidden as for encoder",
+        f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs, of about 1.6 million tokens each",
+        ADAM.format(f"{twins.Post.rate:g}", twins.Post.warm_up),
+        f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
+        FILTERED,
+    ],
+    "limits": [
+        "Made to be compared with its twin, in a few minutes; it knows far less than encoder.",
+        "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
+    ],
+}
+ABOUT |= {
+    "twin-post": TWIN
+    | {
+        "summary": "A small encoder of real text with LayerNorm after each sum, as in the paper: one of two twins.",
+    },
+    "twin-pre": TWIN
+    | {
+        "summary": "A small encoder of real text with LayerNorm before each sub-layer and once at the end: one of two twins.",
+        "without": "LayerNorm after the sums (it stands before the sub-layers)",
+        "of": "twin-post",
+    },
+}
 ABOUT |= {
     name: {
         "summary": f"Like {task}, but trained without a part from the first step on: {LACK[part]}.",
@@ -188,10 +216,10 @@ def ship(name: str, run: Path) -> None:
             folder / "checkpoints.safetensors",
         )
     about = (
-        {"recipe": small_recipe(name), "curve": curve(run)} | ABOUT[name]
+        {"recipe": small_recipe(name)} | ABOUT[name]
         if name not in train.ON_CORPORA
         else ABOUT[name]
-    )
+    ) | {"curve": curve(run)}
     shipped.write_card(
         name,
         {

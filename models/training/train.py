@@ -22,13 +22,14 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
-from models.training import algorithms, masked, next_word, translation
+from models.training import algorithms, masked, next_word, translation, twins
 from models.training.recipes import SEED, Recipe, half_helps
 
 ON_CORPORA = {
     "encoder": masked.Masked,
     "decoder": next_word.NextWord,
     "translator": translation.Translation,
+    **twins.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
 SECONDS_UNSAVED = 180  # at most lost where a run is broken off
