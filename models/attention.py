@@ -229,9 +229,11 @@ class MultiHeadAttention(nn.Module):
         shape = (*x.shape[:-1], 3, self.n_head, self.d_head)
         whole = room(tape, f"{self.name}.qkv", shape)
         whole = x.new_empty(shape) if whole is None else whole
+        assert self.fused is not None  # is_fused was asked
         weight, bias = self.fused
         torch.addmm(bias, x.flatten(0, 1), weight.T, out=whole.view(-1, len(bias)))
-        return whole.permute(2, 0, 3, 1, 4).unbind(0)
+        q, k, v = whole.permute(2, 0, 3, 1, 4).unbind(0)
+        return q, k, v
 
     def is_fused(self) -> bool:
         """True where the one product may stand for the three: no gradient is wanted, and they still share their memory."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from models.edits import (
     Edit,
     MeanHead,
+    OfHead,
     ScaledBy,
     UniformHead,
     WithoutScale,
@@ -29,7 +30,7 @@ class Place:
     attention: str
     layer: int
 
-    def heads(self, edits: tuple[Edit, ...], kind: type[Edit]) -> list[int]:
+    def heads(self, edits: tuple[Edit, ...], kind: type[OfHead]) -> list[int]:
         """The heads of this attention that edits of one kind name, in order."""
         here = {
             edit.head

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import get_type_hints
+from typing import TypeVar, get_type_hints
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -27,47 +27,47 @@ class Edit:
     """What every edit is: plain numbers and words, comparable, and named by its class."""
 
 
+E = TypeVar("E", bound=Edit)
+
+
 def _where(layer: int | None) -> str:
     return "in every layer" if layer is None else f"in layer {layer}"
 
 
-def _head(edit: ZeroHead | MeanHead | UniformHead | PatchHead) -> str:
+@dataclass(frozen=True)
+class OfHead(Edit):
+    """What every edit of one head alone is."""
+
+    layer: int
+    head: int
+    attention: str = "self"
+
+
+def _head(edit: OfHead | PatchHead) -> str:
     return f"head {edit.head} of layer {edit.layer}" + (
         "" if edit.attention == "self" else f" ({edit.attention}-attention)"
     )
 
 
 @dataclass(frozen=True)
-class ZeroHead(Edit):
+class ZeroHead(OfHead):
     """The head's output z is 0 before W_O: the head writes nothing (W_O's bias stays)."""
-
-    layer: int
-    head: int
-    attention: str = "self"
 
     def __str__(self) -> str:
         return f"{_head(self)} writes nothing"
 
 
 @dataclass(frozen=True)
-class MeanHead(Edit):
+class MeanHead(OfHead):
     """The head's output z is, at every token, its mean over all tokens of this text: what the head says of the place is gone."""
-
-    layer: int
-    head: int
-    attention: str = "self"
 
     def __str__(self) -> str:
         return f"{_head(self)} writes its mean over the tokens"
 
 
 @dataclass(frozen=True)
-class UniformHead(Edit):
+class UniformHead(OfHead):
     """The head's pattern is even: every row gives the same weight to every key it may attend to."""
-
-    layer: int
-    head: int
-    attention: str = "self"
 
     def __str__(self) -> str:
         return f"{_head(self)} looks everywhere alike"
@@ -305,7 +305,7 @@ def applies(
     )
 
 
-def last(edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None) -> Edit | None:
+def last(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:
     """The last edit of this kind that is meant for this layer (or for all), None where there is none."""
     return next(
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,9 +70,12 @@ class Writing:
         self.ids += ids
 
 
-def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: object) -> Tensor:
+def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:
     """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the model has."""
-    return model(ids, **more) if isinstance(model, Decoder) else model.decode(ids, memory, **more)
+    if isinstance(model, Decoder):
+        return model(ids, **more)
+    two: Any = model  # whatever else writes reads a memory too
+    return two.decode(ids, memory, **more)
 
 
 def draw(logits: np.ndarray, sampling: Sampling, rng: np.random.Generator) -> int:
@@ -95,20 +99,21 @@ def greedy(
     stored = (
         None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
     )
-    said, token = [], tokenizer.bos
+    (begin, end), said = tokenizer.ends, list[int]()
+    token = begin
     shifted = last(edits, ShiftPositions)
     for _ in range(
         longest_answer(
             memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by)
         )
     ):
-        ids = [token] if stored is not None else [tokenizer.bos, *said]
+        ids = [token] if stored is not None else [begin, *said]
         token = int(
             model.logits(
                 model.decode(torch.tensor([ids]), memory, edits=edits, stored=stored)[0, -1]
             ).argmax()
         )
-        if token == tokenizer.eos:
+        if token == end:
             break
         said.append(token)
     return said

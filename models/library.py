@@ -204,7 +204,7 @@ def writing(handle: Handle, text: str) -> Writing:
     tokens, dropped = own.frame(handle, own.clean(text))
     if handle.card.kind == "encoder-decoder":
         return generation.Writing(
-            handle.model, [handle.tokenizer.bos], own.memory_of(handle, tokens)
+            handle.model, [handle.tokenizer.ends[0]], own.memory_of(handle, tokens)
         )
     if dropped or len(tokens.ids) >= handle.card.n_positions:
         raise ValueError(
@@ -219,12 +219,12 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
 
     handle = _ours(handle)
     tokens, _ = own.frame(handle, own.clean(text))
-    tokenizer = handle.tokenizer
+    begin, end = handle.tokenizer.ends
     longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
     return generation.beams(
         handle.model,
-        [tokenizer.bos],
-        tokenizer.eos,
+        [begin],
+        end,
         n_beams,
         longest,
         own.memory_of(handle, tokens),

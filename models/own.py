@@ -168,11 +168,13 @@ def _record_two(
     check_length(edits, len(source.ids), handle.card)
     reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
     memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
-    memory = handle.model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
+    model = handle.model
+    assert isinstance(model, EncoderDecoder)  # record has looked
+    memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
     _finite(memory_tape, "encoder ")
     tokens, target, target_dropped = _target(handle, memory, writing, target)
     check_length(edits, len(tokens.ids), handle.card)
-    handle.model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
+    model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
     _finite(tape, "decoder ")
     n, m = len(source.ids), len(tokens.ids)
     attention = (
@@ -211,6 +213,7 @@ def _target(
     if isinstance(target, str):
         tokens, dropped = frame_target(handle, clean(target))
         return tokens, clean(target), dropped
+    assert isinstance(handle.model, EncoderDecoder)
     said = (
         list(target)
         if target is not None
@@ -253,7 +256,10 @@ def kept(
         handle.model(ids, tape=first, edits=edits)
         return {handle.card.kind: first.held}
     memory = handle.model.encode(ids, tape=first, edits=edits)
-    said = [handle.tokenizer.bos, *generation.greedy(handle.model, handle.tokenizer, memory, edits)]
+    said = [
+        handle.tokenizer.ends[0],
+        *generation.greedy(handle.model, handle.tokenizer, memory, edits),
+    ]
     handle.model.decode(torch.tensor([said]), memory, tape=second, edits=edits)
     return {"encoder": first.held, "decoder": second.held}
 
@@ -310,7 +316,7 @@ def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
         return handle.tokenizer.tokens(
             text,
             handle.card.n_positions,
-            (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos),),
+            (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos) or EOS,),
             (),
         )
     return tokens, dropped
@@ -331,6 +337,7 @@ def embeddings(handle: Handle) -> np.ndarray:
 @torch.inference_mode()
 def memory_of(handle: Handle, tokens: Tokens) -> Tensor:
     """What the encoder makes of a source: (1, key, d_model)."""
+    assert isinstance(handle.model, EncoderDecoder), f"{handle.card.name} has no encoder beside it"
     return handle.model.encode(torch.tensor([tokens.ids]))
 
 
@@ -338,7 +345,7 @@ def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
     """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
     n = len(said)
     return Tokens(
-        (tokenizer.bos, *said),
+        (tokenizer.ends[0], *said),
         (BOS, *map(tokenizer.label, said)),
         ((-1, -1),) * (n + 1),
         (True, *(token in tokenizer.special for token in said)),

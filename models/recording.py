@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -205,24 +206,22 @@ class Recording:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recording) and _equal(self, other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
 
 def to_npz(recording: Recording) -> bytes:
     """The whole recording as an .npz file: one JSON header under `header`, and each array as `stream.<name>.<field>` or
     `attention.<name>.<field>`. `from_npz` reads it back into an equal Recording."""
-    arrays, header = (
-        {},
-        {
-            "format": FORMAT,
-            "model": asdict(recording.model),
-            "text": recording.text,
-            "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
-            "dropped": recording.dropped,
-            "target": recording.target,
-            "target_dropped": recording.target_dropped,
-        },
-    )
+    arrays: dict[str, Any] = {}
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "model": asdict(recording.model),
+        "text": recording.text,
+        "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
+        "dropped": recording.dropped,
+        "target": recording.target,
+        "target_dropped": recording.target_dropped,
+    }
     for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
         header[kind] = []
         for part in parts:
@@ -283,7 +282,7 @@ def _freeze(part: Stream | Attention) -> None:
             value.flags.writeable = False
 
 
-def _equal(a: object, b: object) -> bool:
+def _equal(a: Any, b: Any) -> bool:
     for field in fields(a):
         x, y = getattr(a, field.name), getattr(b, field.name)
         if isinstance(x, np.ndarray):

@@ -12,10 +12,10 @@ def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
         if isinstance(edit, ShuffleTokens):
             order = edit.order(tokens.special)
             tokens = Tokens(
-                *(
-                    tuple(each[at] for at in order)
-                    for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
-                )
+                tuple(tokens.ids[at] for at in order),
+                tuple(tokens.labels[at] for at in order),
+                tuple(tokens.spans[at] for at in order),
+                tuple(tokens.special[at] for at in order),
             )
     return tokens
 
@@ -28,7 +28,7 @@ def hidden(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str
     ids, labels = list(tokens.ids), list(tokens.labels)
     for edit in edits:
         if isinstance(edit, HideToken):
-            if not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
+            if mask is None or not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
                 raise ValueError(f"“{edit}” names no token of the text")
             ids[edit.token], labels[edit.token] = mask, label
     return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)

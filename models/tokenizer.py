@@ -112,12 +112,25 @@ class Tokenizer:
         spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[:room])]
         none = (-1, -1)
         tokens = Tokens(
-            ids=(*map(self.bpe.token_to_id, before), *ids, *map(self.bpe.token_to_id, after)),
+            ids=(*map(self._id, before), *ids, *map(self._id, after)),
             labels=(*before, *self._labels(text, ids, spans), *after),
             spans=(*[none] * len(before), *spans, *[none] * len(after)),
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
         return tokens, len(encoding.ids) - len(ids)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is missing."""
+        if self.bos is None or self.eos is None:
+            raise ValueError("this vocabulary has no token to begin or end a text with")
+        return self.bos, self.eos
+
+    def _id(self, name: str) -> int:
+        found = self.bpe.token_to_id(name)
+        if found is None:
+            raise ValueError(f"the vocabulary has no token {name!r}")
+        return found
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are missing becomes U+FFFD."""
@@ -134,12 +147,12 @@ class Tokenizer:
         raw = self._alone(token)
         if "\ufffd" in raw:
             return " ".join(f"‹{byte:02X}›" for byte in self._bytes(token))
-        stored = self.bpe.id_to_token(token)
+        stored = self.bpe.id_to_token(token) or ""
         piece = readable(raw.strip() or raw)
         return piece if stored.startswith(SPACE) or not raw[:1].isalnum() else CONTINUES + piece
 
     def _bytes(self, token: int) -> list[int]:
-        return [_BYTE_OF[letter] for letter in self.bpe.id_to_token(token)]
+        return [_BYTE_OF[letter] for letter in self.bpe.id_to_token(token) or ""]
 
     def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
         whole = ["\ufffd" not in self._alone(token) for token in ids]
@@ -168,6 +181,19 @@ class WordPiece(Tokenizer):
     def __init__(self, pieces: tokenizers.Tokenizer, names: tuple[str, ...], unknown: str) -> None:
         super().__init__(pieces, names)
         self.unknown = pieces.token_to_id(unknown)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is missing."""
+        if self.bos is None or self.eos is None:
+            raise ValueError("this vocabulary has no token to begin or end a text with")
+        return self.bos, self.eos
+
+    def _id(self, name: str) -> int:
+        found = self.bpe.token_to_id(name)
+        if found is None:
+            raise ValueError(f"the vocabulary has no token {name!r}")
+        return found
 
     def text(self, ids: Iterable[int]) -> str:
         return self.bpe.decode([token for token in ids if token not in self.special])

@@ -74,11 +74,9 @@ class AddAndNorm(nn.Module):
 
     def read(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """What the sub-layer reads of the stream x (batch, token, d_model)."""
-        return (
-            passed(f"{self.name}.read", self.norm(x), tape, edits)
-            if self.norm_at(edits) == "pre"
-            else x
-        )
+        if self.norm is None or self.norm_at(edits) != "pre":
+            return x
+        return passed(f"{self.name}.read", self.norm(x), tape, edits)
 
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same shape."""
@@ -89,11 +87,9 @@ class AddAndNorm(nn.Module):
             else wrote
         )
         x = passed(f"{self.name}.sum", total, tape, edits)
-        return (
-            passed(f"{self.name}.normed", self.norm(x), tape, edits)
-            if self.norm_at(edits) == "post"
-            else x
-        )
+        if self.norm is None or self.norm_at(edits) != "post":
+            return x
+        return passed(f"{self.name}.normed", self.norm(x), tape, edits)
 
 
 class LastNorm(nn.Module):
@@ -198,11 +194,9 @@ class Model(nn.Module):
 
     def before_readout(self, x: Tensor) -> Tensor:
         """Vectors (..., d_model) as the tied matrix reads them."""
-        return (
-            x
-            if self.transform is None
-            else self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
-        )
+        if self.transform is None or self.transform_norm is None:
+            return x
+        return self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
 
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
         """Every attention by its label, its layers in order."""
