@@ -13,8 +13,18 @@ import numpy as np
 
 # How the tokenizer shows a token of white space alone.
 BLANKS = frozenset("␣⏎␍⇥")
-RELATIONS = ("previous", "next", "self", "first", "separator", "special", "same word", "induction")
-ACROSS = ("diagonal", "anti-diagonal", "first", "end", "separator")
+RELATIONS = (
+    "previous",
+    "next",
+    "self",
+    "sink",
+    "first",
+    "separator",
+    "special",
+    "same word",
+    "induction",
+)
+ACROSS = ("diagonal", "anti-diagonal", "sink", "first", "end", "separator")
 NEAR = (
     0.1  # of a text's length: how far two relative places may be apart and still count as the same
 )
@@ -24,7 +34,8 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
     """Every relation's mask for a text of n tokens, each (n, n) bool.
 
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
-    previous, next: one position before, after. first: position 0. separator: a punctuation mark or a special token, position 0
+    previous, next: one position before, after. sink: position 0 or a special token, the query itself excepted. first: position 0.
+    separator: a punctuation mark or a special token, position 0
     and the query itself excepted. special: a special token, the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
     with the same word, the query itself excepted (Olsson et al., 2022). Special tokens, punctuation and bare spaces are no words: they have
     no same word and induce nothing.
@@ -44,6 +55,7 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
         "previous": j == i - 1,
         "next": j == i + 1,
         "self": j == i,
+        "sink": (special[None, :] | (j == 0)) & (i != j),
         "first": (j == 0) & (i > 0),
         "separator": separates[None, :] & (j > 0) & (i != j),
         "special": special[None, :] & (i != j),
@@ -62,6 +74,7 @@ def across(n_queries: int, tokens: Sequence[str], special: Sequence[bool]) -> di
     """
     special = np.asarray(special, dtype=bool)
     shape = (n_queries, len(tokens))
+    foremost = np.arange(len(tokens)) == 0
     marks = np.array([is_punctuation(token) for token in tokens], dtype=bool)
     n_said, n_text = n_queries - 1, int((~special).sum())
     said = np.arange(n_queries)[:, None] / max(1, n_said - 1)
@@ -71,7 +84,8 @@ def across(n_queries: int, tokens: Sequence[str], special: Sequence[bool]) -> di
     return {
         "diagonal": both & (np.abs(said - text) <= near),
         "anti-diagonal": both & (np.abs(1 - said - text) <= near),
-        "first": np.broadcast_to((np.arange(len(tokens)) == 0) & ~special, shape),
+        "sink": np.broadcast_to(foremost | special, shape),
+        "first": np.broadcast_to(foremost & ~special, shape),
         "end": np.broadcast_to(special, shape),
         "separator": np.broadcast_to(special | marks, shape),
     }

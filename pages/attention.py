@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from math import isnan
 
 import streamlit as st
 
@@ -16,6 +15,7 @@ from explorer.components import heads as all_heads
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, models, passes, shelf
+from explorer.sentences import names as called
 from explorer.sentences.escape import literal
 from models.recording import Attention, Recording
 
@@ -353,8 +353,8 @@ def detail(
             persist_state="session",
             label_visibility="collapsed",
         )
-    st.markdown(summary(head, naming.meanings(recording, attention)))
-    st.caption(figures(head, axes))
+    st.markdown(called.summary(head, naming.meanings(recording, attention)))
+    st.caption(called.figures(head))
     shown = looked_at(recording, attention, at, axes, choices())
     state = st.session_state
     scale, tone = state.scale, state.tone
@@ -448,7 +448,7 @@ def detail(
         )
         recording_button(model, text, target)
     with st.expander("Why this name?"):
-        reasons(head, naming.meanings(recording, attention), axes)
+        reasons(head, naming.meanings(recording, attention), axes.said is not None)
 
 
 def is_it_right(recording: Recording) -> None:
@@ -589,77 +589,12 @@ def in_plotly(
     )
 
 
-def summary(head: naming.Head, meanings: dict[str, str]) -> str:
-    """The head's name, what it means, and what speaks for it."""
-    meaning = meanings[head.name].rstrip(".")
-    if head.name == "broad":
-        return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
-    if not head.n_queries:
-        return f"**{head.name}.** {meaning}.{closest(head)}"
-    return (
-        f"**{head.name}.** {meaning}: {head.score:.0%} of the attention on average, where an even row would give {head.chance:.1%}; "
-        f"shown by {head.n_shown} of {head.n_queries} tokens."
-    )
-
-
-def figures(head: naming.Head, axes: numbers.Axes) -> str:
-    """What is measured of every head, in a line."""
-    if isnan(head.entropy):
-        return "No token here has a choice of where to look."
-    first = (
-        "attention to the first token"
-        if axes.said is None
-        else "attention to the source’s first token"
-    )
-    told = [f"Entropy {head.entropy:.2f} of an even row’s"]
-    if not isnan(head.distance):
-        told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
-    if not isnan(head.sink):
-        told.append(f"{first} {head.sink:.2f}")
-    return " · ".join(told)
-
-
-def closest(head: naming.Head) -> str:
-    """For a head without a name: the habit it comes nearest to, of those that this text can show well."""
-    shown = [
-        one
-        for one in head.relations
-        if one.n_queries >= naming.FEWEST_QUERIES_ELSE and one.lift > 0
-    ]
-    if head.name != naming.NO_PATTERN or not shown:
-        return ""
-    near = max(shown, key=lambda one: one.lift)
-    return f" The nearest is “{near.name}”: {near.score:.0%} of the attention, an even row {near.chance:.1%}."
-
-
-def reasons(head: naming.Head, meanings: dict[str, str], axes: numbers.Axes) -> None:
-    """Every pattern's score beside chance, and the rule that made the name."""
+def reasons(head: naming.Head, meanings: dict[str, str], across: bool) -> None:
+    """Every pattern's score beside chance, whether it names the head, and the rule that made the name."""
     st.markdown(meanings[head.name])
-    rows = "\n".join(
-        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of {one.n_queries} |"
-        for one in sorted(head.relations, key=lambda one: -one.lift)
-    )
-    if rows:
-        st.markdown(
-            f"| pattern | score | chance | lift | shown by |\n|---|--:|--:|--:|--:|\n{rows}"
-        )
-    near = ""
-    if axes.said is None:
-        enough = f"at least {naming.FEWEST_QUERIES_ELSE} of them (for repeated words {naming.FEWEST_QUERIES['same word']}); to “special” only where nothing else fits"
-    else:
-        enough = (
-            f"at least {naming.FEWEST_QUERIES_ELSE} of them, more than heads that look at one random token would show by luck in {naming.FLUKE:.0%} of cases; "
-            f"the lift of “separator”, which takes in “end”, counts {naming.EDGE} less"
-        )
-        near = (
-            f" Near its place, along the diagonals, is within {naming.NEAR:.0%} of the source’s length, or half a token; "
-            "the last row, which produces what follows the target, is left out there."
-        )
-    st.caption(
-        f"Score: mean attention along the pattern, over the tokens that can show it. Chance: the same for an even row. "
-        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that more than half of the single tokens reach too, "
-        f"and {enough}; else “broad” from an entropy of {naming.BROAD} of an even row’s.{near}"
-    )
+    if rows := called.table(head):
+        st.markdown(rows)
+    st.caption(called.rule(across))
 
 
 def caption_of(

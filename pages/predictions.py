@@ -1185,7 +1185,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
             recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
         )
         head = heads[part.layer * recording.model.n_head + part.head]
-        words += f" is called **{head.name}** on this text. {naming.MEANING[head.name]}"
+        words += f" is called **{head.name}** on this text. {naming.meanings(recording, attention)[head.name]}"
     with st.container(horizontal=True, vertical_alignment="center", border=True):
         st.markdown(
             f"{words.rstrip('.')}. Here it put in {signed(part.value, 3)}.", width="content"

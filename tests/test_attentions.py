@@ -152,15 +152,17 @@ TRIANGLE = np.tril(np.ones((len(TEXT),) * 2, bool))
 
 
 @pytest.mark.parametrize(
-    "name", ["previous", "self", "first", "separator", "same word", "induction"]
+    "name", [name for name in naming.NAMING if name not in ("next", naming.SINK)]
 )
 def test_a_decoders_planted_habit_is_named_against_the_chance_that_its_rows_leave(
     name: str,
 ) -> None:
-    mask = relations.of(TEXT, [word.startswith("[") for word in TEXT])[name] & TRIANGLE
-    head = described(causal(toward(mask, TRIANGLE)[None]))[0]
-    rows = mask.any(axis=1) & (TRIANGLE.sum(axis=1) > 1)
-    chance = (mask[rows].sum(axis=1) / TRIANGLE[rows].sum(axis=1)).mean()
+    text = (*TEXT, *TEXT[1:])  # enough different words that come again
+    triangle = np.tril(np.ones((len(text),) * 2, bool))
+    mask = relations.of(text, [word.startswith("[") for word in text])[name] & triangle
+    head = described(causal(toward(mask, triangle)[None], text))[0]
+    rows = mask.any(axis=1) & (triangle.sum(axis=1) > 1)
+    chance = (mask[rows].sum(axis=1) / triangle[rows].sum(axis=1)).mean()
     assert (head.name, head.n_queries) == (name, rows.sum())
     assert head.chance == pytest.approx(chance, abs=1e-6) and head.score == pytest.approx(
         0.9 + 0.1 * chance, abs=1e-5
@@ -175,7 +177,10 @@ def test_the_row_without_a_choice_counts_for_nothing() -> None:
     even = TRIANGLE / TRIANGLE.sum(axis=1, keepdims=True)
     broad, itself = described(causal(np.stack([even, np.eye(n)])))
     assert broad.name == "broad" and broad.entropy == pytest.approx(1, abs=1e-5)
-    assert broad.sink == pytest.approx(np.mean([1 / (i + 1) for i in range(2, n)]), abs=1e-5)
+    sinking = [word.startswith("[") or at == 0 for at, word in enumerate(TEXT)]
+    assert broad.sink == pytest.approx(
+        np.mean([sum(sinking[:i]) / (i + 1) for i in range(1, n)]), abs=1e-5
+    ), "the first row sees itself alone"
     text = [place for place in range(1, n) if not TEXT[place].startswith("[")]
     rows = [[i - j for j in text if j <= i] for i in text[1:]]
     weights = [[1 / (i + 1)] * len(row) for i, row in zip(text[1:], rows)]
@@ -210,8 +215,8 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
         np.ones((n, n), bool),
     )
     assert (
-        naming.meanings(recording, recording.attention[0])["special"]
-        == "Attention rests on the special token at the end."
+        "on the first token and the special ones more"
+        in (naming.meanings(recording, recording.attention[0])["sink"])
     )
     both = recording_of(
         np.full((1, 4, 4), 1 / 4),
@@ -219,7 +224,7 @@ def test_special_tokens_at_one_end_are_not_called_both() -> None:
         "self",
         np.ones((4, 4), bool),
     )
-    assert naming.meanings(both, both.attention[0]) == naming.MEANING
+    assert "on the special tokens more" in naming.meanings(both, both.attention[0])["sink"]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -228,7 +233,7 @@ def test_a_text_of_a_token_has_no_names_and_no_numbers_that_are_none(n: int) -> 
     assert (
         heads[0].name == naming.TOO_SHORT
         and np.isnan(heads[0].entropy) == (n == 1)
-        and np.isnan(heads[0].sink)
+        and np.isnan(heads[0].sink) == (n == 1)
     )
 
 
@@ -237,7 +242,7 @@ def test_a_text_of_a_token_has_no_names_and_no_numbers_that_are_none(n: int) -> 
 EVERYWHERE = np.ones((len(TARGET), len(SOURCE)), bool)
 
 
-@pytest.mark.parametrize("name", relations.ACROSS)
+@pytest.mark.parametrize("name", ["diagonal", "anti-diagonal"])
 def test_a_planted_habit_between_two_texts_is_named_with_its_score_and_chance(name: str) -> None:
     mask = relations.across(len(TARGET), SOURCE, [word.startswith("[") for word in SOURCE])[name]
     recording = across(toward(mask, EVERYWHERE)[None])

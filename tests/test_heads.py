@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from explorer.analysis import heads as naming
+from explorer.sentences import names as sentences
 from models import relations
 from models.recording import Attention, Card, Recording, Stream
 
@@ -59,18 +60,18 @@ def named(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> naming.Head:
     return naming.describe(recording, recording.attention[0])[0]
 
 
-ALONE = [
-    name for name in relations.RELATIONS if name != "special"
-]  # which first and separator share
+ALONE = [name for name in naming.NAMING if name != naming.SINK]
+# Every relation is shown by at least four different words here.
+TWICE = (*WORDS[:6], "today", *WORDS[1:6], "today", ".", "[SEP]")
 
 
 @pytest.mark.parametrize("name", ALONE)
 def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
-    mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
-    head = named(toward(mask))
+    mask = relations.of(TWICE, [word.startswith("[") for word in TWICE])[name]
+    head = named(toward(mask), TWICE)
     assert head.name == name
     rows = mask.any(axis=1)
-    expected_chance = (mask[rows].sum(axis=1) / len(WORDS)).mean()
+    expected_chance = (mask[rows].sum(axis=1) / len(TWICE)).mean()
     assert head.chance == pytest.approx(expected_chance, abs=1e-6)
     assert head.score == pytest.approx(0.9 + 0.1 * expected_chance, abs=1e-5)
     assert head.n_queries == rows.sum()
@@ -78,20 +79,98 @@ def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALONE)
 def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
-    mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
+    mask = relations.of(TWICE, [word.startswith("[") for word in TWICE])[name]
     pattern = toward(mask)
-    head = named(pattern)
+    head = named(pattern, TWICE)
     assert head.evidence
     for cell in head.evidence:
         assert mask[cell.query, cell.key]
         assert cell.weight == pytest.approx(pattern[cell.query, cell.key], abs=1e-6)
 
 
-def test_special_is_a_name_only_where_neither_end_is_one() -> None:
-    special = np.array([word.startswith("[") for word in WORDS])
-    both = np.tile(special, (len(WORDS), 1)) & ~np.eye(len(WORDS), dtype=bool)
-    assert named(toward(both, 0.7)).name == "special"
-    assert named(toward(np.eye(len(WORDS), dtype=bool)[[0] * len(WORDS)], 0.9)).name == "first"
+def resting(*keys: int, share: float = 0.8) -> np.ndarray:
+    """Heads (head, query, key), each of which rests on a key of WORDS."""
+    return np.stack(
+        [toward(np.eye(len(WORDS), dtype=bool)[[key] * len(WORDS)], share) for key in keys]
+    )
+
+
+def names_of(patterns: np.ndarray, tokens: tuple[str, ...] = WORDS) -> list[str]:
+    recording = recording_of(patterns, tokens)
+    return [head.name for head in naming.describe(recording, recording.attention[0])]
+
+
+def test_first_and_last_special_token_are_one_sink_with_its_shares() -> None:
+    """A head that rests now on [CLS], now on [SEP], has one name, and says how much each gets."""
+    last = len(WORDS) - 1
+    heads = naming.describe(
+        recording := recording_of(resting(0, last, 0, last, 0)), recording.attention[0]
+    )
+    assert {head.name for head in heads} == {naming.SINK}
+    for head, most in zip(heads, ("[CLS]", "[SEP]") * 2):
+        shares = dict(head.shares)
+        assert max(shares, key=shares.get) == most
+        assert sum(shares.values()) == pytest.approx(head.score, abs=1e-6)
+    assert "[CLS\\] 0.75, " in sentences.summary(
+        heads[0], naming.meanings(recording, recording.attention[0])
+    )
+
+
+def test_heads_that_rest_on_words_make_no_sink_of_the_one_on_the_first_token() -> None:
+    """One head of five on [CLS] is what luck gives; five of five are not."""
+    assert naming.SINK not in names_of(resting(0, 2, 3, 6, 9))
+    assert names_of(resting(0, 0, 0, 0, 0)) == [naming.SINK] * 5
+
+
+def test_one_word_said_over_and_over_names_no_head() -> None:
+    rng = np.random.default_rng(3)
+    tokens = ("[CLS]", *["the"] * 12, "[SEP]")
+    n = len(tokens)
+    patterns = rng.dirichlet(np.full(n, 0.05), size=(60, n))
+    patterns[:30] = patterns[:30, 3:4]  # heads that rest on one token
+    patterns[:10, :, 0] += 2
+    assert {*names_of(patterns / patterns.sum(-1, keepdims=True), tokens)} <= {
+        naming.NO_PATTERN,
+        "broad",
+    }
+
+
+@pytest.mark.parametrize("name", ["same word", "induction"])
+def test_two_or_three_words_make_no_name_of_repeated_words(name: str) -> None:
+    """Of three different words that are repeated, all show it, and that is not enough."""
+    mask = relations.of(WORDS, [word.startswith("[") for word in WORDS])[name]
+    assert 1 < len({WORDS[query].casefold() for query in np.flatnonzero(mask.any(axis=1))}) < 4
+    head = named(toward(mask))
+    found = next(one for one in head.relations if one.name == name)
+    assert found.lift > 0.8 and found.n_shown == found.n_queries and head.name != name
+
+
+def test_the_reasons_never_contradict_the_name() -> None:
+    """Whatever stands above the name's own line says why it is not the name."""
+    rng = np.random.default_rng(11)
+    n = len(TWICE)
+    masks = relations.of(TWICE, [word.startswith("[") for word in TWICE])
+    mixed = []
+    for _ in range(60):
+        weights = rng.dirichlet(np.full(len(naming.NAMING) + 1, 0.4))
+        parts = [toward(masks[name], 1.0) for name in naming.NAMING] + [
+            rng.dirichlet(np.full(n, 0.2), size=n)
+        ]
+        mixed.append(sum(weight * part for weight, part in zip(weights, parts)))
+    recording = recording_of(np.stack(mixed), TWICE)
+    heads = naming.describe(recording, recording.attention[0])
+    assert len({head.name for head in heads}) > 4
+    for head in heads:
+        lines = sentences.table(head).splitlines()[2:]
+        assert len(lines) == len(head.relations)
+        yes = [line for line in lines if "**yes**" in line]
+        assert [line.split("|")[1].strip() for line in yes] == [
+            one.name for one in head.relations if one.name == head.name
+        ]
+        for one in head.relations:
+            if one.name != head.name and one.lift >= naming.NAMED and not one.against:
+                chosen = next(each for each in head.relations if each.name == head.name)
+                assert chosen.lift >= one.lift
 
 
 def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
@@ -167,4 +246,5 @@ def test_entropy_and_distance_of_known_rows() -> None:
     assert sharp.distance == 0
     text = np.arange(1, n - 1)  # without the special tokens at both ends
     assert even.distance == pytest.approx(np.abs(np.subtract.outer(text, text)).mean(), abs=1e-5)
-    assert even.sink == pytest.approx(1 / n, abs=1e-6)
+    # Two special tokens; their own rows see the other one alone.
+    assert even.sink == pytest.approx(((n - 2) * 2 + 2) / n / n, abs=1e-6)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from test_heads import WORDS, recording_of, toward
 
-from explorer.analysis import heads as naming
 from explorer.analysis import sinks
 from models.recording import Attention
 
@@ -65,7 +64,6 @@ def test_attention_to_the_first_token_leaves_out_itself_and_its_neighbour() -> N
     for pattern in (BEFORE, np.eye(N)):
         recording = recording_of(pattern[None])
         assert sinks.on_first(recording.attention[0]).item() == 0
-        assert naming.describe(recording, recording.attention[0])[0].sink == 0
     recording = recording_of(toward(np.eye(N, dtype=bool)[[0] * N], 0.5)[None])
     assert sinks.on_first(recording.attention[0]).item() == pytest.approx(0.5 + 0.5 / N, abs=1e-6)
 

@@ -2,46 +2,51 @@
 
 A head's score for a relation (`models/relations.py`) is the mean attention its queries give to the keys in that relation. A uniform row
 gives `chance`. The `lift` (score - chance) / (1 - chance) is 0 at chance and 1 when all attention goes there. A head is named after the
-relation of highest lift if that lift is at least `NAMED` and enough single queries, more than half, reach it too ("special", which
-takes in "first" and part of "separator", only where no other fits); otherwise it is "broad" if its rows are nearly
-uniform, and else it has no clear pattern.
+relation of highest lift if that lift is at least `NAMED`, more than half of the queries that could show it reach it too, among them
+`FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would show it in as many rows in fewer than
+one case in a hundred (`FLUKE`).
 
-Between two texts a relation may take in many of few keys, so there a name also needs that heads whose every row looks at one key drawn at
-random would show it in as many rows in fewer than one case in a hundred (`FLUKE`); and the lift of "separator", which takes in "end",
-counts `EDGE` less.
+A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say nothing of luck there, since a head
+that rests on a key does so in all of them; what speaks is that the heads that rest on one key agree on such a one far beyond chance
+(`sinks.resting`). Where they do, a head that gives these tokens `RESTED` times what an even row gives is a sink if nothing else fits:
+after the other names, and below a lift of `NAMED` after "broad", a head whose rows are nearly uniform. What is left has no clear pattern.
 
 Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the first token must look at itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from explorer.analysis import sinks
+from explorer.analysis.luck import at_least
 from models import relations
 from models.recording import Attention, Recording
 
 NAMED = 0.4
 BROAD = 0.85
+RESTED = 1.5
 FEWEST_TOKENS = 5
-# Queries that must show a relation before it may name a head: places are had by any text, repeated words are rare.
-FEWEST_QUERIES = {"same word": 2, "induction": 2}
-FEWEST_QUERIES_ELSE = 4
+# So many different tokens must show a relation before it may name a head: on one word said over and over all rows are one.
+FEWEST_ROWS = 4
 FLUKE = 0.01
-EDGE = 0.05
 NEAR = relations.NEAR
 
-NO_PATTERN, TOO_SHORT = "no clear pattern", "text too short"
+SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
+FIRST = "the first token"  # what a share of the sink is called where that token is no special one
+# The relations that can name a head, within one text and between two.
+NAMING = ("previous", "next", "self", "same word", "induction", SINK)
+NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
+EVEN = "in an even row"
 # In the order offered to a reader; the notes say what each means.
 MEANING = {
     "previous": "Each token looks at the one before it.",
     "next": "Each token looks at the one after it.",
     "self": "Each token looks at itself.",
-    "first": "Attention rests on the first token, often called a sink.",
-    "separator": "Attention goes to punctuation and special tokens.",
-    "special": "Attention rests on the special tokens at both ends.",
+    SINK: f"Attention rests on the first and the special tokens more than {EVEN}: a sink.",
     "same word": "A repeated word looks at its other occurrences.",
     "induction": "A repeated word looks at what followed it last time.",
     "broad": "Attention is spread almost evenly.",
@@ -50,37 +55,45 @@ MEANING = {
 }
 # What differs where a token sees none of the later ones.
 MEANING_CAUSAL = {
-    "separator": "Attention goes to the punctuation so far.",
-    "special": "Attention rests on the special tokens so far.",
     "same word": "A repeated word looks at its earlier occurrences.",
     "broad": "Attention is spread almost evenly over the tokens so far.",
 }
 MEANING_ACROSS = {
     "diagonal": "While the target is written, attention walks along the source: each token looks near its own relative place.",
     "anti-diagonal": "While the target is written, attention walks back from the source’s end: each token looks near its mirrored place.",
-    "first": "Attention rests on the source’s first token.",
-    "end": "Attention rests on the special token at the source’s end.",
-    "separator": "Attention goes to the source’s punctuation and special tokens.",
+    SINK: f"Attention rests on the source’s first and special tokens more than {EVEN}: a sink.",
     "broad": "Attention is spread almost evenly over the source.",
     NO_PATTERN: MEANING[NO_PATTERN],
     TOO_SHORT: f"A side of fewer than {FEWEST_TOKENS} tokens shows no habit.",
 }
-# A relation that on some text is the very same cells as one of these says nothing of its own there.
-SAID_BY = {"special": ("first",), "separator": ("special", "end")}
+# Why a relation does not name a head.
+WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
+    "too weak",
+    "in too few rows",
+    "by too few different tokens",
+    "may be luck",
+)
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     """What each name says of a head of this attention, in the order offered to a reader."""
-    if attention.query != attention.key:
-        return MEANING_ACROSS
-    if not attention.allowed.all():
-        return MEANING | MEANING_CAUSAL
-    special = recording.stream(attention.key).special
-    return (
-        MEANING
-        if special[0]
-        else MEANING | {"special": "Attention rests on the special token at the end."}
+    special = np.array(recording.stream(attention.key).special, dtype=bool)
+    across = attention.query != attention.key
+    place = (
+        "the special tokens"
+        if special[:1].any()
+        else "the first token and the special ones"
+        if special.any()
+        else "the first token"
     )
+    if special[:1].any() and special.sum() == 1:
+        place = "the special token"
+    sink = {
+        SINK: f"Attention rests on {place}{' of the source' * across} more than {EVEN}: a sink."
+    }
+    if across:
+        return MEANING_ACROSS | sink
+    return MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
 
 
 @dataclass(frozen=True)
@@ -95,7 +108,10 @@ class Evidence:
 @dataclass(frozen=True)
 class Relation:
     """How much one head follows one relation: mean attention, what a uniform row gives, how many queries could show it, and how many
-    do (their own lift reaches `NAMED`). fluke: the probability that as many do where each looks at one allowed key drawn at random."""
+    do (their own lift reaches `NAMED`; for a sink, their attention `RESTED` times an even row's).
+
+    fluke: the probability that as many do by luck. against: why it cannot name the head, "" where it can.
+    """
 
     name: str
     score: float
@@ -103,6 +119,7 @@ class Relation:
     n_queries: int
     n_shown: int
     fluke: float
+    against: str = ""
 
     @property
     def lift(self) -> float:
@@ -114,8 +131,8 @@ class Head:
     """One head on one text. `score` and `chance` belong to `name`; NaN where it has none.
 
     entropy: mean row entropy as a share of a uniform row's (0 to 1), over the rows that have a choice. distance: mean |query - key| in
-    tokens, weighted by attention, without what rests on special tokens and sinks (`sinks.reach`). sink: mean attention to the first token
-    (`sinks.on_first`). NaN where no row tells.
+    tokens, weighted by attention, without what rests on special tokens and sinks (`sinks.reach`). sink: mean attention to the first and
+    the special tokens, as the relation of that name has it; shares: the same of each of them, ("[CLS]", 0.3). NaN where no row tells.
     """
 
     layer: int
@@ -128,6 +145,7 @@ class Head:
     entropy: float
     distance: float
     sink: float
+    shares: tuple[tuple[str, float], ...]
     relations: tuple[Relation, ...]
     evidence: tuple[Evidence, ...]
 
@@ -135,67 +153,98 @@ class Head:
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
     masks = masks_of(recording, attention)
-    found = _relations(attention, masks)
+    found = _relations(recording, attention, masks)
     entropy = relations.entropy(attention.pattern, attention.allowed)
-    (distance, _), sink = sinks.reach(recording, attention), sinks.on_first(attention)
-    layers, heads = attention.pattern.shape[:2]
+    distance, _ = sinks.reach(recording, attention)
+    shares = _shares(recording, attention, masks.get(SINK))
+    short = min(attention.pattern.shape[2:]) < FEWEST_TOKENS
     described = []
-    for layer, head in np.ndindex(layers, heads):
-        name, score, chance, n_queries, n_shown = _name(
-            found[layer][head], float(entropy[layer, head]), attention
-        )
+    for layer, head in np.ndindex(attention.pattern.shape[:2]):
+        measured, even = found[layer][head], float(entropy[layer, head])
+        name, best = (TOO_SHORT, None) if short else _name(measured, even)
         described.append(
             Head(
                 layer,
                 head,
                 name,
-                score,
-                chance,
-                n_queries,
-                n_shown,
-                float(entropy[layer, head]),
+                *_figures(name, best, even, attention.pattern.shape[2]),
+                even,
                 float(distance[layer, head]),
-                float(sink[layer, head]),
-                found[layer][head],
+                next((one.score for one in measured if one.name == SINK), float("nan")),
+                tuple((label, float(share[layer, head])) for label, share in shares),
+                measured,
                 _evidence(attention.pattern[layer, head], masks.get(name)),
             )
         )
     return tuple(described)
 
 
+def _figures(
+    name: str, best: Relation | None, entropy: float, n_queries: int
+) -> tuple[float, float, int, int]:
+    """(score, chance, queries that could show it, queries that do) of a head's name."""
+    if best is not None:
+        return best.score, best.chance, best.n_queries, best.n_shown
+    if name == "broad":
+        return entropy, 1.0, n_queries, n_queries
+    return float("nan"), float("nan"), 0, 0
+
+
 def _relations(
-    attention: Attention, masks: dict[str, np.ndarray]
+    recording: Recording, attention: Attention, masks: dict[str, np.ndarray]
 ) -> list[list[tuple[Relation, ...]]]:
-    """Every relation that this text can show, for each [layer][head]."""
+    """Every relation that this text can show and that can name a head, for each [layer][head]."""
     layers, heads = attention.pattern.shape[:2]
+    across = attention.query != attention.key
+    tokens = recording.stream(attention.query).tokens
+    kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
+    agreed = sinks.resting(recording, attention).fluke
     found: list[list[list[Relation]]] = [[[] for _ in range(heads)] for _ in range(layers)]
-    for name, mask in masks.items():
+    for name in NAMING_ACROSS if across else NAMING:
+        if name not in masks:
+            continue
+        mask = masks[name]
         rows = mask.any(axis=1)
         chance = mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
         mass = relations.mass(attention.pattern, mask)
-        shown = (mass - chance >= NAMED * (1 - chance)).sum(axis=-1)
-        fluke = _at_least(chance)
+        least = RESTED * chance if name == SINK else chance + NAMED * (1 - chance)
+        shown = mass >= least
+        different = (shown @ np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]] > 0).sum(-1)
+        by_luck = at_least(chance)
         for layer, head in np.ndindex(layers, heads):
-            n_shown = int(shown[layer, head])
-            found[layer][head].append(
-                Relation(
-                    name,
-                    float(mass[layer, head].mean()),
-                    float(chance.mean()),
-                    int(rows.sum()),
-                    n_shown,
-                    float(fluke[n_shown]),
-                )
+            n_shown = int(shown[layer, head].sum())
+            one = Relation(
+                name,
+                float(mass[layer, head].mean()),
+                float(chance.mean()),
+                len(chance),
+                n_shown,
+                agreed if name == SINK else float(by_luck[n_shown]),
             )
+            against = _against(one, int(different[layer, head]))
+            found[layer][head].append(replace(one, against=against))
     return [[tuple(each) for each in layer] for layer in found]
 
 
-def _at_least(chance: np.ndarray) -> np.ndarray:
-    """The probability that at least k of n independent events happen, for k from 0 to n. chance (n) of each."""
-    exactly = np.ones(1)
-    for one in chance:
-        exactly = np.append(exactly * (1 - one), 0) + np.append(0, exactly * one)
-    return np.minimum(exactly[::-1].cumsum()[::-1], 1)
+def _codes(names: Iterable[Hashable]) -> np.ndarray:
+    """A number for each name, the same for equal ones, from 0."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=int)
+
+
+def _against(one: Relation, different: int) -> str:
+    """Why a relation cannot name a head, "" where it can. different: how many different tokens show it."""
+    if one.name == SINK:
+        weak, rare = one.score < RESTED * one.chance, one.fluke > sinks.FLUKE
+    else:
+        weak, rare = one.lift < NAMED, one.fluke > FLUKE
+    if weak:
+        return WEAK
+    if one.name != SINK and 2 * one.n_shown <= one.n_queries:
+        return FEW_ROWS
+    if different < FEWEST_ROWS:
+        return FEW_TOKENS
+    return LUCK if rare else ""
 
 
 def clarity(head: Head) -> float:
@@ -217,44 +266,41 @@ def masks_of(recording: Recording, attention: Attention) -> dict[str, np.ndarray
         name: mask & (mask.sum(axis=1) < attention.allowed.sum(axis=1))[:, None]
         for name, mask in held.items()
     }
-    return {
-        name: mask
-        for name, mask in held.items()
-        if mask.any()
-        and not any(
-            other in held and np.array_equal(mask, held[other]) for other in SAID_BY.get(name, ())
-        )
-    }
+    return {name: mask for name, mask in held.items() if mask.any()}
 
 
-def _name(
-    found: tuple[Relation, ...], entropy: float, attention: Attention
-) -> tuple[str, float, float, int, int]:
-    """(name, score, chance, queries that could show it, queries that do): the rule of the module's docstring."""
-    shape, across = attention.pattern.shape, attention.query != attention.key
-    luckiest, edge = (FLUKE, EDGE) if across else (1.0, 0.0)
-    if min(shape[2:]) < FEWEST_TOKENS:
-        return TOO_SHORT, float("nan"), float("nan"), 0, 0
-    fit = [
-        one
-        for one in found
-        if one.lift >= NAMED
-        and one.n_shown >= FEWEST_QUERIES.get(one.name, FEWEST_QUERIES_ELSE)
-        and 2 * one.n_shown > one.n_queries
-        and one.fluke <= luckiest
-    ]
-    if fit:
-        best = max(
-            fit,
-            key=lambda relation: (
-                relation.name != "special",
-                relation.lift - edge * (relation.name == "separator"),
-            ),
-        )
-        return best.name, best.score, best.chance, best.n_queries, best.n_shown
+def _name(found: tuple[Relation, ...], entropy: float) -> tuple[str, Relation | None]:
+    """The name, and the relation it is of: the rule of the module's docstring."""
+    fit = [one for one in found if not one.against]
+    clear = [one for one in fit if one.lift >= NAMED]
+    if clear:
+        best = max(clear, key=lambda relation: relation.lift)
+        return best.name, best
     if entropy >= BROAD:
-        return "broad", entropy, 1.0, shape[2], shape[2]
-    return NO_PATTERN, float("nan"), float("nan"), 0, 0
+        return "broad", None
+    return (fit[0].name, fit[0]) if fit else (NO_PATTERN, None)
+
+
+def _shares(
+    recording: Recording, attention: Attention, mask: np.ndarray | None
+) -> list[tuple[str, np.ndarray]]:
+    """What a head gives to each token that is a sink, on average over the rows of that relation: label and (layer, head)."""
+    if mask is None:
+        return []
+    stream, rows = recording.stream(attention.key), mask.any(axis=1)
+    labels = [label if special else FIRST for label, special in zip(stream.tokens, stream.special)]
+    sinking = np.flatnonzero(mask.any(axis=0))
+    return [
+        (
+            label,
+            relations.mass(
+                attention.pattern[:, :, rows],
+                mask[rows] & np.array([each == label for each in labels]),
+            ).sum(axis=-1)
+            / rows.sum(),
+        )
+        for label in dict.fromkeys(labels[key] for key in sinking)
+    ]
 
 
 def _evidence(pattern: np.ndarray, mask: np.ndarray | None, most: int = 3) -> tuple[Evidence, ...]:

@@ -6,12 +6,19 @@ punctuation mark. Such a token says nothing of distance: a head that rests on to
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from explorer.analysis.luck import at_least
 from models.recording import Attention, Recording
 
 # So much of a head's attention on average, and so many times what an even row gives.
 SINK, SINK_LIFT = 0.2, 3
+# A head rests on the key of highest lift, where that lift is so much; to tell, a row needs as many keys and a key as many rows.
+RESTS, FEWEST = 0.3, 4
+# Heads that rest on the first and special tokens agree on them where luck would have it so in fewer cases than this.
+FLUKE = 0.003
 # A head that gives the other tokens less than this in all has no distance to speak of.
 FAINT = 0.05
 
@@ -80,3 +87,51 @@ def on_first(attention: Attention) -> np.ndarray:
     if not rows.any():
         return np.full(attention.pattern.shape[:2], np.nan)
     return attention.pattern[:, :, rows, 0].mean(axis=-1)
+
+
+@dataclass(frozen=True)
+class Resting:
+    """Heads of an attention that rest on one key, and for how many that key is the first token or a special one.
+
+    chance: the share of these among the different tokens of the text, which is how often a head that rests on any key would do so on
+    one of them.
+    """
+
+    n_heads: int
+    n_on_sinks: int
+    chance: float
+
+    @property
+    def fluke(self) -> float:
+        """The probability that at least as many heads rest on them by luck."""
+        return float(at_least(np.full(self.n_heads, self.chance))[self.n_on_sinks])
+
+
+def resting(recording: Recording, attention: Attention) -> Resting:
+    """Which heads rest on one key, and whether on the first or a special token.
+
+    A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where an even row gives `even`; the row of the key itself,
+    and in one text a key with fewer rows than FEWEST, are left out, so are rows with fewer keys.
+    """
+    stream, allowed = recording.stream(attention.key), attention.allowed
+    even = 1 / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
+    counts = allowed & (allowed.sum(axis=1) >= FEWEST)[:, None]
+    if attention.query == attention.key:
+        counts = counts & ~np.eye(len(allowed), dtype=bool)
+    told = counts.sum(axis=0) >= FEWEST
+    if not told.any():
+        return Resting(0, 0, 1.0)
+    weigh = counts / np.maximum(1 - even, 1e-9) / np.maximum(counts.sum(axis=0), 1)
+    lift = np.einsum("lhqk,qk->lhk", attention.pattern, weigh) - (weigh * even).sum(axis=0)
+    lift[..., ~told] = -1
+    sinking = np.array(stream.special, dtype=bool)
+    sinking[:1] = True
+    rests = lift.max(axis=-1) >= RESTS
+    kinds = [token.casefold() for token in stream.tokens]
+    different = {kinds[key] for key in np.flatnonzero(told)}
+    of_them = {kinds[key] for key in np.flatnonzero(told & sinking)}
+    return Resting(
+        int(rests.sum()),
+        int((rests & sinking[lift.argmax(axis=-1)]).sum()),
+        len(of_them) / len(different),
+    )

@@ -1,0 +1,92 @@
+"""What a head's name means and why it has it, in words."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from explorer.analysis import heads as naming
+from explorer.analysis import sinks
+from explorer.sentences.escape import literal
+
+
+def summary(head: naming.Head, meanings: dict[str, str]) -> str:
+    """The head's name, what it means, and what speaks for it."""
+    meaning = meanings[head.name].rstrip(".")
+    if head.name == "broad":
+        return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
+    if not head.n_queries:
+        return f"**{head.name}.** {meaning}.{closest(head)}"
+    shares = f" ({shares_of(head)})" if head.name == naming.SINK and len(head.shares) > 1 else ""
+    return (
+        f"**{head.name}.** {meaning}. {head.score:.0%} of the attention on average{shares}, where an even row would give "
+        f"{head.chance:.1%}; shown by {head.n_shown} of {head.n_queries} tokens."
+    )
+
+
+def shares_of(head: naming.Head) -> str:
+    """What each token that is a sink takes: "[CLS] 0.31, [SEP] 0.23"."""
+    return ", ".join(
+        f"{'first token' if label == naming.FIRST else literal(label)} {share:.2f}"
+        for label, share in head.shares
+    )
+
+
+def figures(head: naming.Head) -> str:
+    """What is measured of every head, in a line."""
+    if isnan(head.entropy):
+        return "No token here has a choice of where to look."
+    told = [f"Entropy {head.entropy:.2f} of an even row’s"]
+    if not isnan(head.distance):
+        told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
+    if head.shares:
+        told.append(f"attention to sinks: {shares_of(head)}")
+    return " · ".join(told)
+
+
+def closest(head: naming.Head) -> str:
+    """For a head without a name: the habit it comes nearest to, and what speaks against it."""
+    near = max(head.relations, key=lambda one: one.lift, default=None)
+    if head.name != naming.NO_PATTERN or near is None or near.lift <= 0:
+        return ""
+    return (
+        f" The nearest is “{near.name}”, {near.against}: {near.score:.0%} of the attention, "
+        f"an even row {near.chance:.1%}."
+    )
+
+
+def table(head: naming.Head) -> str:
+    """Every pattern's score beside chance, and whether it names the head, as a Markdown table; "" where there is none."""
+    rows = [
+        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} "
+        f"| {one.n_shown} of {one.n_queries} | {_verdict(head, one)} |"
+        for one in sorted(head.relations, key=lambda one: -one.lift)
+    ]
+    top = "| pattern | score | chance | lift | shown by | names the head? |\n|---|--:|--:|--:|--:|---|"
+    return "\n".join([top, *rows]) if rows else ""
+
+
+def _verdict(head: naming.Head, one: naming.Relation) -> str:
+    if one.name == head.name:
+        return "**yes**"
+    if head.name == naming.TOO_SHORT:
+        return "text too short"
+    return one.against or f"fits, but “{head.name}” comes first"
+
+
+def rule(across: bool) -> str:
+    """The rule that makes names."""
+    near = (
+        f" Near its place, along the diagonals, is within {naming.NEAR:.0%} of the source’s length, or half a token; "
+        "the last row, which produces what follows the target, is left out there."
+        if across
+        else ""
+    )
+    return (
+        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the same for an even row. "
+        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that more than half of "
+        f"the single tokens reach too, among them {naming.FEWEST_ROWS} different ones, more than would by luck in {naming.FLUKE:.0%} "
+        "of heads that look at one random token a row. "
+        f"A sink takes {naming.RESTED} times what an even row gives, and the heads here that rest on one token agree on the first and "
+        f"the special ones as luck would have it in under {sinks.FLUKE:.1%} of cases; under a lift of {naming.NAMED} it is named where "
+        f"nothing else is. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
+    )

@@ -1,0 +1,52 @@
+"""How far names can be trusted: the measurement of `benchmarks.names` at a small size, over weights that learned nothing and trained ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from benchmarks import names
+from models import library
+
+pytestmark = pytest.mark.slow
+RECORDINGS = 20  # of 200: enough for 2,500 heads a kind
+
+
+@pytest.fixture(scope="module")
+def handles() -> list:
+    return [library.load(name) for name in names.MODELS]
+
+
+@pytest.mark.parametrize("kind", names.WEIGHTS)
+def test_weights_that_learned_nothing_get_hardly_any_name(handles: list, kind: str) -> None:
+    found: Counter[str] = Counter()
+    for handle in handles:
+        found += names.false_names(handle, kind, names.sentences(), RECORDINGS)
+    assert found.total() > 2000
+    assert names.share_of_false(found) < 0.005, found
+
+
+@pytest.mark.parametrize("kind", ["permuted", "own init, W_Q and W_K x 3"])
+def test_one_word_said_over_and_over_gets_hardly_any_name(handles: list, kind: str) -> None:
+    found: Counter[str] = Counter()
+    for handle in handles:
+        found += names.false_names(handle, kind, names.REPEATED, RECORDINGS)
+    assert names.share_of_false(found) < 0.02, found
+
+
+def test_names_hold_from_sentence_to_sentence_and_right_ones_stay(handles: list) -> None:
+    """Version 0.3 held 87, 92 and 82 % on these sentences. The decoder's 93.0 stands at the goal, so the bound leaves it a point."""
+    held = {handle.card.name: names.held(handle, names.sentences()) for handle in handles}
+    for name, one in held.items():
+        assert one.stability > 0.92 and one.stability > one.before, name
+    right, lost = (sum(getattr(one, what) for one in held.values()) for what in ("right", "lost"))
+    assert right > 1000 and lost <= 0.01 * right
+
+
+def test_the_command_prints_a_line_for_each_kind_and_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names.main(["--recordings", "1", "--models", "encoder"])
+    said = capsys.readouterr().out
+    assert all(kind in said for kind in names.WEIGHTS) and "right names lost" in said
