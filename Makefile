@@ -29,6 +29,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.forward
 	.venv/bin/python -m benchmarks.generation
 	.venv/bin/python -m benchmarks.pretrained
+	.venv/bin/python -m benchmarks.names
 	.venv/bin/python -m benchmarks.browser
 
 .venv/app: requirements.txt constraints.txt
