@@ -16,10 +16,16 @@ from explorer.frame import onscreen
 from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
+from explorer.views.lookup import scale
 from models.recording import Attention, Recording
 
-WAYS = ("Hard", "Graph", "Three")
-WAY_LABELS = {"Hard": "Soft or hard?", "Graph": "Messages", "Three": "Three constructions"}
+WAYS = ("Hard", "Graph", "Three", "Scale")
+WAY_LABELS = {
+    "Hard": "Soft or hard?",
+    "Graph": "Messages",
+    "Three": "Three constructions",
+    "Scale": "Why the scale",
+}
 LABELS = {
     "encoder self": "Encoder self-attention",
     "decoder self": "Decoder self-attention",
@@ -56,8 +62,13 @@ def explore(model: str, text: str, target: str | None) -> None:
             required=True,
             persist_state="session",
         )
-        layer, head, query = chosen(recording, attention, axes, way)
-    if not attention.opens and way != "Graph":
+        layer, head, query = (
+            (0, 0, 0) if way == "Scale" else chosen(recording, attention, axes, way)
+        )
+    if way == "Scale" and attention.opens:
+        what = "q and k: each head’s brought to a mean square of 1 a component, heads side by side"
+        scale.panel(recording, attention, caption_of(recording, attention, what))
+    elif not attention.opens and way != "Graph":
         st.info(CLOSED.format(literal(model)))
     else:
         {"Hard": soft_or_hard, "Graph": messages, "Three": constructions}[way](

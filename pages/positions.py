@@ -287,7 +287,7 @@ def waves(model: str, text: str) -> None:
             f"**Each position gets a row of sines and cosines.** PE(pos, 2i) = sin(pos / 10000^(2i/d)) and PE(pos, 2i + 1) = cos of the same angle.  \n"
             f"**Pair i = {pair}** of d = {d}: the angle grows by 1 / 10000^({2 * pair}/{d}) = {size(wave.angle[1])} a position, so a turn takes λ = 2π × 10000^({2 * pair}/{d}) = **{size(turns[pair])}** positions. "
             f"At position 1 it holds sin {angle} = {sine} and cos {angle} = {cosine}.  \n"
-            f"**Fast and slow.** The first pair turns in 2π = {size(turns[0])} positions and tells neighbours apart; the last takes {size(turns[-1])} and tells the beginning from the end."
+            f"**Fast and slow.** The first pair turns in 2π = {size(turns[0])} positions and tells neighbours apart; the last takes {size(turns[-1])}: over these {n} positions it turns by {size(360 * (n - 1) / turns[-1])}° in all."
         )
     if what == "sinusoids":
         own_table(model, text)

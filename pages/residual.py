@@ -12,7 +12,9 @@ from explorer.components import residual as pictures
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button, with_table
 from explorer.memory import address, background, models, passes, shelf
+from explorer.sentences import gradients as words
 from explorer.sentences.escape import literal
+from explorer.views.residual import deep
 from models.recording import Recording, Stream
 
 WHERE = {
@@ -489,7 +491,7 @@ def gradient(recording: Recording, stream: Stream) -> None:
             alt=about[0],
         )
     with right:
-        highway_note(found, total, sites)
+        highway_note(found, total, recording.model.n_layer)
     columns = (
         {"state after": sites}
         | {f"{way}, all tokens": row for way, row in zip(found.ways, total)}
@@ -497,6 +499,9 @@ def gradient(recording: Recording, stream: Stream) -> None:
     )
     with_table(
         columns, about, f"headlight-{recording.model.name}-{stream.name}-gradient-token{token}"
+    )
+    deep.panel(
+        recording, stream.name, caption_of(recording, stream, "")[::2], options("deep-stack")
     )
     one_jacobian(recording, stream, token)
 
@@ -511,38 +516,11 @@ def taken(recording: Recording, stream: Stream) -> str:
     return f"The same word’s logit is taken {'twice: as' if norm else 'once, as'} {recording.model.name} is, which was trained without residual connections{', and without LayerNorm' if norm else ' and without LayerNorm'}."
 
 
-def highway_note(found, total, sites: list[str]) -> None:
+def highway_note(found, total, layers: int) -> None:
     """What the lines say, in numbers."""
-    rows = "\n".join(
-        f"| {way} | {numbers.power(row[0])} | {numbers.power(row[-1])} | {numbers.ratio(row[0], row[-1])} |"
-        for way, row in zip(found.ways, total)
-    )
-    st.markdown(f"| | at the input | at the last state | input / last |\n|---|--:|--:|--:|\n{rows}")
-    st.markdown(
-        "**Why a highway.** Without residuals the way back is a product of the layers’ Jacobians, ∂f₁ · ∂f₂ · …, and products shrink or grow fast. With x + f(x) each factor is I + ∂f: "
-        "the I carries the gradient through whatever ∂f does. LayerNorm divides by σ, so it multiplies the gradient by 1/σ on its way back: without residuals σ is small, and that can hide the shrinking or overdo it."
-        + (" So look at the pairs with and without LayerNorm." if len(found.ways) > 2 else "")
-    )
-    grown = [
-        way
-        for way, row in zip(found.ways, total)
-        if way.startswith("residual on") and row[0] > 10 * row[-1]
-    ]
-    if grown:
-        st.markdown(
-            f"**On this text** the gradient grows more than tenfold on its way back with “{'” and “'.join(grown)}”: I keeps a gradient from vanishing, not from growing. "
-            "Where ∂f is large, so is a product of (I + ∂f)"
-            + (
-                ", and these weights were learned with LayerNorm to hold them."
-                if found.ways[0] == "residual on"
-                else "."
-            )
-        )
-    gone = [way for way, row in zip(found.ways, total) if not row[0] > 0]
-    if gone:
-        st.caption(
-            f"Exactly 0 and not drawn on a logarithmic scale: {', '.join(gone)} at the input. Nothing of the output depends on it there."
-        )
+    st.markdown(words.table(found.ways, total))
+    st.markdown(words.highway(found.ways, total, layers))
+    st.markdown(words.WHY)
 
 
 def one_jacobian(recording: Recording, stream: Stream, token: int) -> None:
@@ -712,16 +690,16 @@ def watch(
             config=options("decay"),
             alt=f"Gradient by distance after {found.step} steps",
         )
-    rows = "\n".join(
-        f"| {network} | {size:,} | {times(found.first[at])} | {times(found.gradient[at])} | {found.loss[at][-1]:.2f} | {found.accuracy[at]:.0%} |"
-        for at, (network, size) in enumerate(zip(networks, found.parameters))
-    )
+    st.markdown(words.lesson(networks, found.gradient, found.accuracy, lag))
+    last = found.loss[:, -1]
     st.markdown(
-        f"| | parameters | a step back, before | a step back, now | loss in nats | said right |\n|---|--:|--:|--:|--:|--:|\n{rows}"
+        words.decay(
+            networks, found.parameters, found.first, found.gradient, found.accuracy, last, lag
+        )
     )
     st.caption(
-        f"“A step back”: by what the gradient is multiplied with each token of distance, a straight line through the logarithms. Loss and share said right are on 128 fresh random lists; chance is 2.77 nats and 6 %. "
-        f"A network that has learned the task needs the token {lag} back (its distance is {lag}), so a peak there is what learning looks like."
+        f"The gradient {lag} back: the length of d(largest logit)/d(embedding of the token {lag} before), mean over the outputs of your text. To say that token a network needs gradient there, "
+        "so a peak at that distance is what learning looks like. Said right and loss are on 128 fresh random lists; chance is 6.2% and 2.77 nats."
     )
     with st.expander("Loss as it fell"):
         st.plotly_chart(
@@ -743,11 +721,6 @@ def watch(
         | {f"{n} now": row for n, row in now}
     )
     with_table(columns, about, f"headlight-gradient-by-distance-lag{lag}")
-
-
-def times(values) -> str:
-    factor = numbers.per_step(values)
-    return "–" if factor is None else f"× {factor:.2f}"
 
 
 # ---- shared -------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ CAUTION = {
     "Mean": "A mean hides heads: one that looks at a single token counts for 1/{heads} of the cell.",
     "Max": "Rows do not sum to 1; here the sums are {sums}. More heads can only make a maximum larger, and no head has this pattern.",
     "Rollout": "It assumes that half of every vector comes through the residual connection, and that all values are alike.{written}",
-    "Flow": "Each pair is computed as if it were alone, so rows do not sum to 1; here the sums are {sums}. It rests on the same ½ as rollout.{written}",
+    "Flow": "Each pair is computed as if it were alone, so rows do not sum to 1; here the sums are {sums}. (The code published with the paper divides each row by its sum; here the flow itself is shown.) It rests on the same ½ as rollout.{written}",
     "Values": "A length has no direction: what is written for two tokens may cancel.{cancelled}",
     "Writes": "A large write need not matter for the answer: what later layers read decides.",
 }

@@ -73,12 +73,33 @@ def _side_by_side(vectors: np.ndarray) -> np.ndarray:
     return vectors.transpose(0, 2, 1, 3).reshape(vectors.shape[0], vectors.shape[2], -1)
 
 
+def variances(random: Scale, own: Scale | None) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
+    """The variance with the scale and without as named lines over the width."""
+    lines = []
+    for whose, each in _of(random, own):
+        lines.append((f"{whose}, no scale", each.widths, each.variance))
+        lines.append((f"{whose}, with the scale", each.widths, each.variance / each.widths))
+    return lines
+
+
+def largest(random: Scale, own: Scale | None) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
+    """The mean largest weight with the scale and without as named lines over the width."""
+    lines = []
+    for whose, each in _of(random, own):
+        lines.append((f"{whose}, no scale", each.widths, each.raw))
+        lines.append((f"{whose}, with the scale", each.widths, each.scaled))
+    return lines
+
+
+def _of(random: Scale, own: Scale | None) -> list[tuple[str, Scale]]:
+    return [("random", random), *([("this model", own)] if own else [])]
+
+
 def table(random: Scale, own: Scale | None) -> dict[str, list]:
     """Both as named columns, a row a width."""
-    parts = [("random", random), *([("this model", own)] if own else [])]
     rows = [
         (whose, width, each.variance[at], each.variance[at] / width, each.scaled[at], each.raw[at])
-        for whose, each in parts
+        for whose, each in _of(random, own)
         for at, width in enumerate(each.widths)
     ]
     names = (

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 LINE, TITLE = 62, 40  # characters of a line of the subtitle and of the title: what a phone shows
 MOST_LINES = 5  # of the subtitle
+FAINTEST = 1e-9  # of a gradient that is drawn
 # Okabe and Ito's colours in tones that stand out on a light and on a dark page alike; dashes and markers tell them apart without colour.
 COLOURS = ("#d55e00", "#3b8fd1", "#1a9e77", "#b56a9b")
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -72,7 +73,7 @@ def lines(
         and len(over)
     ):
         figure.update_yaxes(range=[np.log10(reached.min()) - 0.2, np.log10(reached.max()) + 0.2])
-    return _dressed(figure, about)
+    return dressed(figure, about)
 
 
 def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
@@ -83,6 +84,20 @@ def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> 
         np.arange(1, len(values[0][1]) + 1),
         "singular value, from the largest down",
         "size",
+        log=True,
+    )
+    figure.add_hline(y=1, line={"color": "#888888", "width": 1})
+    return figure
+
+
+def fading(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
+    """What is left of a gradient layer by layer, one line for each (name, values (layer)), on a log axis that ends at FAINTEST; a line at 1."""
+    figure = lines(
+        [(name, np.where(each < FAINTEST, 0, each)) for name, each in series],
+        about,
+        range(len(series[0][1])),
+        "layer, from the input up",
+        "length, of that at the last layer",
         log=True,
     )
     figure.add_hline(y=1, line={"color": "#888888", "width": 1})
@@ -116,10 +131,11 @@ def bars(
     )
     figure.update_yaxes(title=y_title)
     figure.update_layout(bargap=0.25)
-    return _dressed(figure, about)
+    return dressed(figure, about)
 
 
-def _dressed(figure: go.Figure, about: Sequence[str]) -> go.Figure:
+def dressed(figure: go.Figure, about: Sequence[str]) -> go.Figure:
+    """The figure with its title, the lines below it and a legend under it. Everything is escaped."""
     (title, *more), *rest = (
         _wrapped(about[0], TITLE),
         *about[1:],

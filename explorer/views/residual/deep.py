@@ -1,0 +1,36 @@
+"""What residual connections are for: the gradient through a deep stack with random weights, with them and without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.frame.table import with_table
+from explorer.memory import passes
+from explorer.sentences import gradients as words
+from models.recording import Recording
+
+
+def panel(recording: Recording, stream: str, caption: Sequence[str], options: dict) -> None:
+    """The gradient's length layer by layer in four ways, and what it says. caption: what a figure must say of model and text."""
+    from explorer.figures.residual import fading
+
+    with st.spinner("Going back through 64 layers …"):
+        found = passes.depth(recording, stream)
+    st.subheader(f"The same in a stack of {found.layers} layers", anchor=False)
+    about = (
+        f"Gradient by layer, {found.layers} layers, random weights",
+        "length over all tokens, of that at the last layer; below 10⁻⁹ not drawn",
+        *caption,
+    )
+    left, right = st.columns([1.25, 1], gap="large")
+    kept = [(way, norm / norm[-1]) for way, norm in zip(found.ways, found.norm)]
+    with left:
+        st.plotly_chart(fading(kept, about), key="deep", config=options, alt=about[0])
+    with right:
+        st.markdown(words.table(found.ways, found.norm))
+        st.markdown(words.deep(found.ways, found.norm))
+        st.caption(words.stack(found.width, found.layers, found.tokens, found.gain))
+    columns = {"layer": list(range(found.layers + 1))} | dict(zip(found.ways, found.norm))
+    with_table(columns, about, "headlight-gradient-deep-stack", form="%.4g")

@@ -1,0 +1,164 @@
+"""Why the scale and why residual connections: the laws behind the pictures, and that the words beside them say what they show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import evidence, scale
+from explorer.analysis.numbers import read
+from explorer.sentences import gradients as words
+from models import library
+from models.readouts import depth as deep
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = "The animal didn't cross the street because it was too tired."
+
+
+def opened(page: str, **asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
+    for name, given in asked.items():
+        app.query_params[name] = given
+    app.run()
+    app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    assert not app.exception and not app.error
+    return app
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(each.value for each in app.markdown)
+
+
+# ---- the scale ------------------------------------------------------------------------------------------------------
+
+
+def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
+    found = scale.at_random(evidence.gaussian)
+    # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more where few terms make the tails heavy.
+    assert found.variance / np.array(found.widths) == pytest.approx(1, abs=0.12)
+    assert (np.diff(found.raw) > 0).all(), "the wider, the more one key takes without the scale"
+    assert np.ptp(found.scaled) < 0.08 and found.raw[-1] > 0.9
+    assert found.raw[0] > found.scaled[0] > 1 / found.keys
+
+
+def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
+    attention = library.record(library.load("encoder"), TEXT).attention[0]
+    found = scale.of_model(attention)
+    q, k = (
+        (each / np.sqrt((each.astype(float) ** 2).mean(axis=(2, 3), keepdims=True)))
+        for each in (attention.q, attention.k)
+    )
+    whole = np.einsum("lhqd,lhkd->lqk", q, k)
+    assert found.widths[-1] == q.shape[1] * q.shape[3]
+    assert found.variance[-1] == pytest.approx(whole.var(axis=(1, 2)).mean())
+    first = np.einsum("lqd,lkd->lqk", q[:, 0, :, :2], k[:, 0, :, :2])
+    assert found.widths[0] == 2
+    assert found.variance[0] == pytest.approx(first.var(axis=(1, 2)).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "translator"])
+def test_the_page_draws_both_by_width(model: str) -> None:
+    app = opened("lookup", look_at="Scale", model=model, text=TEXT)
+    assert len(app.get("plotly_chart")) == 2
+    table = app.dataframe[0].value
+    widths, variances = table["width"], table["Var(q·k)"]
+    assert len(widths) > 12 and {"random", "this model"} == set(table["vectors"])
+    assert table["Var(q·k / √width)"].to_numpy() == pytest.approx(variances / widths)
+
+
+# ---- a deep stack ---------------------------------------------------------------------------------------------------
+
+
+def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
+    """Three layers with residuals, by differences: the same stack, the same output."""
+    vectors = np.random.default_rng(0).standard_normal((5, 48))
+    found = deep.depth(vectors, layers=3)
+    generator = torch.Generator().manual_seed(deep.SEED)
+    x = torch.tensor(vectors) @ deep._random(48, deep.WIDTH, generator) / 48**0.5
+    x = torch.nn.functional.layer_norm(x, (deep.WIDTH,))
+    stack = deep._stack(3, deep.GAIN, generator)
+    ends = deep._random(5, deep.WIDTH, generator)
+
+    @torch.no_grad()
+    def output(start: torch.Tensor) -> float:
+        state = start[None]
+        for layer in stack:
+            state = layer(state, torch.ones(5, 5, dtype=torch.bool))
+        return float((state[0] * ends).sum())
+
+    step, slopes = 1e-6, []
+    for at in range(5):
+        for dimension in range(deep.WIDTH):
+            nudge = torch.zeros_like(x)
+            nudge[at, dimension] = step
+            slopes.append((output(x + nudge) - output(x - nudge)) / (2 * step))
+    # Central differences of a smooth function in float64: an error of the order of the step squared, and rounding over the step.
+    assert found.norm[0, 0] == pytest.approx(np.linalg.norm(slopes), rel=1e-5)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])
+def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not(model: str) -> None:
+    found = library.depth(library.record(library.load(model), TEXT).streams[0].resid[0])
+    left = {way: norm[0] / norm[-1] for way, norm in zip(found.ways, found.norm)}
+    assert 24 <= found.layers <= 64
+    assert 0.1 < left["residual on"] < 10 and 0.1 < left["residual on, no LayerNorm"] < 10
+    assert left["residual off"] < 0.1 and left["residual off, no LayerNorm"] < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("left", "word"),
+    [(0.5, "keeps its size"), (2.0, "keeps its size"), (0.01, "shrinks"), (50.0, "grows")],
+)
+def test_the_words_beside_the_table_say_what_it_shows(left: float, word: str) -> None:
+    ways, norm = ("residual on", "residual off"), np.array([[1.0, 1.0], [left, 1.0]])
+    told = words.highway(ways, norm, 4)
+    assert word in told.split(";")[1]
+    assert ("little is lost" in told) == (0.1 <= left <= 10)
+    assert words.times(left) in words.table(ways, norm)
+
+
+@pytest.mark.slow
+def test_table_and_text_agree_on_the_first_sentence() -> None:
+    told = said(opened("residual", flow="Gradient"))
+    rows = [line for line in told.splitlines() if line.startswith("| residual")]
+    assert len(rows) == 8, "four ways in the model, four in the deep stack"
+    for row in rows:
+        way, *_, last = (cell.strip() for cell in row.strip("|").split("|"))
+        left = read(last.removeprefix("× "))
+        sentence = told.split("On its way back" if rows.index(row) < 4 else "From the last layer")[
+            1
+        ]
+        clause = sentence.split(f"**{way}**: ")[1].split(";")[0]
+        word = "shrinks" if left < 0.1 else "grows" if left > 10 else "keeps its size"
+        assert word in clause, (way, left, clause)
+
+
+# ---- beside an RNN --------------------------------------------------------------------------------------------------
+
+
+def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:
+    """A short training on a short text: who has learned to look 8 back has most gradient there."""
+    last = None
+    for last in library.decay(range(14), 8):
+        if last.step >= 150:
+            break
+    names = ("RNN", "LSTM", "Transformer")
+    told = words.decay(
+        names, last.parameters, last.first, last.gradient, last.accuracy, last.loss[:, -1], 8
+    )
+    assert "a step back" not in told and "gradient 8 back, now" in told and "said right" in told
+    right = dict(zip(names, last.accuracy))
+    at_lag = dict(zip(names, last.gradient[:, 8]))
+    assert right["Transformer"] > 0.9 > right["RNN"]
+    assert at_lag["Transformer"] > 2 * at_lag["RNN"]
+    assert "**Transformer**" in words.lesson(names, last.gradient, last.accuracy, 8)
+
+
+def test_a_lesson_is_not_told_before_it_is_learned() -> None:
+    told = words.lesson(("RNN", "LSTM"), np.ones((2, 9)), np.array([0.06, 0.2]), 8)
+    assert told.startswith("None has learned")
