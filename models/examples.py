@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EXAMPLES = {
     "It was too tired": "The animal didn't cross the street because it was too tired.",
-    "Pizza": "I love to eat pizza",
+    "Pizza": "I love to eat pizza.",
     "Apple devices": "Explain me about the new apple devices.",
     "Apple and juice": "She ate the apple with some fruit juice.",
     "Ram pushed Hari": "Ram pushed Hari",

@@ -12,6 +12,7 @@ from explorer.components import paths as pictures
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button
 from explorer.memory import address, models, passes, shelf
+from explorer.sentences import anchors as anchors_said
 from explorer.sentences.escape import literal
 from models.examples import EXAMPLES
 from models.recording import Recording, Stream
@@ -356,10 +357,10 @@ def compared(scene: numbers.Scene, anchors: numbers.Anchors, token: int, mate: i
     towards = (one, other) if found.gap > 0 else (other, one)
     word = quoted(scene, 0, token)
     apart = f"compared with text 2, text 1 draws it towards *{towards[0]}* and away from *{towards[1]}*; its lean, the cosine to one group minus the cosine to the other, differs by **{abs(found.gap):.3f}**"
-    chance = f"{found.as_far} of the {found.n_splits} ways to deal these {len(anchors.group)} words into two such groups"
+    chance = anchors_said.splits(found.as_far, found.n_splits, len(anchors.group))
     headline = {
-        "apart": f"**{word} moves with its context:** {apart}. Only {chance} set the two texts this far apart.",
-        "chance": f"**{word} moves, but not clearly between these two groups:** {apart}, yet {chance} set the texts this far apart.",
+        "apart": f"**{word} moves with its context:** {apart}. {chance}",
+        "chance": f"**{word} moves, but not clearly between these two groups:** {apart}. {chance}",
         "still": f"**{word} does not move between these two groups:** the leans differ by {abs(found.gap):.3f}.",
     }[found.verdict]
     st.markdown(

@@ -940,7 +940,13 @@ def lens_formula(
         if how == "transform"
         else ""
     )
-    return (
+    stream = reading.read_stream(recording)
+    untrained = (
+        f"**{literal(stream.tokens[cell.token])} is a special token**: no word was ever asked for there in training, so the words of its column mean nothing.  \n"
+        if stream.name == "encoder" and stream.special[cell.token]
+        else ""
+    )
+    return untrained + (
         f"**How a cell is made.** Logits = {logits}, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
         f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
         f"Here **{literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "

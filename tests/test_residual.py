@@ -609,7 +609,7 @@ def test_every_view_opens_for_every_model(flow: str, asked: dict[str, str]) -> N
     app = clean(opened(flow=flow, **asked))
     assert app.session_state["flow"] == flow
     if flow == "Gradient":
-        assert len(app.get("plotly_chart")) == 2
+        assert len(app.get("plotly_chart")) == 3
 
 
 @pytest.mark.slow
@@ -682,9 +682,9 @@ def test_a_model_that_says_no_words(flow: str) -> None:
             len(columns) == {"Writes": 13, "LayerNorm": 13, "Heads": 72}[flow]
             and tuple(sent(app, "chart")[0]["tokens"]) == stream.tokens
         )
-    assert ("has no readout" in told(app)) == (flow == "Gradient")
+    assert ("minilm has no readout" in told(app)) == (flow == "Gradient")
     if flow == "Gradient":
-        assert len(app.get("plotly_chart")) == 1 and "I + ∂f runs from" in told(app)
+        assert len(app.get("plotly_chart")) == 2 and "I + ∂f runs from" in told(app)
 
 
 @pytest.mark.slow
@@ -692,7 +692,9 @@ def test_a_model_that_says_no_words(flow: str) -> None:
 @pytest.mark.parametrize("model", ["induction-no-norm", "induction-no-residual"])
 def test_models_trained_without_a_part(model: str, flow: str) -> None:
     said = told(clean(opened(model=model, text="b a c d b a", flow=flow)))
-    assert ("has no LayerNorm" in said) == (model == "induction-no-norm" and flow == "LayerNorm")
+    assert ("no-norm has no LayerNorm" in said) == (
+        model == "induction-no-norm" and flow == "LayerNorm"
+    )
     assert ("trained without residual connections" in said) == (model == "induction-no-residual")
     if flow == "Writes":
         assert ("Nothing is lost" in said) == (model == "induction-no-norm") and (

@@ -1,0 +1,53 @@
+"""Sentences that said more than the numbers: each is read off the page as a reader sees it."""
+
+from __future__ import annotations
+
+from math import pi
+
+import pytest
+from test_scale_and_depth import opened, said
+
+from explorer.analysis.evidence import with_unit
+from explorer.sentences import anchors
+from models.examples import EXAMPLES
+
+TEXT = "The animal didn't cross the street because it was too tired."
+
+
+@pytest.mark.slow
+def test_the_slowest_pair_is_not_said_to_tell_what_it_cannot() -> None:
+    told = said(opened("positions", ask="Waves", width="256", places="512"))
+    assert "tells the beginning from the end" not in told
+    turn = 360 * 511 / (2 * pi * 10000 ** (254 / 256))
+    assert f"over these 512 positions it turns by {turn:.2g}" in told or f"{turn:.3g}°" in told
+
+
+@pytest.mark.slow
+def test_flow_says_what_the_published_code_does() -> None:
+    assert "divides each row by its sum" in said(opened("summaries", sum_what="Flow", text=TEXT))
+
+
+@pytest.mark.slow
+def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
+    app = opened("predictions", model="encoder", text=TEXT, token="0", part="Lens")
+    told = said(app) + "\n".join(each.value for each in app.caption)
+    assert "no word was ever asked for there" in told
+
+
+def test_the_least_possible_count_is_not_sold_as_few() -> None:
+    assert anchors.splits(1, 10, 6) == (
+        "Of the 9 other ways to deal these 6 words into two such groups none sets the texts this far apart; "
+        "with so few words chance is at least 1 in 10."
+    )
+    assert "1 sets the texts" in anchors.splits(2, 10, 6)
+    assert "chance cannot be told" in anchors.splits(1, 1, 2)
+
+
+def test_one_nat_is_one_nat() -> None:
+    assert with_unit(1.0, " nats") == "1 nat" and with_unit(2.0, " nats") == "2 nats"
+
+
+def test_a_sentence_that_is_offered_ends() -> None:
+    assert EXAMPLES["Pizza"] == "I love to eat pizza.", (
+        "without a full stop the answer is a full stop"
+    )
