@@ -60,6 +60,7 @@ DISTANCE = (
     "The distance of two rows is the Jensen–Shannon distance to base 2, the square root of H((p+q)/2) − (H(p)+H(q))/2 (Lin 1991; a metric, Endres & Schindelin 2003): "
     "0 the same, 1 nothing in common. Two heads’ distance is its mean over the rows. What goes to tokens that are not aligned counts as one more place to look."
 )
+MOST_CELLS = 5_000  # rows of the table of cells; its file has all
 THREE = st.column_config.NumberColumn(format="%.3f")
 
 
@@ -794,8 +795,13 @@ def opened(
     maps.show(shelf.derived(a, ("compared panels", *on, pair), made, len), "panels", ignore)
     with st.expander("Every cell as a table, and as a file"):
         columns = numbers.pair_columns(found, *pair)
+        shown = numbers.most_apart(columns, MOST_CELLS)
+        if shown is not columns:
+            st.caption(
+                f"The {MOST_CELLS:,} cells that differ most, of {len(columns['row']):,}; the file has all."
+            )
         st.dataframe(
-            columns,
+            shown,
             hide_index=True,
             height=320,
             column_config=dict.fromkeys(

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import driver
-import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -119,19 +118,6 @@ def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle
 
     monkeypatch.setitem(models._handles, "grammar", small_gpt2)
     return small_gpt2
-
-
-def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """What the browser makes of `wire.fine`: (weights, half-widths of what is unknown), both of `shape`."""
-    if "exact" in blocks:
-        return blocks["exact"].reshape(shape), np.zeros(shape)
-    high = blocks["high"].astype(np.float64)
-    known = high >= blocks["floor"][0]
-    code = high * 256 + 127.5
-    code[known] = high[known] * 256 + blocks["low"]
-    width = np.where(known, 0.5, 128.0)
-    values = (code / 65535) ** 2
-    return values.reshape(shape), (2 * code * width / 65535**2).reshape(shape)
 
 
 def typed(app: AppTest, text: str) -> AppTest:

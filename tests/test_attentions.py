@@ -8,8 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import HOSTILE, arrived
+from conftest import HOSTILE
 from driver import MARKS, Visitor
+from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 
@@ -704,8 +705,9 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
         "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, i) => i % 4 === 3)"
     )
     np.testing.assert_array_equal(np.array(alpha).reshape(n, n) > 0, recording.attention[0].allowed)
-    thumb = page.locator(".cell .thumb").nth(8).bounding_box()
-    page.mouse.move(thumb["x"] + 5.5 * thumb["width"] / n, thumb["y"] + 2.5 * thumb["height"] / n)
+    thumb = page.locator(".cell .thumb").nth(8)
+    box = thumb.bounding_box()
+    thumb.hover(position={"x": 5.5 * box["width"] / n, "y": 2.5 * box["height"] / n})
     assert page.locator(".heads .status").inner_text().endswith("not allowed: a later token")
 
 

@@ -83,6 +83,7 @@ def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
     visitor.open("?layer=1&head=2").paste(TEXT)
     recording = recorded(TEXT)
     n = len(recording.streams[0].tokens)
+    visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
     box = visitor.page.locator("canvas.cells").bounding_box()
     for query, key in ((0, n - 1), (3, 1), (n - 1, 4)):
         visitor.page.mouse.move(
@@ -100,7 +101,7 @@ def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> 
     recording = recorded(text)
     pattern, n = recording.attention[0].pattern[0, 1], len(recording.streams[0].tokens)
     visitor.page.get_by_role("button", name="Fit whole matrix").click()
-    visitor.page.locator(".head .foot").scroll_into_view_if_needed()
+    visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
     box = visitor.page.locator("canvas.cells").bounding_box()
     for query, key in ((50, int(pattern[50].argmax())), (50, 60), (120, 3), (150, n - 1)):
         visitor.page.mouse.move(

@@ -418,7 +418,7 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     weights, distance = shown()
     np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=6e-4)
     assert distance == pytest.approx(numbers.lookup(attention, 3, 5, 9).distance, abs=6e-4)
-    page.locator(".lookup input").focus()
+    page.get_by_role("slider", name="Temperature").focus()
     for _ in range(30):
         page.keyboard.press("ArrowRight")
     warm = float(page.locator(".lookup").get_attribute("data-temperature"))

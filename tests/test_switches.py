@@ -680,10 +680,10 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
         for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3)))
     )
     visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.trio .area[aria-label*=\"Layer 2, head 0\"]'))"
+        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.trio .plane[aria-label*=\"Layer 2, head 0\"]'))"
     )
-    area = page.locator(".trio .area").nth(2)
-    area.focus()
+    page.locator(".trio .plane").nth(2).focus()
+    page.keyboard.press("ArrowDown")  # comes to the first cell
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     said = page.locator(".switches .status").filter(has_text="difference").inner_text()

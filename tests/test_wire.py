@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import arrived
+from javascript import arrived
 
 from explorer.components import wire
 

@@ -832,6 +832,14 @@ def pair_columns(found: Sides, a: tuple[int, int], b: tuple[int, int]) -> dict[s
     }
 
 
+def most_apart(columns: dict[str, list], most: int) -> dict[str, list]:
+    """The rows of `pair_columns` with the largest |B - A|, largest first; all of them, in their order, where there are at most `most`."""
+    if len(columns["B - A"]) <= most:
+        return columns
+    order = np.argsort(-np.abs(columns["B - A"]), kind="stable")[:most]
+    return {name: [values[at] for at in order] for name, values in columns.items()}
+
+
 def distance_columns(all_values: Distances) -> dict[str, list]:
     """Every head of A to every head of B, a column for each head of B."""
     return {"A \\ B": names(all_values.shape_a)} | {

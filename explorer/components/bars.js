@@ -1,101 +1,94 @@
-// A list of names with bars and numbers. Rows that can be chosen are buttons; the arrow keys go from one to the next.
+// @ts-check
+// A list of names with bars and numbers. Rows that can be chosen are buttons; the arrow keys go from
+// one to the next.
 
-const KEPT = new WeakMap();
+import style from "./bars.css.js";
+import { rove } from "./keys.js";
+import { focused, make, mount, put } from "./mount.js";
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  let kept = KEPT.get(parentElement);
-  if (!kept) KEPT.set(parentElement, (kept = { at: 0 }));
-  kept.send = setTriggerValue;
-  if (kept.data !== data) {
-    kept.data = data;
-    kept.header = decode(data).header;
-  }
-  dress(parentElement);
-  const root = parentElement.querySelector(".bars");
-  const held = root.contains(root.getRootNode().activeElement);
-  root.replaceChildren(table(kept));
-  if (held) kept.buttons[kept.at]?.focus({ preventScroll: true });
-  root.dataset.token = kept.header.token;
-  return () => {};
-}
+export default mount("bars", style, (view) => {
+  const { header, root } = view;
+  const held = focused(root);
+  root.replaceChildren(table(view));
+  if (held) view.buttons[view.at]?.focus({ preventScroll: true });
+});
 
-function table(kept) {
-  const { header } = kept;
-  const list = make("div", "list");
-  list.setAttribute("role", "group");
-  list.setAttribute("aria-label", header.about + (header.action ? ` Arrow keys move, Enter ${header.action}.` : ""));
-  list.style.setProperty("--columns", header.columns.length);
-  const head = make("div", "row heads");
-  head.setAttribute("aria-hidden", "true");
-  head.append(make("span", "name"), make("span", "track"), ...header.columns.map((name) => make("span", "number", name)));
-  list.append(head);
-  kept.buttons = [];
-  header.rows.forEach((row) => {
-    if (row.gap) list.append(gap());
-    list.append(line(kept, row));
-  });
-  const chosen = kept.buttons.findIndex((button) => button.dataset.key === header.chosen);
-  kept.at = Math.max(0, Math.min(chosen >= 0 ? chosen : kept.at, kept.buttons.length - 1));
-  kept.buttons.forEach((button, at) => (button.tabIndex = at === kept.at ? 0 : -1));
+/** @param {import("./mount.js").View} view */
+function table(view) {
+  const { header } = view;
+  const rows = header.rows.flatMap((row) => [
+    row.gap && make("div", { class: "gap", "aria-hidden": "true" }, "⋮"),
+    line(view, row),
+  ]);
+  const head = make(
+    "div",
+    { class: "row heads", "aria-hidden": "true" },
+    make("span", "name"),
+    make("span", "track"),
+    ...header.columns.map((name) => make("span", "number", name)),
+  );
+  const keys = header.action ? ` Arrow keys move, Enter ${header.action}.` : "";
+  const list = make(
+    "div",
+    {
+      class: "list",
+      role: "group",
+      "aria-label": header.about + keys,
+      vars: { columns: header.columns.length },
+    },
+    head,
+    ...rows,
+  );
+  view.buttons = [...list.querySelectorAll("button")];
+  const chosen = view.buttons.findIndex((button) => button.dataset.key === header.chosen);
+  view.at = Math.max(0, Math.min(chosen >= 0 ? chosen : (view.at ?? 0), view.buttons.length - 1));
+  rove(view.buttons, { held: view.at, upright: true });
+  view.buttons.forEach((button, at) => button.addEventListener("focus", () => (view.at = at)));
   return list;
 }
 
-function gap() {
-  const dots = make("div", "gap", "⋮");
-  dots.setAttribute("aria-hidden", "true");
-  return dots;
+/** @param {import("./mount.js").View} view @param {any} row */
+function line(view, row) {
+  const { header } = view;
+  const box = make(
+    row.key ? "button" : "div",
+    `row ${row.tone}`,
+    make(
+      "span",
+      "name",
+      make("span", { class: "label", dir: "auto", title: row.label }, row.label),
+      row.mark && make("span", "mark", row.mark),
+    ),
+    track(header, row),
+    ...row.numbers.map((number) => make("span", "number", number)),
+  );
+  if (!row.key) return put(box, { role: "note" });
+  const spoken = row.numbers.map((number, at) => `${header.columns[at]} ${number}`);
+  return put(box, {
+    "aria-label": [row.label, row.mark, spoken.join(", ")].filter(Boolean).join(", "),
+    "aria-pressed": header.chosen ? row.key === header.chosen : undefined,
+    data: { key: row.key },
+    onclick: () => view.send("row", row.key),
+  });
 }
 
-function line(kept, row) {
-  const { header } = kept;
-  const box = make(row.key ? "button" : "div", `row ${row.tone}`);
-  const name = make("span", "name");
-  const label = make("span", "label", row.label);
-  label.dir = "auto";
-  label.title = row.label;
-  name.append(label);
-  if (row.mark) name.append(make("span", "mark", row.mark));
-  const track = make("span", "track");
-  const { low, high } = header;
+/** @param {any} header @param {any} row */
+function track({ low, high }, row) {
   const share = (value) => (100 * value) / (high - low || 1);
-  const bar = (className, value) => {
-    const one = make("i", className);
-    one.style.left = `${share(Math.min(value, 0) - low)}%`;
-    one.style.width = `${Math.min(100, share(Math.abs(value)))}%`;
-    one.classList.toggle("below", value < 0);
-    one.classList.toggle("torn", value > high * 1.0001);
-    track.append(one);
-  };
-  if (row.behind !== null) bar("behind", row.behind);
-  bar("value", row.value);
-  track.classList.toggle("two", row.behind !== null);
-  if (low < 0) {
-    const zero = make("i", "zero");
-    zero.style.left = `${share(-low)}%`;
-    track.append(zero);
-  }
-  box.append(name, track, ...row.numbers.map((number) => make("span", "number", number)));
-  if (!row.key) {
-    box.setAttribute("role", "note");
-    return box;
-  }
-  const spoken = row.numbers.map((number, at) => `${header.columns[at]} ${number}`).join(", ");
-  box.setAttribute("aria-label", [row.label, row.mark, spoken].filter(Boolean).join(", "));
-  if (header.chosen) box.setAttribute("aria-pressed", row.key === header.chosen);
-  box.dataset.key = row.key;
-  const at = kept.buttons.push(box) - 1;
-  box.onclick = () => kept.send("row", row.key);
-  box.onfocus = () => {
-    kept.at = at;
-    kept.buttons.forEach((button, other) => (button.tabIndex = other === at ? 0 : -1));
-  };
-  box.onkeydown = (event) => {
-    if (!plainKey(event)) return;
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: kept.buttons.length - 1 }[event.key];
-    if (kept.buttons[next]) {
-      event.preventDefault();
-      kept.buttons[next].focus();
-    }
-  };
-  return box;
+  const bar = (name, value) =>
+    make("i", {
+      class: `${name}${value < 0 ? " below" : ""}${value > high * 1.0001 ? " torn" : ""}`,
+      style: {
+        left: `${share(Math.min(value, 0) - low)}%`,
+        width: `${Math.min(100, share(Math.abs(value)))}%`,
+      },
+    });
+  const two = row.behind !== null;
+  return make(
+    "span",
+    two ? "track two" : "track",
+    two && bar("behind", row.behind),
+    bar("value", row.value),
+    low < 0 && make("i", { class: "zero", style: { left: `${share(-low)}%` } }),
+  );
 }

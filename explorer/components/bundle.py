@@ -1,48 +1,84 @@
-"""The components' code on its way to the browser: one file each, fetched once and kept, not sent again with every message.
+"""The components' code on its way to the browser: real modules, fetched once and kept, not sent again with every message.
 
-Streamlit puts a component's JavaScript and CSS into every message that carries its data. Ours stay out of it: a message holds three lines
-that import the file from this server. The file's name carries a hash of its content, so a browser may keep it for good.
+Streamlit puts a component's JavaScript and CSS into every message that carries its data. Ours stay out of it: a message holds a few
+lines that import the component's module from this server. Modules import each other by relative names from one folder, whose name carries
+a hash of all of them, so that a browser may keep each for good and a change of any is a change of all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROUTE = "headlight"
+SHARED = HERE / "shared.css"
+THEME = HERE.parent.parent / ".streamlit" / "config.toml"
+
+
+@cache
+def modules() -> dict[str, bytes]:
+    """Every module by its name: the .js files as they are, each style as a module that exports its text, and the light theme's colours."""
+    made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
+    for file in sorted(set(HERE.glob("*.css")) - {SHARED}):
+        made[f"{file.name}.js"] = _exporting(_whole(file))
+    made["light.toml.js"] = _exporting(_light())
+    return made
+
+
+@cache
+def folder() -> str:
+    """The name of the folder that the modules are served from."""
+    whole = hashlib.sha256()
+    for name, content in modules().items():
+        whole.update(f"{name} {len(content)}\n".encode() + content)
+    return whole.hexdigest()[:12]
 
 
 @cache
 def files() -> dict[str, bytes]:
-    """Every component's file by its name on the server."""
-    made = {}
-    for own in sorted(HERE.glob("*.js")):
-        if own.stem != "shared":
-            content = _file(own.stem)
-            made[f"{own.stem}-{hashlib.sha256(content).hexdigest()[:12]}.js"] = content
-    return made
+    """Every module by its path on the server, below ROUTE."""
+    return {f"{folder()}/{name}": content for name, content in modules().items()}
 
 
 def loader(component: str) -> str:
-    """The lines that stand in for the component's code in a message."""
-    name = next(name for name in files() if name.rpartition("-")[0] == component)
-    return f"""const loaded = import(new URL("{ROUTE}/{name}", document.baseURI));
+    """The lines that stand in for the component's code in a message. Raises ValueError for a component that does not exist."""
+    if f"{component}.js" not in modules():
+        raise ValueError(f"there is no component {component!r}")
+    return f"""const loaded = import(new URL("{ROUTE}/{folder()}/{component}.js", document.baseURI));
 export default function (args) {{
   let stop = () => {{}}, gone = false;
-  loaded.then((code) => gone || (stop = code.default(args)), () => (args.parentElement.textContent = "This part of the page did not arrive. Reload the page."));
+  loaded.then(
+    (code) => gone || (stop = code.default(args)),
+    () => (args.parentElement.textContent = "This part of the page did not arrive. Reload the page."),
+  );
   return () => {{ gone = true; stop(); }};
 }}
 """
 
 
-def _file(component: str) -> bytes:
-    style = (HERE / f"{component}.css").read_text("utf-8")
-    parts = (
-        (HERE / "shared.js").read_text("utf-8"),
-        f"const STYLE = {json.dumps(style)};\n",
-        (HERE / f"{component}.js").read_text("utf-8"),
-    )
-    return "".join(parts).encode("utf-8")
+def _whole(file: Path) -> str:
+    """A style with the one that all share before it."""
+    return SHARED.read_text("utf-8") + file.read_text("utf-8")
+
+
+def _exporting(value: object) -> bytes:
+    return f"export default {json.dumps(value, ensure_ascii=False)};\n".encode()
+
+
+def _light() -> dict[str, object]:
+    """The colours of the light theme, for pictures on white whatever the screen shows."""
+    theme = tomllib.loads(THEME.read_text("utf-8"))["theme"]
+    light = theme["light"]
+    return {
+        "ink": light["textColor"],
+        "paper": light["backgroundColor"],
+        "primary": light["primaryColor"],
+        "border": light["borderColor"],
+        "font": theme["font"],
+        "sequential": light["chartSequentialColors"],
+        "categorical": light["chartCategoricalColors"],
+    }

@@ -14,7 +14,7 @@ from explorer.components import wire
 from explorer.components.bundle import loader
 
 LARGEST_SIDE = 60
-LARGEST_GRID = 500_000  # bytes of thumbnails of one grid
+LARGEST_GRID = 200_000  # bytes of thumbnails of one grid, of at most three
 
 
 def grids(

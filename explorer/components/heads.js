@@ -1,337 +1,336 @@
-// All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable list.
+// @ts-check
+// All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable
+// list. While a word is held, each head shows that word's row alone: what it looks at, everywhere.
 
-const KEPT = new WeakMap();
+import { bus } from "./bus.js";
+import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./cells.js";
+import style from "./heads.css.js";
+import { list } from "./heads_list.js";
+import { fitted, hear, make, mount } from "./mount.js";
+import { notAllowed, spokenLine } from "./say.js";
+import { css } from "./theme.js";
+import { named, strongest } from "./tokens.js";
+import { permitted } from "./wire.js";
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  let kept = KEPT.get(parentElement);
-  if (!kept) KEPT.set(parentElement, (kept = { filter: null, view: "grid", sort: ["layer", 1], focus: 0 }));
-  kept.send = setTriggerValue;
-  if (kept.data !== data) {
-    kept.data = data;
-    Object.assign(kept, decode(data));
-    kept.permitted = permitted(kept.blocks, kept.header.tokens.length * (kept.header.keys || kept.header.tokens).length);
-    if (!kept.header.heads.some((head) => head.name === kept.filter)) kept.filter = null;
+/** @typedef {import("./mount.js").View} View */
+
+const UNNAMED = ["no clear pattern", "text too short"];
+
+export default mount("heads", style, (view) => {
+  const { header, blocks } = view;
+  if (view.fresh) {
+    view.keys = header.keys || header.tokens;
+    view.permitted = permitted(blocks.runs, header.tokens.length * view.keys.length);
+    view.quiet = new Set(header.quiet);
+    if (!header.heads.some((head) => head.name === view.filter)) view.filter = null;
   }
-  dress(parentElement);
-  const root = parentElement.querySelector(".heads");
-  kept.words = colours(root);
-  draw(root, kept);
-  kept.deaf?.();
-  const [deaf, mine] = [(kept.deaf = listen(() => kept.mark())), kept.observer];
-  return () => {
-    deaf();
-    if (mine) mine.disconnect();
-  };
+  view.as ??= "grid";
+  view.wordFirst ??= true;
+  view.word = wordOf(view, bus.now);
+  draw(view);
+  hear(view, (now) => {
+    const word = wordOf(view, now);
+    if (word?.join() !== view.word?.join()) {
+      view.word = word;
+      draw(view);
+    } else view.mark();
+  });
+});
+
+/** The word that is held, [axis, place], where this grid has it. @param {View} view @param {any} now */
+function wordOf({ header, keys }, { word }) {
+  if (!word || word.rows !== header.tokens.length || word.columns !== keys.length) return null;
+  return word.at >= 0 ? [word.axis, word.at] : null;
 }
 
-function draw(root, kept) {
-  const { header } = kept;
-  if (kept.observer) kept.observer.disconnect();
-  root.replaceChildren();
-  root.append(bar(root, kept));
-  if (kept.view === "grid") grid(root, kept);
-  else list(root, kept);
-  root.dataset.token = header.token;
+/** @param {View} view */
+function draw(view, focus = "") {
+  const { root } = view;
+  const body = view.as === "grid" ? grid(view) : list(view, { shown, choose, spoken, draw });
+  root.replaceChildren(bar(view), ...body);
+  view.ready?.();
+  /** @type {HTMLElement | null} */ (focus ? root.querySelector(focus) : null)?.focus();
 }
 
-function bar(root, kept) {
-  const { header } = kept;
-  const box = make("div", "bar");
-  const chips = make("div", "chips");
-  chips.setAttribute("role", "group");
-  chips.setAttribute("aria-label", "Show only heads of one pattern");
+/** @param {View} view */
+function bar(view) {
+  const { header } = view;
   const counts = new Map();
-  for (const head of header.heads) counts.set(head.name, (counts.get(head.name) || 0) + 1);
-  for (const name of header.names.filter((n) => counts.has(n))) {
-    const chip = make("button", "chip", `${name} `);
-    chip.append(make("b", "", counts.get(name)));
-    chip.title = header.meaning[name];
-    chip.setAttribute("aria-pressed", kept.filter === name);
-    chip.onclick = () => {
-      kept.filter = kept.filter === name ? null : name;
-      draw(root, kept);
-      [...root.querySelectorAll(".chip")].find((c) => c.textContent.startsWith(name + " ")).focus();
-    };
-    chips.append(chip);
-  }
-  const toggle = make("div", "toggle");
-  toggle.setAttribute("role", "group");
-  toggle.setAttribute("aria-label", "Heads as");
-  for (const [view, label] of [["grid", "Grid"], ["list", "List"]]) {
-    const button = make("button", "", label);
-    button.setAttribute("aria-pressed", kept.view === view);
-    button.onclick = () => {
-      kept.view = view;
-      draw(root, kept);
-      root.querySelector(`.toggle button[aria-pressed=true]`).focus();
-    };
-    toggle.append(button);
-  }
-  box.append(chips, toggle);
-  return box;
+  for (const { name } of header.heads) counts.set(name, (counts.get(name) || 0) + 1);
+  const names = header.names.filter((name) => counts.has(name));
+  const chips = names.map((name) =>
+    make(
+      "button",
+      {
+        class: "chip",
+        title: header.meaning[name],
+        "aria-pressed": view.filter === name,
+        data: { name },
+        onclick: () => {
+          view.filter = view.filter === name ? null : name;
+          draw(view, `.chip[data-name="${CSS.escape(name)}"]`);
+        },
+      },
+      `${name} `,
+      make("b", "", counts.get(name)),
+    ),
+  );
+  const toggle = (about, of, choices) =>
+    make(
+      "div",
+      { class: `toggle ${of}`, role: "group", "aria-label": about },
+      ...choices.map(([value, ...label]) =>
+        make(
+          "button",
+          {
+            "aria-pressed": view[of] === value,
+            onclick: () => {
+              view[of] = value;
+              draw(view, `.toggle.${of} [aria-pressed=true]`);
+            },
+          },
+          ...label,
+        ),
+      ),
+    );
+  const [axis, at] = view.word || [];
+  const word = view.word && named((axis ? view.keys : header.tokens)[at]);
+  const does = axis ? [word, " is looked at by"] : [word, " looks at"];
+  return make(
+    "div",
+    "bar",
+    make(
+      "div",
+      { class: "chips", role: "group", "aria-label": "Show only heads of one pattern" },
+      ...chips,
+    ),
+    make(
+      "div",
+      "toggles",
+      view.word &&
+        view.as === "grid" &&
+        toggle("In each head", "wordFirst", [
+          [true, ...does],
+          [false, "All rows"],
+        ]),
+      toggle("Heads as", "as", [
+        ["grid", "Grid"],
+        ["list", "List"],
+      ]),
+    ),
+  );
 }
 
-const shown = (kept, head) => !kept.filter || head.name === kept.filter;
-const number = (value) => (value === null ? "–" : value.toFixed(2));
+/** @param {View} view */
+const shown = (view, head) => !view.filter || head.name === view.filter;
 
-function choose(kept, head) {
-  kept.send("head", `${head.layer}.${head.head}`);
-  bus.tell({ layer: head.layer, head: head.head, chosen: true });
+/** @param {View} view */
+function choose(view, { layer, head }) {
+  view.send("head", `${layer}.${head}`);
+  bus.tell({ layer, head, chosen: true });
 }
 
-function spoken(head) {
-  return `Layer ${head.layer}, head ${head.head}: ${head.name} ${figure(head)}`.trim();
-}
+const spoken = (head) =>
+  `Layer ${head.layer}, head ${head.head}: ${head.name} ${figure(head)}`.trim();
 
 // What a head's name is seen by, said as it is written.
 function figure(head) {
   const value = head.name === "broad" ? head.entropy : head.score;
-  return value === null ? "" : number(value).replace("0.", ".");
+  return value === null ? "" : value.toFixed(2).replace("0.", ".");
 }
 
-// ---- grid ---------------------------------------------------------------------------------------------------------
+// ---- grid ----------------------------------------------------------------------------------------
 
-function grid(root, kept) {
-  const { header } = kept;
-  const box = make("div", "grid");
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", "All heads, layers down, heads across. Arrow keys move, Enter opens.");
-  box.style.setProperty("--heads", header.n_head);
-  // Thumbnails of a target and a source are as wide and high as these are long, up to a point.
-  box.style.setProperty("--shape", Math.max(0.5, Math.min(2, header.columns / header.rows)));
-  box.classList.toggle("many", header.n_head > 8);
-  const canvas = make("canvas");
-  canvas.setAttribute("aria-hidden", "true");
-  box.append(canvas, make("span", "corner"));
-  for (let h = 0; h < header.n_head; h++) box.append(make("span", "axis", `H${h}`));
-  const cells = [];
-  header.heads.forEach((head, at) => {
-    if (head.head === 0) box.append(make("span", "axis layer", `L${head.layer}`));
-    const cell = make("button", "cell");
-    cell.tabIndex = -1;
-    cell.setAttribute("aria-label", spoken(head));
-    cell.append(make("span", "thumb"), caption(head));
-    cell.classList.toggle("dim", !shown(kept, head));
-    cell.onclick = () => choose(kept, head);
-    cell.onfocus = () => {
-      kept.focus = at;
-      cells.forEach((other, o) => (other.tabIndex = o === at ? 0 : -1));
-      say(status, [spoken(head)]);
-    };
-    cell.onkeydown = (event) => step(event, cells, at, header.n_head);
-    cell.onmousemove = (event) => hover(event, cell, kept, at, status);
-    cell.onmouseleave = () => say(status, []);
-    box.append(cell);
-    cells.push(cell);
-  });
-  const status = make("div", "status");
-  status.setAttribute("role", "status");
-  const foot = make("div", "foot");
-  const { low, top } = legendText(header.scale, header.log);
-  foot.append(status, legend(kept.words, low, top));
+/** @param {View} view */
+function grid(view) {
+  const { header, look } = view;
+  const status = spokenLine("status", "div");
   const note = make("p", "note");
-  root.append(box, foot, note);
-  kept.mark = () => {
+  const row = view.wordFirst && view.word ? (head, at) => rowOf(view, at) : null;
+  const { box, canvas, cells, rove } = headGrid({
+    layers: header.heads.length / header.n_head,
+    heads: header.n_head,
+    about: "All heads, layers down, heads across. Arrow keys move, Enter opens.",
+    shape: header.columns / header.rows,
+    cell: (at) => {
+      const head = header.heads[at];
+      const list = row?.(head, at);
+      /** @type {any[]} */
+      const says = list ? [spoken(head), ". ", ...rowText(view, list)] : [spoken(head)];
+      const cell = make(
+        "button",
+        {
+          class: `cell${shown(view, head) ? "" : " dim"}${head.back ? " back" : ""}`,
+          "aria-label": says.map((each) => each.textContent ?? each).join(""),
+          onclick: () => choose(view, head),
+          onfocus: () => {
+            view.focus = at;
+            status.replaceChildren(...says.map((each) => each.cloneNode?.(true) ?? each));
+          },
+          onmousemove: (event) => hover(view, event, cell, at, status),
+          onmouseleave: () => status.replaceChildren(),
+        },
+        make("span", "thumb"),
+        list ? rowCaption(view, list) : caption(head),
+      );
+      return cell;
+    },
+  });
+  view.mark = () => {
     const { layer, head } = bus.now;
     cells.forEach((cell, at) => {
       const on = header.heads[at].layer === layer && header.heads[at].head === head;
-      cell.setAttribute("aria-pressed", on);
-      if (on) kept.focus = at;
+      cell.setAttribute("aria-pressed", `${on}`);
+      if (on) view.focus = at;
     });
-    cells.forEach((cell, at) => (cell.tabIndex = at === kept.focus ? 0 : -1));
+    rove(view.focus ?? 0);
   };
-  kept.mark();
-  const painted = () => {
-    const fold = header.fold * paint(box, canvas, cells, kept);
-    note.textContent = header.note + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
-  };
-  painted();
-  let width = box.clientWidth;
-  kept.observer = new ResizeObserver(() => {
-    if (box.clientWidth !== width) {
-      width = box.clientWidth;
-      painted();
-    }
-  });
-  kept.observer.observe(box);
+  view.mark();
+  const [low, high] = ends(header.scale, header.log);
+  const foot = make("div", "foot", status, legend(look.one, low, high));
+  view.ready = () =>
+    fitted(view, box, () => {
+      const fold = header.fold * paint(view, box, canvas, cells);
+      if (fold) note.textContent = noteOf(view, fold);
+    });
+  return [box, foot, note];
 }
 
-function caption(head) {
-  const line = make("span", "caption");
-  line.append(make("span", "name", ["no clear pattern", "text too short"].includes(head.name) ? "–" : head.name));
-  if (figure(head)) line.append(make("span", "score", figure(head)));
-  return line;
+/** @param {View} view @param {number} fold cells each way behind a pixel */
+function noteOf({ header, word, wordFirst }, fold) {
+  const said =
+    word && wordFirst
+      ? header.note.replace(/^.*? first token top left\. /, "One bar a token, first token left. ")
+      : header.note;
+  const quiet = header.quiet.length
+    ? " Quiet tokens have no column, and heads that mostly rest on them stand back."
+    : "";
+  return said + quiet + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
 }
 
-function step(event, cells, at, columns) {
-  if (!plainKey(event)) return;
-  const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key];
-  const target = { Home: 0, End: cells.length - 1 }[event.key] ?? at + (move ?? NaN);
-  if (cells[target]) {
-    event.preventDefault();
-    cells[target].focus();
-  }
+const caption = (head) =>
+  make(
+    "span",
+    "caption",
+    make("span", "name", UNNAMED.includes(head.name) ? "–" : head.name),
+    figure(head) && make("span", "score", figure(head)),
+  );
+
+// ---- the row of a word ---------------------------------------------------------------------------
+
+// A byte b stands for peak x (b / 255)², as wire.thumbnails says.
+/** @param {View} view */
+const weightAt = ({ blocks, header }, at, cell) =>
+  blocks.peak[at] * (blocks.cells[at * header.rows * header.columns + cell] / 255) ** 2;
+
+/** The weights of the held word in a head, folded as the thumbnails are. @param {View} view */
+function rowOf(view, at) {
+  const { rows, columns, fold } = view.header;
+  const [axis, place] = view.word;
+  const held = Math.floor(place / fold);
+  return axis
+    ? Array.from({ length: rows }, (_, r) => weightAt(view, at, r * columns + held))
+    : Array.from({ length: columns }, (_, c) => weightAt(view, at, held * columns + c));
 }
 
-// A byte b stands for peak x (b / 255)^2, as wire.thumbnails says.
-const weightAt = (kept, at, cell) => kept.blocks.peak[at] * (kept.blocks.cells[at * kept.header.rows * kept.header.columns + cell] / 255) ** 2;
+/** @param {View} view */
+const others = (view) => (view.word[0] ? view.header.tokens : view.keys);
 
-// Draws all thumbnails; returns how many cells each way share a pixel where the screen has too few. They share it as their maximum: a
-// browser that shrinks a picture drops or blurs the thin lines that matter.
-function paint(box, canvas, cells, kept) {
-  const { header, words } = kept;
+/** @param {View} view */
+function rowText(view, list) {
+  const [best] = strongest(list, 1);
+  const to = named(folded(view, others(view), best));
+  return ["most: ", to, ` ${list[best].toFixed(2)}`];
+}
+
+/** @param {View} view */
+function rowCaption(view, list) {
+  const [best] = strongest(list, 1);
+  const label = folded(view, others(view), best);
+  return make(
+    "span",
+    "caption word",
+    make("span", { class: "name", dir: "auto", title: label }, label),
+    make("span", "score", list[best].toFixed(2).replace("0.", ".")),
+  );
+}
+
+/** The tokens behind one cell of a thumbnail. @param {View} view */
+function folded({ header: { fold } }, list, k) {
+  const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
+  return first === last ? list[first] : `${list[first]} … ${list[last]}`;
+}
+
+// ---- painting and pointing -----------------------------------------------------------------------
+
+/** @param {View} view */
+function paint(view, box, canvas, cells) {
+  const { header, blocks, look } = view;
   const { scale, log } = header;
-  const ratio = window.devicePixelRatio || 1;
-  const frame = box.getBoundingClientRect();
-  canvas.width = Math.round(frame.width * ratio);
-  canvas.height = Math.round(frame.height * ratio);
-  const context = canvas.getContext("2d");
-  context.imageSmoothingEnabled = false;
-  const { clientWidth, clientHeight } = cells[0].firstChild;
-  const fold = Math.max(1, Math.ceil(header.columns / (clientWidth * ratio)), Math.ceil(header.rows / (clientHeight * ratio)));
-  const { rows, columns, bytes } = folded(kept, fold);
-  const tile = new OffscreenCanvas(columns, rows);
-  const onTile = tile.getContext("2d");
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  const size = rows * columns;
-  cells.forEach((cell, at) => {
-    const peak = kept.blocks.peak[at];
-    const table = new Uint32Array(256);
-    const fill = (full) => {
-      for (let b = 0; b < 256; b++) table[b] = words[shade(peak * (b / 255) ** 2, full, log)];
-    };
-    if (scale !== "row") fill(scale === "head" ? peak : 1);
-    for (let r = 0; r < rows; r++) {
-      const from = at * size + r * columns;
-      if (scale === "row") {
-        let most = 0;
-        for (let c = 0; c < columns; c++) most = Math.max(most, bytes[from + c]);
-        fill(peak * (most / 255) ** 2);
-      }
-      for (let c = 0; c < columns; c++) pixels[r * columns + c] = table[bytes[from + c]];
-    }
-    onTile.putImageData(image, 0, 0);
-    const thumb = cell.firstChild.getBoundingClientRect();
-    const [left, top] = [thumb.left - frame.left + 1, thumb.top - frame.top + 1]; // inside the border
-    context.globalAlpha = cell.classList.contains("dim") ? 0.18 : 1;
-    context.drawImage(tile, left * ratio, top * ratio, (thumb.width - 2) * ratio, (thumb.height - 2) * ratio);
+  const [axis, place] = (view.wordFirst && view.word) || [];
+  const held = place === undefined ? -1 : Math.floor(place / header.fold);
+  const size = header.rows * header.columns;
+  /** @type {Uint32Array[]} */
+  const tables = [];
+  const bytes = (at) => {
+    const all = blocks.cells.subarray(at * size, (at + 1) * size);
+    if (held < 0) return all;
+    if (!axis) return all.subarray(held * header.columns, (held + 1) * header.columns);
+    return Uint8Array.from({ length: header.rows }, (_, r) => all[r * header.columns + held]);
+  };
+  const fold = thumbnails({
+    box,
+    canvas,
+    places: cells.map((cell) => cell.firstChild),
+    rows: held < 0 ? header.rows : 1,
+    columns: held >= 0 && axis ? header.rows : header.columns,
+    bytes,
+    words: (at, row) => {
+      const peak = blocks.peak[at];
+      if (scale === "row")
+        return thumbWords(look.one, peak, peak * (Math.max(...row) / 255) ** 2, log);
+      return (tables[at] ||= thumbWords(look.one, peak, scale === "head" ? peak : 1, log));
+    },
+    faint: (at) => cells[at].matches(".dim, .back"),
   });
-  canvas.dataset.painted = header.token;
+  if (fold) canvas.dataset.painted = header.token;
+  box.style.setProperty("--nothing", css(look.one[0]));
   return fold;
 }
 
-function folded({ header, blocks }, fold) {
-  const { rows, columns } = header;
-  if (fold === 1) return { rows, columns, bytes: blocks.cells };
-  const [fewRows, fewColumns] = [Math.ceil(rows / fold), Math.ceil(columns / fold)];
-  const bytes = new Uint8Array(header.heads.length * fewRows * fewColumns);
-  let from = 0;
-  for (let at = 0; at < header.heads.length; at++)
-    for (let r = 0; r < rows; r++)
-      for (let c = 0; c < columns; c++, from++) {
-        const to = (at * fewRows + Math.floor(r / fold)) * fewColumns + Math.floor(c / fold);
-        if (blocks.cells[from] > bytes[to]) bytes[to] = blocks.cells[from];
-      }
-  return { rows: fewRows, columns: fewColumns, bytes };
-}
-
-function hover(event, cell, kept, at, status) {
-  const { header } = kept;
-  const { rows, columns, fold, tokens, keys } = header;
-  const thumb = cell.firstChild.getBoundingClientRect();
-  const c = Math.floor(((event.clientX - thumb.left) / thumb.width) * columns);
-  const r = Math.floor(((event.clientY - thumb.top) / thumb.height) * rows);
+/** @param {View} view */
+function hover(view, event, cell, at, status) {
+  const { header, keys } = view;
+  const { rows, columns, fold, tokens } = header;
   const head = header.heads[at];
-  if (c < 0 || r < 0 || c >= columns || r >= rows) return say(status, [spoken(head)]);
-  const to = keys || tokens;
-  const name = (list, k) => {
-    const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
-    return first === last ? list[first] : `${list[first]} … ${list[last]}`;
-  };
+  const strip = view.wordFirst && view.word;
+  const [axis, place] = strip || [];
+  const [height, width] = strip ? [1, axis ? rows : columns] : [rows, columns];
+  const under = cellAt(event, cell.firstChild, height, width);
+  if (!under) return status.replaceChildren(cell.getAttribute("aria-label"));
+  const held = Math.floor(place / fold);
+  const [r, c] = !strip ? under : axis ? [under[1], held] : [held, under[1]];
   const most = fold > 1 ? "largest about " : "";
-  const value = free(kept, r, c) ? most + weightAt(kept, at, r * columns + c).toFixed(3) : notAllowed(r, c);
-  say(status, [`L${head.layer} H${head.head}  `, ["b", name(tokens, r)], " looks at ", ["b", name(to, c)], `  ${value}`]);
+  const value =
+    view.quiet.has(c) && fold === 1
+      ? "quiet"
+      : free(view, r, c)
+        ? most + weightAt(view, at, r * columns + c).toFixed(3)
+        : notAllowed(r, c);
+  status.replaceChildren(
+    `L${head.layer} H${head.head}  `,
+    named(folded(view, tokens, r)),
+    " looks at ",
+    named(folded(view, keys, c)),
+    `  ${value}`,
+  );
 }
 
-// True where any of the cells behind one of a thumbnail's is allowed.
-function free({ header, permitted }, r, c) {
-  if (!permitted) return true;
-  const { fold, tokens, keys } = header;
-  const n = (keys || tokens).length;
+/** True where any of the cells behind one of a thumbnail's is allowed. @param {View} view */
+function free({ header: { fold, tokens }, keys, permitted: may }, r, c) {
+  if (!may) return true;
   for (let q = r * fold; q < Math.min(r * fold + fold, tokens.length); q++)
-    for (let k = c * fold; k < Math.min(c * fold + fold, n); k++) if (permitted[q * n + k]) return true;
+    for (let k = c * fold; k < Math.min(c * fold + fold, keys.length); k++)
+      if (may[q * keys.length + k]) return true;
   return false;
-}
-
-function say(status, parts) {
-  status.replaceChildren(...parts.map((part) => {
-    if (typeof part === "string") return document.createTextNode(part);
-    const token = make(part[0], "", part[1]);
-    token.dir = "auto";
-    return token;
-  }));
-}
-
-// ---- list ---------------------------------------------------------------------------------------------------------
-
-// Key, label, what it sorts by, what it shows, and which way a first press sorts: 1 up, -1 down. Heads without a value come last.
-const COLUMNS = [
-  ["layer", "Head", (h) => h.layer * 1000 + h.head, (h) => `L${h.layer} H${h.head}`, 1],
-  ["name", "Pattern", (h) => h.name, (h) => h.name, 1],
-  ["score", "Score", (h) => h.score, (h) => number(h.score), -1],
-  ["chance", "Chance", (h) => h.chance, (h) => number(h.chance), 1],
-  ["entropy", "Entropy", (h) => h.entropy, (h) => number(h.entropy), 1],
-  ["distance", "Distance", (h) => h.distance, (h) => (h.distance === null ? "–" : h.distance.toFixed(1)), 1],
-  ["sink", "Sink", (h) => h.sink, (h) => number(h.sink), -1],
-];
-
-function list(root, kept) {
-  const { header } = kept;
-  const table = make("table");
-  const top = table.createTHead().insertRow();
-  const columns = COLUMNS.filter(([key]) => key !== "distance" || header.columns_mean.distance);
-  for (const [key, label, , , first] of columns) {
-    const cell = make("th");
-    cell.scope = "col";
-    const [by, way] = kept.sort;
-    if (by === key) cell.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
-    const button = make("button", "", label + (by === key ? (way > 0 ? " ↑" : " ↓") : ""));
-    button.title = header.columns_mean[key] || "";
-    button.onclick = () => {
-      kept.sort = [key, by === key ? -way : first];
-      draw(root, kept);
-      root.querySelectorAll("th button")[columns.findIndex((c) => c[0] === key)].focus();
-    };
-    cell.append(button);
-    top.append(cell);
-  }
-  const [by, way] = kept.sort;
-  const value = COLUMNS.find((column) => column[0] === by)[2];
-  const sorted = header.heads.filter((head) => shown(kept, head));
-  const compare = (a, b) => (a === b ? 0 : a === null ? 1 : b === null ? -1 : way * (a < b ? -1 : 1));
-  sorted.sort((a, b) => compare(value(a), value(b)));
-  const body = table.createTBody();
-  for (const head of sorted) {
-    const row = body.insertRow();
-    row.onclick = () => choose(kept, head);
-    columns.forEach(([key, , , text]) => {
-      const cell = row.insertCell();
-      if (key !== "layer") cell.textContent = text(head);
-      else {
-        const button = make("button", "open", text(head));
-        button.setAttribute("aria-label", `Open ${spoken(head)}`);
-        cell.append(button);
-      }
-    });
-    row.head = head;
-  }
-  const scroll = make("div", "scroll");
-  scroll.append(table);
-  root.append(scroll, make("p", "note", header.list_note));
-  kept.mark = () => {
-    const { layer, head } = bus.now;
-    for (const row of body.rows) row.classList.toggle("on", row.head.layer === layer && row.head.head === head);
-  };
-  kept.mark();
 }

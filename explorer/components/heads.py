@@ -67,6 +67,7 @@ def payload(
         "meaning": meaning,
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
         "note": NOTE_ACROSS if across else NOTE,
+        "quiet": [],
         "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE)
         + ("" if allowed.all() else CHOICE),
     }

@@ -11,8 +11,8 @@ import streamlit as st
 from explorer.components import wire
 from explorer.components.bundle import loader
 
-MOST_EXACT = 100_000  # numbers that are sent in single precision; of more, 16 bits each
-NO_NUMBER = 65535
+MOST_EXACT = 100_000  # numbers that are sent in single precision, of all panels
+MOST_FINE = 500_000  # of more, 16 bits each; of still more a byte each: a view stays under 1.5 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,32 +76,8 @@ def panels(
     }
     blocks = {}
     for at, one in enumerate(each):
-        blocks |= _block(at, one.values, MOST_EXACT // len(each))
+        blocks |= wire.numbers(at, one.values, MOST_EXACT // len(each), MOST_FINE // len(each))
     return wire.encode(header, blocks)
-
-
-def _block(at: int, values: np.ndarray, most: int) -> dict[str, np.ndarray]:
-    """A panel's numbers: in single precision under `v<at>`, or as two planes of a 16-bit code between `ends<at>`."""
-    if values.size <= most:
-        return {f"v{at}": values.astype(np.float32)}
-    known = np.isfinite(values)
-    low, high = (
-        float(end)
-        for end in (
-            np.min(values, where=known, initial=np.inf),
-            np.max(values, where=known, initial=-np.inf),
-        )
-    )
-    if not known.any() or low == high:
-        low, high = (0.0, 1.0) if not known.any() else (low, low + 1)
-    code = np.where(
-        known, np.rint((np.nan_to_num(values) - low) / (high - low) * (NO_NUMBER - 1)), NO_NUMBER
-    ).astype(np.uint16)
-    return {
-        f"high{at}": (code >> 8).astype(np.uint8),
-        f"low{at}": (code & 255).astype(np.uint8),
-        f"ends{at}": np.array([low, high], np.float32),
-    }
 
 
 def row(

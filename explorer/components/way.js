@@ -1,58 +1,46 @@
-// The map under the frame: stops of the sentence's way, each a button with a bar as high as what was added there.
+// @ts-check
+// The map under the frame: stops of the sentence's way, each a button with a bar as high as what was
+// added there.
 
-const KEPT = new WeakMap();
+import { make, mount } from "./mount.js";
+import { whole } from "./say.js";
+import style from "./way.css.js";
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (KEPT.get(parentElement) === data) return;
-  KEPT.set(parentElement, data);
-  dress(parentElement);
-  const { header } = decode(data);
-  const root = parentElement.querySelector(".way");
-  const list = make("ol");
-  list.setAttribute("aria-label", header.about);
-  const go = (goal) => () => setTriggerValue("goal", goal);
-  list.append(...header.stops.map((stop) => drawn(stop, go(stop.goal))));
-  if (header.words.length) list.append(said(header, go("predictions")));
-  root.replaceChildren(list);
-}
+export default mount("way", style, (view) => {
+  const { header, root, send, fresh } = view;
+  if (!fresh) return;
+  const stops = header.stops.map((stop) => drawn(stop, () => send("goal", stop.goal)));
+  const words = header.words.length ? [said(header, () => send("goal", "predictions"))] : [];
+  root.replaceChildren(make("ol", { "aria-label": header.about }, ...stops, ...words));
+});
 
-function drawn(stop, onclick) {
-  const item = make("li", `${stop.lit ? "lit" : ""} ${stop.gap ? "gap" : ""}`);
-  const button = make("button");
-  button.type = "button";
-  button.title = stop.says;
-  button.setAttribute("aria-label", stop.says);
-  if (stop.lit) button.setAttribute("aria-current", "true");
-  button.onclick = onclick;
-  if (stop.bar >= 0) {
-    const room = make("span", "room");
-    const bar = make("span", "bar");
-    bar.style.height = `${Math.round(100 * Math.min(1, stop.bar))}%`;
-    room.append(bar);
-    button.append(room);
-  }
-  button.append(make("span", "name", stop.label));
-  if (stop.bar < 0) button.lastChild.dir = "auto";
-  item.append(button);
-  return item;
+const kinds = (...names) => names.filter(Boolean).join(" ");
+
+function drawn({ label, says, lit, gap, bar }, onclick) {
+  const height = `${Math.round(100 * Math.min(1, bar))}%`;
+  const about = { type: "button", title: says, "aria-label": says, onclick };
+  const name = make("span", { class: "name", dir: bar < 0 ? "auto" : undefined }, label);
+  const room = bar >= 0 && make("span", "room", make("span", { class: "bar", style: { height } }));
+  const current = lit ? { "aria-current": "true" } : {};
+  const button = make("button", { ...about, ...current }, room, name);
+  return make("li", kinds(lit && "lit", gap && "gap"), button);
 }
 
 function said({ words, lit }, onclick) {
-  const item = make("li", `says gap ${lit ? "lit" : ""}`);
-  const button = make("button");
-  button.type = "button";
-  button.onclick = onclick;
-  button.setAttribute("aria-label", `The likeliest words: ${words.map(([word, p]) => `${word} ${percent(p)}`).join(", ")}`);
-  button.append(make("span", "arrow", "→"));
-  for (const [word, p] of words) {
-    const one = make("span");
-    const name = make("span", "word", word);
-    name.dir = "auto";
-    one.append(name, make("span", "p", percent(p)));
-    button.append(one);
-  }
-  item.append(button);
-  return item;
+  const each = words.map(([word, p]) => `${word} ${whole(p)}`).join(", ");
+  const label = `The likeliest words: ${each}`;
+  const button = make(
+    "button",
+    { type: "button", onclick, "aria-label": label },
+    make("span", "arrow", "→"),
+    ...words.map(([word, p]) =>
+      make(
+        "span",
+        "",
+        make("span", { class: "word", dir: "auto" }, word),
+        make("span", "p", whole(p)),
+      ),
+    ),
+  );
+  return make("li", kinds("says", "gap", lit && "lit"), button);
 }
-
-const percent = (p) => (p >= 0.995 && p < 1 ? "> 99%" : p > 0 && p < 0.01 ? "< 1%" : `${Math.round(100 * p)}%`);

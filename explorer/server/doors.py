@@ -22,7 +22,7 @@ FIRST_PAGE = "attention"  # it stands at "/"
 METHODS = ("GET", "HEAD", "OPTIONS")
 # Streamlit's own routes that its page needs: is the server there, what may it do, a reader's session, downloads and pictures, our font.
 OPEN = re.compile(
-    rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+|favicon\.png|manifest\.json|healthz|readyz)"
+    rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|favicon\.png|manifest\.json|healthz|readyz)"
 )
 
 

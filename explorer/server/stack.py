@@ -16,7 +16,7 @@ from explorer.server.words import FirstWords
 # Headers on whatever is answered; then what is closed; then whether there is room; then words and files.
 MIDDLEWARE = [Middleware(each) for each in (SafeHeaders, Doors, Room, FirstWords, CompressedStatic)]
 ROUTES = [
-    Route(f"/{bundle.ROUTE}/{{name}}", component),
+    Route(f"/{bundle.ROUTE}/{{name:path}}", component),
     Route("/healthz", healthz),
     Route("/readyz", readyz),
 ]

@@ -1,0 +1,57 @@
+// @ts-check
+// Axes of curves: where ticks stand, and how a value becomes a place.
+
+/**
+ * A step of 1, 2 or 5 times a power of ten, of which at most about so many fit.
+ * @param {number} span
+ * @param {number} most
+ * @param {number[]} [steps]
+ * @returns {number}
+ */
+export function nice(span, most, steps = [1, 2, 5, 10]) {
+  const rough = span / most || 1;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return power * /** @type {number} */ (steps.find((step) => step * power >= rough * 0.999));
+}
+
+/**
+ * Round values from low to high.
+ * @param {number} low
+ * @param {number} high
+ * @param {boolean} [log]
+ */
+export function ticks(low, high, log = false) {
+  const list = [];
+  if (log) {
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
+      for (const each of high / low > 200 ? [1] : [1, 2, 5]) {
+        const value = each * 10 ** power;
+        if (value >= low * 0.999 && value <= high) list.push(+value.toPrecision(6));
+      }
+    return list;
+  }
+  const size = nice(high - low, 4, [1, 2, 2.5, 5, 10]);
+  for (let at = Math.ceil(low / size - 1e-9); at * size <= high + size * 1e-9; at++)
+    list.push(+(at * size).toPrecision(10));
+  return list;
+}
+
+/**
+ * From a value to a place between `from` and `to`.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} from
+ * @param {number} to
+ * @param {boolean} [log] then what lies under `low` stands at it
+ * @returns {(value: number) => number}
+ */
+export function scale(low, high, from, to, log = false) {
+  const share = log
+    ? (/** @type {number} */ value) => Math.log(Math.max(value, low) / low) / Math.log(high / low)
+    : (/** @type {number} */ value) => (value - low) / (high - low || 1);
+  return (value) => from + (to - from) * share(value);
+}
+
+/** The path through points [x, y]. @param {number[][]} points */
+export const through = (points) =>
+  points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");

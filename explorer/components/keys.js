@@ -1,0 +1,69 @@
+// @ts-check
+// The keyboard: arrow keys walk through buttons of which one can be reached with Tab, or over cells.
+
+import { clamp } from "./theme.js";
+
+/** @param {KeyboardEvent | MouseEvent} event */
+export const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
+
+const BY = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+
+/**
+ * The step that an arrow key means, [rows, columns]; undefined for other keys.
+ * @param {KeyboardEvent} event
+ * @returns {number[] | undefined}
+ */
+export const arrow = (event) =>
+  plainKey(event) ? BY[/** @type {keyof typeof BY} */ (event.key)] : undefined;
+
+/**
+ * One button of a list is in the tab order, the first that is `held` or else the first; arrows,
+ * Home and End go to others.
+ * @param {HTMLElement[] | SVGElement[]} list
+ * @param {{ held?: number, columns?: number, flat?: boolean, upright?: boolean,
+ *   go?: (at: number) => void }} [how] columns: of a grid, where up and down go by so many. flat:
+ *   only left and right go. upright: only up and down go. go: what else happens where one goes.
+ * @returns {(at: number) => void} to put the tab stop elsewhere
+ */
+export function rove(list, { held = 0, columns = 1, flat = false, upright = false, go } = {}) {
+  const buttons = /** @type {HTMLElement[]} */ (list);
+  const stop = (/** @type {number} */ at) =>
+    buttons.forEach((one, i) => one.setAttribute("tabindex", i === at ? "0" : "-1"));
+  buttons.forEach((button, at) => {
+    button.addEventListener("focus", () => stop(at));
+    button.addEventListener("keydown", (event) => {
+      if (!plainKey(event)) return;
+      const [down, right] = arrow(event) || [NaN, NaN];
+      const by = flat
+        ? down
+          ? NaN
+          : right
+        : upright
+          ? right
+            ? NaN
+            : down
+          : down * columns + right;
+      const to = event.key === "Home" ? 0 : event.key === "End" ? buttons.length - 1 : at + by;
+      if (!buttons[to]) return;
+      event.preventDefault();
+      event.stopPropagation();
+      stop(to);
+      buttons[to].focus();
+      go?.(to);
+    });
+  });
+  stop(buttons[held] ? held : 0);
+  return stop;
+}
+
+/**
+ * The cell an arrow key leads to, inside so many rows and columns.
+ * @param {number[]} cell
+ * @param {number[]} by
+ * @param {number} rows
+ * @param {number} columns
+ */
+export const stepped = ([row, column], [down, right], rows, columns) => [
+  clamp(row + down, 0, rows - 1),
+  clamp(column + right, 0, columns - 1),
+];

@@ -1,0 +1,164 @@
+// @ts-check
+// A view on the page: elements, their style, what they know between two drawings, and their end.
+
+import { bus, listen } from "./bus.js";
+import { onScreen } from "./theme.js";
+import { decode } from "./wire.js";
+
+/**
+ * What a view knows. `same`: this drawing would show what the last one showed. `before`: the last
+ * drawing's header. `send`: tells Python, `keep`: for good. Whatever else a view remembers stands beside it.
+ * @typedef {Record<string, any> & { root: HTMLElement, header: any, blocks: Record<string, any>,
+ *   look: import("./theme.js").Look, same: boolean, fresh: boolean, before: any,
+ *   send: (name: string, value: any) => void, keep: (name: string, value: any) => void }} View
+ */
+
+/**
+ * An element with its attributes and what is in it. `on...` are handlers, `data` the dataset,
+ * `style` properties of its style, `vars` custom ones; undefined is left out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string | Record<string, any>} [attributes] or the class alone
+ * @param {...any} inside elements and texts
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function make(tag, attributes = {}, ...inside) {
+  const element = document.createElement(tag);
+  put(element, typeof attributes === "string" ? { class: attributes } : attributes);
+  element.append(...inside.filter((each) => each !== undefined && each !== null && each !== false));
+  return element;
+}
+
+/**
+ * Set what `make` sets.
+ * @template {HTMLElement} Kind
+ * @param {Kind} element
+ * @param {Record<string, any>} attributes
+ * @returns {Kind}
+ */
+export function put(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined) continue;
+    if (name === "data") Object.assign(element.dataset, value);
+    else if (name === "style") Object.assign(element.style, value);
+    else if (name === "vars")
+      for (const [key, size] of Object.entries(value)) element.style.setProperty(`--${key}`, size);
+    else if (name.startsWith("on")) /** @type {any} */ (element)[name] = value;
+    else if (name === "hidden") element.hidden = value;
+    else if (value !== "" || name !== "class") element.setAttribute(name, value);
+  }
+  return element;
+}
+
+/**
+ * The function that Streamlit calls, for the view whose place has the class `name`.
+ * @param {string} name
+ * @param {string} style
+ * @param {(view: View) => void} draw
+ */
+export function mount(name, style, draw) {
+  /** @type {WeakMap<Element, View>} */
+  const all = new WeakMap();
+  return (/** @type {any} */ { data, parentElement, setTriggerValue, setStateValue }) => {
+    const view = all.get(parentElement) || /** @type {any} */ ({ ends: {} });
+    all.set(parentElement, view);
+    if (!parentElement.querySelector("style.own"))
+      parentElement.prepend(make("style", "own", style));
+    view.root = parentElement.querySelector(`.${name}`);
+    view.send = setTriggerValue;
+    view.keep = setStateValue;
+    view.before = view.header;
+    view.fresh = view.data !== data;
+    if (view.fresh) Object.assign(view, { data, ...decode(data) });
+    const look = onScreen(view.root);
+    view.same = view.before?.token === view.header.token && view.look?.key === look.key;
+    view.look = look;
+    draw(view);
+    view.root.dataset.token = view.header.token;
+    // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
+    return () => setTimeout(() => view.root.isConnected || ended(view));
+  };
+}
+
+/**
+ * What is to happen when the view is gone, or when the same is asked for again under this name.
+ * @param {View} view
+ * @param {string} name
+ * @param {() => void} end
+ */
+export function until(view, name, end) {
+  view.ends[name]?.();
+  view.ends[name] = end;
+}
+
+/** @param {View} view */
+function ended(view) {
+  for (const end of Object.values(view.ends)) end();
+  view.ends = {};
+}
+
+/**
+ * Hear the news of other views, and what is true already.
+ * @param {View} view
+ * @param {(now: Record<string, any>) => void} handler
+ */
+export function hear(view, handler) {
+  until(view, "news", listen(handler));
+  handler(bus.now);
+}
+
+/**
+ * Call `fit` whenever the width of an element has changed.
+ * @param {View} view
+ * @param {HTMLElement} element
+ * @param {() => void} fit
+ */
+export function resized(view, element, fit) {
+  let width = element.clientWidth;
+  const observer = new ResizeObserver(() => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    fit();
+  });
+  observer.observe(element);
+  until(view, "size", () => observer.disconnect());
+}
+
+/** The same, and now. @param {View} view @param {HTMLElement} element @param {() => void} fit */
+export function fitted(view, element, fit) {
+  resized(view, element, fit);
+  fit();
+}
+
+/**
+ * Put new parts in the place of the old ones; the focus stays where it was, and so do boxes that
+ * were scrolled.
+ * @param {View} view
+ * @param {any[]} parts
+ * @param {string[]} [boxes] selectors of those that keep their place
+ */
+export function redraw(view, parts, boxes = []) {
+  const { root } = view;
+  const focus = focused(root)?.dataset.focus;
+  const places = boxes.map((box) => root.querySelector(box));
+  const scrolled = places.map((box) => box && [box.scrollLeft, box.scrollTop]);
+  root.replaceChildren(...parts);
+  boxes.forEach((box, at) => {
+    const to = scrolled[at];
+    if (to) root.querySelector(box)?.scrollTo(to[0], to[1]);
+  });
+  if (focus)
+    /** @type {HTMLElement | null} */ (
+      root.querySelector(`[data-focus="${CSS.escape(focus)}"]`)
+    )?.focus({ preventScroll: true });
+}
+
+/** What inside the view has the focus. @param {HTMLElement} root @returns {HTMLElement | undefined} */
+export function focused(root) {
+  const tree = /** @type {ShadowRoot | Document} */ (root.getRootNode());
+  const element = /** @type {HTMLElement | null} */ (tree.activeElement);
+  return element && root.contains(element) ? element : undefined;
+}
+
+/** The size of the page's letters, in pixels. */
+export const letter = () => parseFloat(getComputedStyle(document.documentElement).fontSize);

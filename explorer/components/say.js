@@ -1,0 +1,109 @@
+// @ts-check
+// Numbers in words and figures, the same everywhere, and lines that are spoken when they change.
+
+import { make } from "./mount.js";
+
+const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const signs = (/** @type {string} */ text) => text.replace("-", "−");
+const raised = (/** @type {string} */ digits) =>
+  [...digits].map((c) => (c === "-" ? "⁻" : UP[+c])).join("");
+
+/** In so many decimals; what rounds to 0 has no sign. @param {number} value @param {number} digits */
+export const fixed = (value, digits) => signs(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
+
+/** The same with its sign in front. @param {number} value @param {number} digits */
+export const signed = (value, digits) => {
+  const text = fixed(value, digits);
+  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+};
+
+/** Decimals, or a power of ten where they would all be 0. @param {number} value @param {number} digits */
+export function exact(value, digits = 4) {
+  const tiny = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits;
+  return signs(tiny ? value.toExponential(1) : value.toFixed(digits));
+}
+
+/** An end of a scale. @param {number} value @param {number} [figures] */
+export const short = (value, figures = 3) => signs(`${Number(value.toPrecision(figures))}`);
+
+/** For a cell, where there is room for few figures. @param {number} value */
+export const brief = (value) =>
+  Math.abs(value) < 100 ? fixed(value, Math.abs(value) < 10 ? 2 : 1) : signs(value.toPrecision(3));
+
+/** Two figures, and neither 0 nor 1 for what is not. @param {number} value */
+export const share = (value) =>
+  value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
+
+/** @param {number} value from 0 to 1 */
+export const percent = (value) => `${(value * 100).toFixed(value > 0 && value < 0.01 ? 2 : 1)} %`;
+
+/** A probability in few figures. @param {number} p */
+export const odds = (p) => (p >= 0.01 ? p.toFixed(2) : p >= 0.001 ? p.toFixed(3) : "<.001");
+
+/** A probability in four decimals, a very small one as a power of ten. @param {number} p */
+export const chance = (p) =>
+  p >= 0.00005 || p === 0
+    ? p.toFixed(4)
+    : p.toExponential(0).replace(/e-(\d+)$/, (_, n) => ` × 10⁻${raised(n)}`);
+
+/** A whole number with its thousands apart. @param {number} value */
+export const count = (value) => value.toLocaleString("en");
+
+/**
+ * So many figures, very large and very small ones as a power of ten.
+ * @param {number | null | undefined} value
+ * @param {number} [figures]
+ */
+export function num(value, figures = 4) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
+  const size = Math.abs(value);
+  let text;
+  if (size === 0 || (size >= 0.001 && size < 100000)) text = `${Number(size.toPrecision(figures))}`;
+  else {
+    const [digits, power] = size.toExponential(figures - 1).split("e");
+    text = `${Number(digits)} × 10${raised(`${Number(power)}`)}`;
+  }
+  return value < 0 ? `−${text}` : text;
+}
+
+/**
+ * A weight; almost all of a row is not said to be all of it.
+ * @param {number} weight
+ * @param {number} [figures]
+ * @returns {string}
+ */
+export function ofRow(weight, figures = 4) {
+  const text = num(weight, figures);
+  return text === "1" && weight < 1 && figures < 6 ? ofRow(weight, figures + 1) : text;
+}
+
+/**
+ * A weight as far as it is known.
+ * @param {number} weight
+ * @param {number} [unknown] the half-width of what is not known of it
+ */
+export function weightText(weight, unknown = 0) {
+  if (unknown > 0)
+    return weight + unknown < 0.0001
+      ? "< 0.0001"
+      : `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
+  return weight > 0 && weight < 0.00005 ? weight.toExponential(1) : weight.toFixed(4);
+}
+
+/** Why a cell has no weight. @param {number} query @param {number} key */
+export const notAllowed = (query, key) =>
+  key > query ? "not allowed: a later token" : "not allowed";
+
+/**
+ * A line that is spoken when it changes.
+ * @param {string} className
+ * @param {"p" | "div"} [tag]
+ */
+export const spokenLine = (className, tag = "p") => make(tag, { class: className, role: "status" });
+
+/** A share in whole percent, and neither none nor all for what is not. @param {number} p */
+export function whole(p) {
+  if (p > 0 && p < 0.01) return "< 1%";
+  return p >= 0.995 && p < 1 ? "> 99%" : `${Math.round(100 * p)}%`;
+}

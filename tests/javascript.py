@@ -1,0 +1,67 @@
+"""Running the components' JavaScript without a browser: node, its test runner, and the tools that tests/js pins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explorer.components import bundle, wire
+
+HERE = Path(__file__).parent / "js"
+
+NODE = shutil.which("node")
+
+needs_node = pytest.mark.skipif(
+    NODE is None and not os.environ.get("CI"),
+    reason="no node on this machine; under CI this is an error",
+)
+
+
+def served(folder: Path) -> Path:
+    """Every module as the server sends it, in `folder`."""
+    for name, content in bundle.modules().items():
+        (folder / name).write_bytes(content)
+    (folder / "package.json").write_text('{"type": "module"}')
+    return folder
+
+
+def run(*command: str, **more: object) -> subprocess.CompletedProcess[str]:
+    """The command's end, with what it wrote; under tests/js."""
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300, **more)
+
+
+@cache
+def tools() -> Path:
+    """Where the pinned tools are, installed once for each lock file."""
+    stamp = HERE / "node_modules" / ".headlight"
+    lock = (HERE / "package-lock.json").read_text()
+    if not stamp.exists() or stamp.read_text() != lock:
+        done = run("npm", "ci", "--no-audit", "--no-fund")
+        assert done.returncode == 0, done.stderr
+        stamp.write_text(lock)
+    return HERE / "node_modules" / ".bin"
+
+
+def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """What the browser's own code makes of `wire.fine`: (weights, half-widths of what is unknown), both of `shape`.
+
+    Python writes the bytes, the served wire.js reads them.
+    """
+    if NODE is None and not os.environ.get("CI"):
+        pytest.skip("no node on this machine to read what the browser reads")
+    with tempfile.TemporaryDirectory() as folder:
+        module, sent, back = (Path(folder) / name for name in ("wire.js", "sent.bin", "back.bin"))
+        module.write_bytes(bundle.modules()["wire.js"])
+        (module.parent / "package.json").write_text('{"type": "module"}')
+        sent.write_bytes(wire.encode({}, blocks))
+        done = run("node", "arrived.js", folder, str(sent), str(back))
+        assert done.returncode == 0, done.stderr
+        weight, unknown = np.frombuffer(back.read_bytes(), dtype="<f4").reshape(2, *shape)
+    return weight.astype(np.float64), unknown.astype(np.float64)

@@ -1,0 +1,210 @@
+// The layer under the views: scales, cells, files, axes, numbers in words, news, soft lookups.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const of = (name) => import(`${process.env.MODULES}/${name}.js`);
+const { channels, css, inkOn, lookOf, onWhite, ramp, shade, wordAt } = await of("theme");
+const { ends, folded, thumbWords } = await of("cells");
+const { FONT, legible, paper, scaleBar, tag, text, wrapped } = await of("sheet");
+const { nice, scale, through, ticks } = await of("axis");
+const say = await of("say");
+const { strongest, cut, calm } = await of("tokens");
+const { bus, listen } = await of("bus");
+const { apart, mixture, placed, soften, temperatureAt } = await of("lookup_soft");
+const { decode } = await of("wire");
+
+const hex = (word) => css(word).match(/\d+/g).map(Number);
+const look = lookOf({
+  ink: "#15110d",
+  paper: "#fffdf9",
+  primary: "#9a4a06",
+  border: "#d9d0c1",
+  font: "Inter",
+  sequential: ["#ffffff", "#808080", "#000000"],
+  categorical: ["#9a4a06", "#1f5f99"],
+});
+
+test("a scale begins and ends at its own colours and goes evenly between them", () => {
+  const words = ramp(["#000000", "#ff0000", "#ffffff"]);
+  assert.deepEqual(hex(words[0]), [0, 0, 0]);
+  assert.deepEqual(hex(words[255]), [255, 255, 255]);
+  assert.deepEqual(hex(words[64]), [128, 0, 0]);
+  assert.equal(words[0] >>> 24, 255, "no colour is see-through");
+});
+
+test("a two-sided scale is the paper at 0 and as far away on either side", () => {
+  assert.deepEqual(hex(look.two[0]), channels("#1f5f99"));
+  assert.deepEqual(hex(look.two[255]), channels("#9a4a06"));
+  const [one, other] = [127, 128].map((at) => hex(look.two[at]));
+  channels("#fffdf9").forEach((c, k) => {
+    assert.ok(Math.abs(one[k] - c) <= 1 && Math.abs(other[k] - c) <= 1);
+  });
+});
+
+test("what lies outside a scale takes its nearer end", () => {
+  assert.equal(wordAt(look.one, -3), look.one[0]);
+  assert.equal(wordAt(look.one, 7), look.one[255]);
+});
+
+test("letters reach 4.5 : 1 on every colour of either scale and of the light theme", () => {
+  const linear = (c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  for (const words of [look.one, look.two, onWhite().one, onWhite().two])
+    for (const word of words) {
+      const [a, b] = [light(hex(word)), light(channels(inkOn(word)))].sort((x, y) => y - x);
+      assert.ok((a + 0.05) / (b + 0.05) >= 4.5, css(word));
+    }
+});
+
+test("on white the paper is white and the scales are the light theme's", () => {
+  assert.equal(onWhite().paper, "#ffffff");
+  assert.deepEqual(hex(onWhite().two[255]), channels(onWhite().categorical[0]));
+});
+
+test("a weight's place: linear, three decades, nothing", () => {
+  assert.equal(shade(0.5, 1), 0.5);
+  assert.equal(shade(0, 1, true), 0);
+  assert.equal(shade(1, 1, true), 1);
+  assert.ok(Math.abs(shade(0.001, 1, true)) < 1e-12);
+  assert.ok(Math.abs(shade(0.1, 1, true) - 2 / 3) < 1e-12);
+  assert.deepEqual(ends("global", true), ["0.001", "1"]);
+});
+
+test("thumbnails of Python's have the largest of each block within a step of 256", () => {
+  const at = (name) => new URL(`golden/thumbnails.${name}`, import.meta.url);
+  const { header, blocks } = decode(readFileSync(at("bin")));
+  const { largest } = JSON.parse(readFileSync(at("json"), "utf8"));
+  assert.equal(header.rows * header.columns, blocks.cells.length);
+  const [peak] = blocks.peak;
+  largest.flat().forEach((wanted, i) => {
+    const weight = peak * (blocks.cells[i] / 255) ** 2;
+    assert.ok(Math.abs(weight - wanted) <= 0.004 * peak, `${weight} ${wanted}`);
+  });
+  const words = thumbWords(look.one, peak, peak);
+  assert.equal(words[255], look.one[255]);
+  assert.equal(words[0], look.one[0]);
+});
+
+test("cells that share a pixel share it as the strongest, at the edges too", () => {
+  const bytes = Uint8Array.from([1, 2, 9, 0, 0, 3, 0, 0, 7]); // 3 x 3
+  assert.deepEqual([...folded(bytes, 3, 3, 2)], [2, 9, 0, 7]);
+  const signed = Uint8Array.from([128, 10, 128, 140]);
+  assert.deepEqual([...folded(signed, 2, 2, 2, (byte) => Math.abs(byte - 128))], [10]);
+  assert.equal(folded(bytes, 3, 3, 1), bytes);
+});
+
+test("a line breaks at spaces, and a word that is too long by itself", () => {
+  const line = "the cat sat on 👩‍👩‍👧 a verylongwordthatdoesnotfit mat";
+  for (const part of wrapped(line, 10)) assert.ok([...part].length <= 10, part);
+  assert.equal(wrapped(line, 10).join("").replaceAll(" ", ""), line.replaceAll(" ", ""));
+  assert.deepEqual(wrapped("", 10), [""]);
+});
+
+test("a file says its title and caption, names its fonts, and no text can break out of it", () => {
+  const hostile = `<script>alert("x")</script> & \u0007 ${"word ".repeat(300)}`;
+  const svg = paper(look, { title: hostile, caption: [hostile], width: 640 }, (top) => [
+    text(0, top, hostile, { "font-family": `"><script>` }),
+    top + 10,
+  ]);
+  assert.ok(svg.startsWith("<svg ") && svg.endsWith("</svg>"));
+  assert.ok(!svg.includes("<script") && !svg.includes("\u0007"));
+  assert.ok(svg.includes(`font-family="${FONT}"`) && FONT.endsWith("sans-serif"));
+  assert.ok(svg.includes(look.paper));
+  const height = Number(svg.match(/height="([\d.]+)"/)[1]);
+  const lowest = Math.max(...[...svg.matchAll(/ y="([\d.]+)"/g)].map(([, y]) => Number(y)));
+  assert.ok(lowest <= height, "nothing stands below the paper");
+});
+
+test("ends of a scale stand beside its bar and not on it", () => {
+  const svg = scaleBar(look, look.one, 100, 0, ["0", "0.680"]);
+  const [bar] = svg.match(/<rect [^>]*>/);
+  assert.ok(bar.includes('x="100"') && bar.includes('width="120"'));
+  assert.ok(svg.includes('x="92"') && svg.includes('x="228"'));
+  assert.equal(tag("a", { b: undefined, c: 0 }, "d"), '<a c="0">d</a>');
+  assert.equal(legible("a\u0000b\ud800"), "a\ufffdb\ufffd");
+});
+
+test("ticks are round, inside, and evenly apart", () => {
+  assert.deepEqual(ticks(0, 1), [0, 0.25, 0.5, 0.75, 1]);
+  assert.deepEqual(ticks(1, 100, true), [1, 2, 5, 10, 20, 50, 100]);
+  for (const [low, high] of [
+    [0, 3],
+    [-7, 12],
+    [0, 0.003],
+    [120, 9000],
+  ]) {
+    const list = ticks(low, high);
+    assert.ok(list.length >= 2 && list.length <= 12, `${list}`);
+    assert.ok(list.every((tick) => tick >= low - 1e-9 && tick <= high + 1e-9));
+  }
+  assert.equal(nice(10, 5), 2);
+  assert.equal(scale(0, 10, 100, 200)(5), 150);
+  assert.ok(Math.abs(scale(0.01, 1, 0, 2, true)(0.1) - 1) < 1e-12);
+  assert.equal(
+    through([
+      [0, 1],
+      [2, 3],
+    ]),
+    "M0.0 1.0L2.0 3.0",
+  );
+});
+
+test("numbers: no minus before 0, no 0 or 1 that is not one, a real minus sign", () => {
+  assert.equal(say.fixed(-0.001, 2), "0.00");
+  assert.equal(say.fixed(-1.5, 1), "−1.5");
+  assert.equal(say.signed(0.001, 2), "0.00");
+  assert.equal(say.signed(0.5, 2), "+0.50");
+  assert.equal(say.exact(0.00001, 4), "1.0e−5");
+  assert.equal(say.share(0.001), "<.01");
+  assert.equal(say.share(0.999), ">.99");
+  assert.equal(say.num(782900000), "7.829 × 10⁸");
+  assert.equal(say.num(-0.00001234, 2), "−1.2 × 10⁻⁵");
+  assert.equal(say.num(NaN), "–");
+  assert.equal(say.ofRow(0.99996), "0.99996");
+  assert.equal(say.count(30522), "30,522");
+  assert.equal(say.weightText(0.5, 0.001), "≈ 0.5000 ± 0.0010");
+  assert.equal(say.chance(0.0000012), "1 × 10⁻⁶");
+});
+
+test("the strongest, largest first, and nothing that is no number", () => {
+  assert.deepEqual(strongest([0.1, NaN, 0.7, 0.2], 2), [2, 3]);
+  assert.deepEqual(strongest([], 3), []);
+  assert.equal(cut("👩👩👩", 2), "👩…");
+  assert.equal(calm("a\u202eb"), "a\ufffdb");
+});
+
+// What a window has and node has not.
+const target = new EventTarget();
+for (const name of ["addEventListener", "removeEventListener", "dispatchEvent"])
+  globalThis[name] = target[name].bind(target);
+
+test("news: everyone hears what is true now, and nobody after the end", () => {
+  const heard = [];
+  const first = listen(({ head }) => head === 1 && bus.tell({ head: 2 }));
+  const second = listen(({ head, layer }) => heard.push([layer, head]));
+  bus.tell({ layer: 3, head: 1 });
+  assert.deepEqual(heard.at(-1), [3, 2], "not what was true when the news set out");
+  second();
+  first();
+  bus.tell({ head: 9 });
+  assert.ok(!heard.some(([, head]) => head === 9));
+  assert.equal(bus.now.layer, 3);
+});
+
+test("a soft lookup: sums to 1, hard at 0, even at infinity, none for what is not allowed", () => {
+  const row = { scores: [1, 3, 2, 9], allowed: [1, 1, 1, 0], values: [1, 0, 0, 1, 1, 1, 5, 5] };
+  for (const t of [0, 0.01, 1, 100, Infinity]) {
+    const weights = soften(row, t);
+    assert.ok(Math.abs(weights.reduce((a, b) => a + b) - 1) < 1e-12);
+    assert.equal(weights[3], 0);
+  }
+  assert.deepEqual(soften(row, 0), [0, 1, 0, 0]);
+  assert.deepEqual(soften(row, Infinity), [1 / 3, 1 / 3, 1 / 3, 0]);
+  assert.deepEqual([...mixture(row, [0, 1, 0, 0])], [0, 1]);
+  const { distance, cosine } = apart(Float64Array.from([3, 4]), Float32Array.from([3, 4]));
+  assert.deepEqual([distance, cosine], [0, 1]);
+  const ends = { coldest: 0.01, hottest: 100 };
+  for (const t of [0, 0.5, 1, 7, Infinity])
+    assert.ok(temperatureAt(ends, Math.round(placed(ends, t))) / (t || 1) < 1.03 || t === Infinity);
+});

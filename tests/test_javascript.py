@@ -1,0 +1,118 @@
+"""The components' JavaScript: read as Python wrote it, checked by types, formatted, and each thing in its one place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from golden import GOLDEN_FILES, cases
+from javascript import needs_node, run, served, tools
+
+from explorer.components import bundle
+
+COMPONENTS = Path(bundle.__file__).parent
+MODULES = sorted(COMPONENTS.glob("*.js"))
+LAYER = {
+    "axis",
+    "bus",
+    "cells",
+    "keys",
+    "mount",
+    "say",
+    "sheet",
+    "stepper",
+    "theme",
+    "tokens",
+    "wire",
+}
+# What stands in one module and in no other: exports of files, mounting, colour scales, rasters, news, formats of numbers.
+ONLY = {
+    r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"sheet"},
+    r"WeakMap|setTriggerValue|style\.own": {"mount"},
+    r"chart-(sequential|categorical)|getPropertyValue\(": {"theme", "sheet"},
+    r"new ImageData|putImageData|devicePixelRatio": {"cells", "matrix", "residual"},
+    r"new Uint32Array\(256|length: 256": {"theme", "cells", "compare"},
+    r"new Event\(": {"bus"},
+    r"ResizeObserver": {"mount"},
+    r"toLocaleString|toExponential|toPrecision": {"say", "axis", "lookup_soft"},
+    r"createElement\(": {"mount", "cells", "paths_plane"},
+    r"createElementNS|DOMParser|font-family=": {"sheet"},
+    r"TextDecoder|DataView": {"wire"},
+}
+NEVER = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?://(?!www\.w3\.org/2000/svg)"
+
+
+@pytest.mark.parametrize("pattern", ONLY)
+def test_each_thing_stands_in_its_own_module(pattern: str) -> None:
+    found = {module.stem for module in MODULES if re.search(pattern, module.read_text("utf-8"))}
+    assert found and found <= ONLY[pattern], (
+        f"{pattern} also in {', '.join(sorted(found - ONLY[pattern]))}"
+    )
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+def test_a_module_is_short_typed_and_says_what_it_is(module: Path) -> None:
+    text = module.read_text("utf-8")
+    lines = text.splitlines()
+    assert lines[0] == "// @ts-check" and lines[1].startswith("// ")
+    assert len(lines) <= 350, f"{len(lines)} lines"
+    assert not re.search(NEVER, text), "markup from text, or another host"
+    for name in re.findall(r'from "([^"]+)"', text):
+        assert name.startswith("./") and name[2:] in bundle.modules(), name
+
+
+def test_the_layer_knows_no_view() -> None:
+    for name in LAYER:
+        wanted = set(re.findall(r'from "\./(\w+)\.js"', (COMPONENTS / f"{name}.js").read_text()))
+        assert wanted <= LAYER, name
+
+
+def test_a_folder_of_modules_is_named_by_what_is_in_it() -> None:
+    assert all(path == f"{bundle.folder()}/{path.partition('/')[2]}" for path in bundle.files())
+    assert b"export default mount" in bundle.files()[f"{bundle.folder()}/heads.js"]
+    assert f"{bundle.folder()}/heads.js" in bundle.loader("heads")
+    with pytest.raises(ValueError, match="no component 'nothing'"):
+        bundle.loader("nothing")
+    whole = sum(len(gzip.compress(content)) for content in bundle.modules().values())
+    assert whole < 160_000, "all code of all views, as it travels"
+
+
+def test_golden_files_are_what_wire_writes() -> None:
+    """Where this fails after a meant change of the codec: `python -m tests.golden`."""
+    for name, (data, says) in cases().items():
+        assert (GOLDEN_FILES / f"{name}.bin").read_bytes() == data, name
+        assert json.loads((GOLDEN_FILES / f"{name}.json").read_text("utf-8")) == says, name
+
+
+@needs_node
+def test_units_of_the_browser_code(tmp_path: Path) -> None:
+    done = run(
+        "node",
+        "--test",
+        "--test-reporter=tap",
+        env={**os.environ, "MODULES": str(served(tmp_path))},
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert int(re.search(r"# pass (\d+)", done.stdout)[1]) >= 20
+
+
+@needs_node
+@pytest.mark.slow
+def test_types_of_the_browser_code() -> None:
+    done = run(str(tools() / "tsc"), "--project", ".")
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@needs_node
+@pytest.mark.slow
+def test_the_browser_code_is_formatted() -> None:
+    done = run(
+        str(tools() / "prettier"), "--check", "--print-width", "100", *map(str, MODULES), "*.js"
+    )
+    assert done.returncode == 0, (
+        f"prettier --print-width 100 --write\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    )
