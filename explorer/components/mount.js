@@ -74,7 +74,7 @@ export function mount(name, style, draw) {
     view.same = view.before?.token === view.header.token && view.look?.key === look.key;
     view.look = look;
     draw(view);
-    view.root.dataset.token = view.header.token;
+    if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
