@@ -1017,7 +1017,7 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         why = (
             "it runs in its own code, which does not show W_O and the norms"
             if models.readout(model.name) == "own code"
-            else "between its last state and the words stands a layer that bends"
+            else "between its last vector and the words stand a dense layer with an activation and a LayerNorm, which are not linear"
         )
         st.info(
             f"A logit of {literal(model.name)} cannot be taken apart into a sum: {why}. The lens above reads every state."
