@@ -80,9 +80,11 @@ if kind in ("grid", "plotly", "make"):
             st.session_state.get("drawn") != case
         ):  # the app, too, keeps this payload for as long as text and scale stay
             heads = [Head(layer, head) for layer in range(shape[0]) for head in range(shape[1])]
-            st.session_state.payload = all_heads.payload(
-                pattern, heads, MEANING, tokens, tokens, "head", False, case
+            allowed = np.ones((shape[2], shape[2]), bool)
+            grid = all_heads.Grid(
+                pattern, allowed, heads, MEANING, tokens, tokens, "head", False, case
             )
+            st.session_state.payload = all_heads.payload(grid)
             st.session_state.drawn, st.session_state.opened = case, None
         all_heads.show(st.session_state.payload, "grid", on_choice=take_head)
         if opened := st.session_state.get("opened"):

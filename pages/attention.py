@@ -163,16 +163,18 @@ def grid(
         recording,
         what,
         lambda: all_heads.payload(
-            attention.pattern,
-            attention.allowed,
-            heads,
-            naming.meanings(recording, attention),
-            axes.rows,
-            axes.keys,
-            across,
-            scale.lower(),
-            tone == "Log",
-            shelf.name_of(recording, *what),
+            all_heads.Grid(
+                attention.pattern,
+                attention.allowed,
+                heads,
+                naming.meanings(recording, attention),
+                axes.rows,
+                axes.keys,
+                scale.lower(),
+                tone == "Log",
+                shelf.name_of(recording, *what),
+                across,
+            )
         ),
         weigh=len,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
@@ -32,46 +33,61 @@ SCORES = (
 LIST_NOTE = f"{SCORES} Distance in tokens, without special tokens and sinks. Sink: mean attention to the first token and the special ones."
 LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token and special ones."
 CHOICE = " Tokens without a choice are left out."
+RESTS = 0.5  # of a head's attention, from which on it is one that rests on quiet tokens
 
 
-def payload(
-    pattern: np.ndarray,
-    allowed: np.ndarray,
-    heads: Sequence,
-    meaning: dict[str, str],
-    tokens: Sequence[str],
-    keys: Sequence[str],
-    across: bool,
-    scale: str,
-    log: bool,
-    token: str,
-) -> bytes:
-    """What the browser needs to draw the heads; no selection is in it, so choosing a head sends none of it again.
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
 
-    pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two axes; `tokens` names the rows; `across`
-    where rows and columns are two texts; `token` names this picture, for whoever waits for it.
+    pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two axes, `meaning` of their names; `tokens`
+    names the rows, `keys` the columns; scale "row", "head" or "global"; `token` names this picture, for whoever waits for it; `across` where
+    rows and columns are two texts. quiet (key) bool, None for none: keys whose columns stay empty, so that colours reach to the largest of the
+    others; heads that give them more than RESTS of their attention stand back.
     """
+
+    pattern: np.ndarray
+    allowed: np.ndarray
+    heads: Sequence
+    meaning: Mapping[str, str]
+    tokens: Sequence[str]
+    keys: Sequence[str]
+    scale: str
+    log: bool
+    token: str
+    across: bool = False
+    quiet: np.ndarray | None = None
+
+
+def payload(grid: Grid) -> bytes:
+    """What the browser needs to draw it."""
+    pattern, across = grid.pattern, grid.across
+    quiet = np.zeros(pattern.shape[-1], bool) if grid.quiet is None else grid.quiet
+    back = np.zeros(len(grid.heads), bool)
+    if quiet.any():
+        back = pattern[..., quiet].sum(-1).mean(-1).ravel() > RESTS
+        pattern = np.where(quiet, 0, pattern)
     cells, peak, fold = wire.thumbnails(pattern)
     header = {
-        "token": token,
+        "token": grid.token,
         "n_head": pattern.shape[1],
         "rows": cells.shape[2],
         "columns": cells.shape[3],
         "fold": fold,
-        "tokens": list(tokens),
-        "keys": None if list(keys) == list(tokens) else list(keys),
-        "scale": scale,
-        "log": log,
-        "heads": [_plain(head) for head in heads],
-        "names": list(meaning),
-        "meaning": meaning,
+        "tokens": list(grid.tokens),
+        "keys": None if list(grid.keys) == list(grid.tokens) else list(grid.keys),
+        "scale": grid.scale,
+        "log": grid.log,
+        "heads": [_plain(head) | {"back": bool(at)} for head, at in zip(grid.heads, back)],
+        "names": list(grid.meaning),
+        "meaning": dict(grid.meaning),
         "columns_mean": COLUMNS_ACROSS if across else COLUMNS,
         "note": NOTE_ACROSS if across else NOTE,
-        "quiet": [],
+        "quiet": np.flatnonzero(quiet).tolist(),
         "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE)
-        + ("" if allowed.all() else CHOICE),
+        + ("" if grid.allowed.all() else CHOICE),
     }
-    return wire.encode(header, {"cells": cells, "peak": peak} | runs(allowed))
+    return wire.encode(header, {"cells": cells, "peak": peak} | runs(grid.allowed))
 
 
 def _plain(head: object) -> dict:

@@ -1,0 +1,139 @@
+"""What the views are sent and hand out: bytes of a page, quiet tokens in the grid, files in the screen's font and on white."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import driver
+import numpy as np
+import pytest
+
+from explorer.components import compare, heads, matrix, wire
+
+RNG = np.random.default_rng(0)
+MOST = 1_500_000  # bytes of one view
+
+
+def patterns(*shape: int) -> np.ndarray:
+    return RNG.dirichlet(np.full(shape[-1], 0.1), size=shape[:-1]).astype(np.float32)
+
+
+def named(layer: int, head: int) -> SimpleNamespace:
+    values = {"score": 0.5, "chance": 0.1, "entropy": 0.5, "distance": 1.0, "sink": 0.1}
+    return SimpleNamespace(layer=layer, head=head, name="self", **values)
+
+
+def grid(pattern: np.ndarray, quiet: np.ndarray | None) -> tuple[dict, np.ndarray, np.ndarray]:
+    layers, each, n, _ = pattern.shape
+    labels = [f"t{at}" for at in range(n)]
+    listed = [named(layer, head) for layer in range(layers) for head in range(each)]
+    allowed = np.ones((n, n), bool)
+    made = heads.Grid(pattern, allowed, listed, {"self": ""}, labels, labels, "head", False, "x")
+    header, blocks = wire.decode(heads.payload(replace(made, quiet=quiet)))
+    return header, blocks["cells"].reshape(layers, each, n, n), blocks["peak"].reshape(layers, each)
+
+
+def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_others() -> None:
+    pattern = patterns(2, 3, 8, 8) * 0.2
+    pattern[..., 0] += 1 - pattern.sum(-1)  # every head rests on token 0 ...
+    pattern[1, 2] = np.eye(8)[::-1]  # ... but one
+    quiet = np.arange(8) == 0
+    header, cells, peak = grid(pattern, quiet)
+    assert header["quiet"] == [0] and (cells[..., 0] == 0).all()
+    np.testing.assert_allclose(peak, pattern[..., 1:].max((2, 3)), rtol=1e-6)
+    assert [one["back"] for one in header["heads"]] == [True] * 5 + [False]
+    loud, whole, most = grid(pattern, None)
+    assert loud["quiet"] == [] and not any(one["back"] for one in loud["heads"])
+    np.testing.assert_allclose(most, pattern.max((2, 3)), rtol=1e-6)
+    assert (whole[..., 0] > 0).any()
+
+
+@pytest.mark.parametrize(("layers", "each"), [(4, 8), (12, 12)])
+def test_two_sides_of_512_tokens_are_one_view_of_few_bytes(layers: int, each: int) -> None:
+    labels = [f"token {at}" for at in range(512)]
+    a = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
+    b = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
+    far = np.zeros((layers, each), np.float32)
+    grids = compare.grids(
+        a, b, labels, labels, titles=("A", "B"), distances=far, log=False, token="x"
+    )
+    ends = [(a[0, 0], 0.0, 1.0), (b[0, 0], 0.0, 1.0), (b[0, 0] - a[0, 0], -1.0, 1.0)]
+    pair = matrix.panels(
+        [matrix.Panel(f"{at}", *one) for at, one in enumerate(ends)],
+        labels,
+        labels,
+        [False] * 512,
+        sides=("row", "column"),
+        title="",
+        caption=(),
+        file="x",
+        token="y",
+    )
+    assert len(grids) + len(pair) < MOST
+
+
+def test_numbers_that_travel_in_a_byte_are_within_what_is_said() -> None:
+    values = RNG.normal(size=(40, 50))
+    values[3, 4] = np.nan
+    made = wire.numbers(0, values, most=10, fine=100)
+    assert set(made) == {"high0", "ends0"}
+    low, high = made["ends0"]
+    back = np.where(made["high0"] == 255, np.nan, low + (high - low) * made["high0"] / 254.0)
+    assert np.isnan(back[3, 4]) and np.isnan(back).sum() == 1
+    # Half of a step, and what float32 leaves of the ends.
+    assert np.nanmax(np.abs(back - values)) <= (high - low) / 508 + 1e-5
+
+
+class TestJourneys:
+    """In a real browser."""
+
+    pytestmark = driver.MARKS
+
+    def test_a_picture_is_white_when_it_is_asked_to_be(
+        self, visitor: driver.Visitor, tmp_path: Path
+    ) -> None:
+        page = visitor.open().page
+        for white, paper in ((False, "#fffdf9"), (True, "#ffffff")):
+            page.get_by_role("checkbox", name="on white").first.set_checked(white)
+            with page.expect_download() as download:
+                page.get_by_role("button", name="Matrix as SVG").click()
+            text = Path(download.value.path()).read_text("utf-8")
+            assert re.search(rf'<rect [^>]*fill="{paper}"', text)
+            assert re.search(r'font-family="Inter, [^"]*sans-serif"', text)
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Matrix as PNG").click()
+        assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+
+    def test_a_held_word_shows_its_row_in_every_head(self, visitor: driver.Visitor) -> None:
+        page = visitor.open("?layer=1&head=5").page
+        before = page.locator(".cell .name").all_inner_texts()
+        page.locator(".token").nth(9).click()
+        page.wait_for_url("**token=9**")
+        page.locator(".caption.word").first.wait_for()
+        words = page.locator(".caption.word .name").all_inner_texts()
+        assert len(words) == len(before) and set(words) <= set(visitor.tokens())
+        says = page.locator(".head .says").inner_text()
+        at = page.locator(".cell[aria-pressed=true] .name").inner_text()
+        assert f"looks at {at} " in says
+        page.get_by_role("button", name="All rows").click()
+        assert page.locator(".cell .name").all_inner_texts() == before
+
+    @pytest.mark.parametrize("text", ["a", ""])
+    def test_a_long_text_on_the_plane_gives_way_to_a_short_one(
+        self, visitor: driver.Visitor, text: str
+    ) -> None:
+        page = visitor.page
+        page.goto(f"{visitor.server}/embeddings?token=9")
+        page.wait_for_selector(".picture canvas")
+        page.locator(".line .chip").nth(11).click()
+        page.wait_for_timeout(300)
+        field = page.locator(".sentence textarea")
+        field.fill(text)
+        field.press("Enter")
+        page.wait_for_function(
+            "() => ![...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelectorAll('.line .chip').length ?? 0) > 3)"
+        )
+        assert not visitor.errors, visitor.errors
