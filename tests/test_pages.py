@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, arrived, typed
+from conftest import HOSTILE, typed
+from javascript import arrived
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire

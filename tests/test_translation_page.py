@@ -12,8 +12,9 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
-from conftest import HOSTILE, arrived, typed
+from conftest import HOSTILE, typed
 from driver import MARKS, Visitor
+from javascript import arrived
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import translation as numbers

@@ -8,8 +8,9 @@ import json
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, arrived
+from conftest import HOSTILE
 from driver import MARKS, Visitor
+from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from test_attentions import unfolded
 from test_pages import clean, opened, sent
