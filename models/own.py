@@ -19,6 +19,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import coarse, generation, shipped
+from models.attention_edits import divisor
 from models.checks import check, check_length
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
@@ -149,7 +150,12 @@ def record(
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
     _finite(tape)
     attention = Attention(
-        name="self", query=name, key=name, allowed=_allowed(n, causal, edits), **tape.heads["attn"]
+        name="self",
+        query=name,
+        key=name,
+        allowed=_allowed(n, causal, edits),
+        scale=_scale(handle, "self", edits),
+        **tape.heads["attn"],
     )
     return Recording(
         handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped
@@ -183,6 +189,7 @@ def _record_two(
             query="encoder",
             key="encoder",
             allowed=_allowed(n, False, edits),
+            scale=_scale(handle, "encoder self", edits),
             **memory_tape.heads["attn"],
         ),
         Attention(
@@ -190,6 +197,7 @@ def _record_two(
             query="decoder",
             key="decoder",
             allowed=_allowed(m, True, edits),
+            scale=_scale(handle, "decoder self", edits),
             **tape.heads["attn"],
         ),
         Attention(
@@ -197,6 +205,7 @@ def _record_two(
             query="decoder",
             key="encoder",
             allowed=np.ones((m, n), dtype=bool),
+            scale=_scale(handle, "cross", edits),
             **tape.heads["cross"],
         ),
     )
@@ -230,6 +239,12 @@ def _allowed(n: int, causal: bool, edits: tuple[Edit, ...]) -> np.ndarray:
     """Which of n tokens may look at which, (query, key)."""
     masked = not applies(edits, WithoutMask) if causal else applies(edits, WithMask)
     return np.tril(np.ones((n, n), dtype=bool)) if masked else np.ones((n, n), dtype=bool)
+
+
+def _scale(handle: Handle, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
+    """What each layer of an attention multiplies q . k by, (layer)."""
+    layers = handle.model.attentions()[attention]
+    return np.array([1 / divisor(edits, each.layer, each.scale) for each in layers])
 
 
 def _finite(tape: Seen, stream: str = "") -> None:

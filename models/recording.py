@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,9 @@ class Attention:
 
     query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k after scaling, before the mask and
     the softmax. pattern, the same shape: after both; rows sum to 1. allowed (query, key): True where attending is permitted.
-    q (layer, head, query, d_head); k and v (layer, head, key, d_head). Raises ValueError where shapes, sums or the mask disagree.
+    q (layer, head, query, d_head); k and v (layer, head, key, d_head). scale (layer): what q . k was
+    multiplied by, by the model or under an edit; where it is not given, 1 / sqrt(d_head), or 1 where that makes the recorded scores.
+    Raises ValueError where shapes, sums or the mask disagree.
 
     Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and `opens` is False.
     """
@@ -122,6 +124,7 @@ class Attention:
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
+    scale: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         _expect(f"pattern of {self.name}", self.pattern, (None, None, None, None))
@@ -132,6 +135,9 @@ class Attention:
         _expect(f"q of {self.name}", self.q, (opened, heads, queries, None))
         _expect(f"k of {self.name}", self.k, (opened, heads, keys, None))
         _expect(f"v of {self.name}", self.v, (opened, heads, keys, None))
+        if self.opens and not self.scale.size:
+            object.__setattr__(self, "scale", _likeliest_scale(self))
+        _expect(f"scale of {self.name}", self.scale, (opened,))
         off = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
         if not off <= ROW_SUM_TOLERANCE:
             raise ValueError(f"rows of {self.name} do not sum to 1: off by {off:.3g}")
@@ -226,12 +232,12 @@ def to_npz(recording: Recording) -> bytes:
         header[kind] = []
         for part in parts:
             plain = {}
-            for field in fields(part):
-                value = getattr(part, field.name)
+            for each in fields(part):
+                value = getattr(part, each.name)
                 if isinstance(value, np.ndarray):
-                    arrays[f"{kind}.{part.name}.{field.name}"] = value
+                    arrays[f"{kind}.{part.name}.{each.name}"] = value
                 else:
-                    plain[field.name] = value
+                    plain[each.name] = value
             header[kind].append(plain)
     file = io.BytesIO()
     np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
@@ -268,6 +274,17 @@ def from_npz(data: bytes) -> Recording:
         )
 
 
+def _likeliest_scale(attention: Attention) -> np.ndarray:
+    """By what each layer multiplied q . k, (layer): 1 / sqrt(d_head), or 1 where the first head's scores come nearer to that. Files and
+    models that do not say it knew no third."""
+    q, k, scores = (
+        each[:, 0].astype(np.float64) for each in (attention.q, attention.k, attention.scores)
+    )
+    bare, usual = q @ k.swapaxes(-1, -2), max(1, q.shape[-1]) ** -0.5
+    off = [np.abs(bare * scale - scores).max(axis=(1, 2), initial=0.0) for scale in (usual, 1.0)]
+    return np.where(off[1] < off[0], 1.0, usual)
+
+
 def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
     if array.ndim != len(shape) or any(
         want not in (None, have) for want, have in zip(shape, array.shape)
@@ -276,19 +293,19 @@ def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None
 
 
 def _freeze(part: Stream | Attention) -> None:
-    for field in fields(part):
-        value = getattr(part, field.name)
+    for each in fields(part):
+        value = getattr(part, each.name)
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
 
 
 def _equal(a: Any, b: Any) -> bool:
-    for field in fields(a):
-        x, y = getattr(a, field.name), getattr(b, field.name)
+    for each in fields(a):
+        x, y = getattr(a, each.name), getattr(b, each.name)
         if isinstance(x, np.ndarray):
             if x.dtype != y.dtype or not np.array_equal(x, y):
                 return False
-        elif field.name in ("streams", "attention"):
+        elif each.name in ("streams", "attention"):
             if len(x) != len(y) or not all(map(_equal, x, y)):
                 return False
         elif x != y:

@@ -53,9 +53,8 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
         st.info(NO_VECTORS)
         return address.write()
     outputs = outputs_of(recording, attention)
-    scale = models.offers(recording.model.name).scale
-    opened = numbers.cell(recording, attention, head.layer, head.head, query, key, scale)
-    done = outputs and numbers.written(recording, attention, head.layer, query, outputs, scale)
+    opened = numbers.cell(recording, attention, head.layer, head.head, query, key)
+    done = outputs and numbers.written(recording, attention, head.layer, query, outputs)
     names = axes.rows, axes.keys
     about = caption_of(recording, attention, opened, axes, typed)
     with left:

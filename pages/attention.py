@@ -322,16 +322,16 @@ def formula(
     score, exponential, total = softmax_told(steps.score, steps.log_total, small)
     st.markdown(
         f"**How a weight is made.** {who}"
-        f"The score of a pair is {scoring(recording)}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
+        f"The score of a pair is {scoring(recording, attention, head.layer)}; each row of scores goes through a softmax, and the weights say how much of each value is taken.  \n"
         f"Layer {head.layer}, head {head.head}, {pair}: score {score}, e^{score} = {exponential}, "
         f"the row’s sum is {total}, so the weight is {exponential} / {total} = **{small}**.{alone}"
     )
 
 
-def scoring(recording: Recording) -> str:
+def scoring(recording: Recording, attention: Attention, layer: int) -> str:
     """How this model makes a score of q and k."""
-    offered = models.offers(recording.model.name)
-    return f"q · k{'' if offered.scale == 1.0 else f' / √{recording.model.d_head}'}{' plus a bias' if offered.biased else ''}"
+    biased = models.offers(recording.model.name).biased
+    return f"q · k{right.scaling(attention, layer)}{' plus a bias' if biased else ''}"
 
 
 def detail(
@@ -490,7 +490,7 @@ def parameters(recording: Recording) -> tuple:
     return (
         outputs,
         norms,
-        built | {"scaled_scores": offered.scale != 1.0, "biased": offered.biased},
+        built | {"biased": offered.biased},
     )
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis import positions as numbers
 from explorer.analysis.numbers import enough_for, fixed, in_latex, power
+from explorer.analysis.right import scaling
 from explorer.figures import positions as draw
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, show
@@ -656,7 +657,7 @@ def sentence(model: str, text: str) -> None:
                 scores,
                 layer,
                 numbers.splits(stream),
-                numbers.divisor(numbers.attention_of(plain, shown)) > 1 and plain.model.d_head,
+                scaling(numbers.attention_of(plain, shown), layer),
             )
         else:
             st.info("There are no words here yet between which a distance could be measured.")
@@ -715,8 +716,8 @@ def told_lengths(
     )
 
 
-def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int) -> None:
-    """The scores by distance in words. `d_head` 0 in a model that does not divide by its root."""
+def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, scaled: str) -> None:
+    """The scores by distance in words. `scaled`: what follows q · k, such as " / √32"."""
     spread, bare_spread = scores.spread
     best = f"{scores.best:+d}".replace("-", "−") if scores.best else "0"
     split = (
@@ -727,7 +728,7 @@ def told_scores(scores: numbers.ByOffset, layer: int, splits: bool, d_head: int)
         else " Above layer 0 words and positions are mixed, so that no part is position alone."
     )
     st.markdown(
-        f"**Scores q · k{f' / √{d_head}' if d_head else ''} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
+        f"**Scores q · k{scaled} by distance**, key minus query, averaged over the pairs of words that far apart. With positions they vary by {spread:.2f} (standard deviation over distances) and are highest at "
         f"**{best}**; without, by {bare_spread:.2f}: what is left comes from which words happen to stand there."
         + split
         + " Far distances have few pairs, so the ends wobble."

@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.analysis import translation as numbers
 from explorer.analysis.numbers import enough, fixed, plural, sum_told
-from explorer.analysis.positions import divisor
+from explorer.analysis.right import scaling
 from explorer.components import translation as pictures
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, recording_button
@@ -345,7 +345,7 @@ def note(recording: Recording, said: numbers.Said, ended: bool) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     model, n = recording.model, len(said.ids)
     st.subheader("What happens here", anchor=False)
-    scale = f" / √{model.d_head}" if divisor(numbers.cross(recording)) > 1 else ""
+    scale = scaling(numbers.cross(recording), 0)
     addends, total = sum_told(*said.logprob) if 0 < n <= 12 else ("", nats(sum(said.logprob)))
     if n > 12:
         addends = f"{sum_told(*said.logprob[:12])[0]} …"

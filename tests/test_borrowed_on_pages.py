@@ -82,15 +82,10 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
     handle = models.handle(name)
     recording, offered = library.record(handle, TEXT), library.offers(handle)
     attention = recording.attention[0]
-    added = [
-        anatomy.cell(recording, attention, 0, 1, at, at + 2, offered.scale).added[at + 2]
-        for at in range(4)
-    ]
+    added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
     np.testing.assert_allclose(added, added[0], atol=1e-5)
     assert abs(added[0]) > 1e-4
-    checks = right.checks(
-        recording, built={"scaled_scores": offered.scale != 1.0, "biased": offered.biased}
-    )
+    checks = right.checks(recording, built={"biased": offered.biased})
     told = next(check for check in checks if "q · k" in check.law)
     assert not told.checked and any("bias" in why for why in told.not_checked)
 

@@ -87,9 +87,8 @@ def cell(
     head: int,
     query: int,
     key: int,
-    scale: float | None = None,
 ) -> Cell:
-    """The cell of a query and a key in a head, opened. `scale`: what the model itself multiplies q . k by, where that is known."""
+    """The cell of a query and a key in a head, opened."""
     q = attention.q[layer, head, query].astype(np.float64)
     keys, v = (
         attention.k[layer, head].astype(np.float64),
@@ -99,7 +98,7 @@ def cell(
     allowed = attention.allowed[query]
     dots = keys @ q
     room = OFF * max(float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30)
-    divisor, scaled_by = _divisor(recording, layer, dots, recorded, room, scale)
+    divisor, scaled_by = _divisor(recording, attention, layer)
     added, measured = _added(recording, attention, head, query, dots / divisor, recorded, room)
     scores = dots / divisor + added
     masked = np.where(allowed, scores, -np.inf)
@@ -143,24 +142,13 @@ def has_vectors(attention: Attention) -> bool:
     return bool(attention.q.shape[-1] and attention.k.shape[-1] and attention.v.shape[-1])
 
 
-def _divisor(
-    recording: Recording,
-    layer: int,
-    dots: np.ndarray,
-    recorded: np.ndarray,
-    room: float,
-    known: float | None,
-) -> tuple[float, Edit | None]:
-    """What scores are divided by, and the edit that says so, if any. A model may be one that was built without a scale."""
+def _divisor(recording: Recording, attention: Attention, layer: int) -> tuple[float, Edit | None]:
+    """What scores are divided by, and the edit that says so, if any."""
     if (edit := _of_layer(recording, "ScaledBy", layer)) is not None:
         return float(edit.divisor), edit
     if (edit := _of_layer(recording, "WithoutScale", layer)) is not None:
         return 1.0, edit
-    if known:
-        return 1 / known, None
-    scale = sqrt(recording.model.d_head)
-    plain, divided = (float(np.abs(dots / by - recorded).max()) for by in (1.0, scale))
-    return (1.0, None) if plain <= room < divided else (scale, None)
+    return 1 / float(attention.scale[layer]), None
 
 
 def _added(
@@ -259,7 +247,6 @@ def written(
     layer: int,
     query: int,
     outputs: Outputs,
-    scale: float | None = None,
 ) -> Written | None:
     """What a layer's heads wrote at a query. outputs: W_O cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model).
 
@@ -268,7 +255,7 @@ def written(
     heads = range(attention.q.shape[1])
     if any(_of_head(recording, "PatchHead", attention, layer, head) for head in heads):
         return None
-    found = [_z_of(recording, attention, layer, head, query, scale) for head in heads]
+    found = [_z_of(recording, attention, layer, head, query) for head in heads]
     z = np.stack([vector for vector, _ in found])
     w_o, bias = outputs[0][layer].astype(np.float64), outputs[1][layer].astype(np.float64)
     by_head = np.stack([vector @ each for vector, each in zip(z, w_o)])
@@ -298,7 +285,6 @@ def _z_of(
     layer: int,
     head: int,
     query: int,
-    scale: float | None,
 ) -> tuple[np.ndarray, Edit | None]:
     """A head's z at a query as W_O reads it, and the edit that set it."""
     if (edit := _of_head(recording, "ZeroHead", attention, layer, head)) is not None:
@@ -307,7 +293,7 @@ def _z_of(
         return attention.pattern[layer, head].mean(axis=0, dtype=np.float64) @ attention.v[
             layer, head
         ].astype(np.float64), edit
-    return cell(recording, attention, layer, head, query, 0, scale).z, None
+    return cell(recording, attention, layer, head, query, 0).z, None
 
 
 def wrote(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
@@ -466,6 +452,8 @@ def reasons(opened: Cell, masks: bool) -> dict[str, object]:
         scale = f"An edit decides the divisor: {opened.scaled_by}."
     elif opened.divisor == 1 and width != 1:
         scale = "This model does not scale its scores."
+    elif not np.isclose(opened.divisor, sqrt(width)):
+        scale = f"Divided by {say(opened.divisor)}, this model’s own scale, where the paper divides by √d_head = √{width} = {say(sqrt(width))}."
     else:
         scale = f"Divided by √d_head = √{width} = {say(opened.divisor)}: sums of {width} products spread wider than single numbers, and a softmax of large scores is all or nothing."
     added = (

@@ -311,12 +311,8 @@ def splits(stream: Stream) -> bool:
 
 
 def divisor(attention: Attention) -> float:
-    """What scores are divided by, found from the recorded numbers: sqrt(d_head), or 1 in a model trained without the scale."""
-    q, k, scores = (
-        each[0].astype(np.float64) for each in (attention.q, attention.k, attention.scores)
-    )
-    bare = q @ k.swapaxes(-1, -2)
-    return min((np.sqrt(q.shape[-1]), 1.0), key=lambda by: np.abs(bare / by - scores).max())
+    """What the scores of layer 0 are divided by: sqrt(d_head) in the paper."""
+    return 1 / float(attention.scale[0])
 
 
 def most_positional(plain: Recording, bare: Recording, stream: str) -> int:

@@ -91,14 +91,14 @@ def checks(
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model). norms: by stream, then by place, gain
     and bias (d_model) and eps. Without them these laws are not checked. built: how the model was built, where it differs from the paper:
-    `residual`, `scaled_scores` False; `biased` True where something is added to q . k.
+    `residual` False; `biased` True where something is added to q . k.
     """
     built = built or {}
     with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
         return (
             row_sums(recording),
             forbidden(recording),
-            scores(recording, bool(built.get("scaled_scores", True)), bool(built.get("biased"))),
+            scores(recording, bool(built.get("biased"))),
             softmax(recording),
             written(recording, outputs),
             sums(recording, bool(built.get("residual", True))),
@@ -133,20 +133,15 @@ def forbidden(recording: Recording) -> Check:
     return check
 
 
-def scores(recording: Recording, scaled: bool = True, biased: bool = False) -> Check:
-    """Scores are q . k / sqrt(d_head); under an edit divided by something else, or less a penalty on distance."""
-    plain = _edits(recording, "WithoutScale") or not scaled
+def scores(recording: Recording, biased: bool = False) -> Check:
+    """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit divided by something else, or less a penalty on
+    distance."""
     edits = [
         *_edits(recording, "ScaledBy"),
         *_edits(recording, "WithoutScale"),
         *(each for each in _edits(recording, "OtherPositions") if each.to == "distance"),
     ]
-    law = (
-        "q · k = score: this model does not divide"
-        if not scaled and not edits
-        else "q · k / √d_head = score"
-    )
-    check = Check(f"{law}{_under(edits)}" if plain or edits else law, SUMMED)
+    check = Check(f"{_score_law(recording)}{_under(edits)}", SUMMED)
     for attention, layer, head in _heads(recording):
         if not attention.opens:
             check.leave(f"{attention.name}-attention: the model does not show its q and k")
@@ -160,7 +155,7 @@ def scores(recording: Recording, scaled: bool = True, biased: bool = False) -> C
             attention.q[layer, head].astype(np.float64),
             attention.k[layer, head].astype(np.float64),
         )
-        expected = q @ k.T / _divisor(recording, layer, q.shape[1], scaled) - _penalty(
+        expected = q @ k.T / _divisor(recording, attention, layer) - _penalty(
             recording, attention, head
         )
         check.take(
@@ -310,12 +305,37 @@ def _under(edits: list[Edit], then: str = "") -> str:
     return f" ({f'{then}: ' if then else ''}{'; '.join(map(str, edits))})" if edits else ""
 
 
-def _divisor(recording: Recording, layer: int, d_head: int, scaled: bool) -> float:
+def scaling(attention: Attention, layer: int) -> str:
+    """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the model's own factor."""
+    scale, width = float(attention.scale[layer]), attention.q.shape[-1]
+    if np.isclose(scale, width**-0.5):
+        return f" / √{width}"
+    return "" if np.isclose(scale, 1) else f" × {scale:.4g}"
+
+
+def _score_law(recording: Recording) -> str:
+    """How this model makes scores of q . k."""
+    scales = [
+        float(scale) * sqrt(attention.q.shape[-1])
+        for attention in recording.attention
+        for scale in attention.scale
+    ]
+    if np.allclose(scales, 1):
+        return "q · k / √d_head = score"
+    alone = [float(scale) for attention in recording.attention for scale in attention.scale]
+    if np.allclose(alone, 1):
+        return "q · k = score: this model does not divide"
+    if np.allclose(alone, alone[0]):
+        return f"q · k × {alone[0]:.4g} = score, with this model’s own scale"
+    return f"q · k × {min(alone):.4g} to {max(alone):.4g} = score, with each layer’s own scale"
+
+
+def _divisor(recording: Recording, attention: Attention, layer: int) -> float:
     divided = [edit for edit in _edits(recording, "ScaledBy") if edit.layer in (None, layer)]
     if divided:
         return float(divided[-1].divisor)
     without = any(edit.layer in (None, layer) for edit in _edits(recording, "WithoutScale"))
-    return 1.0 if without or not scaled else sqrt(d_head)
+    return 1.0 if without else 1 / float(attention.scale[layer])
 
 
 def _penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray | float:

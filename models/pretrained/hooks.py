@@ -50,14 +50,15 @@ class Heads:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     allowed: np.ndarray | None = None
 
-    def keep(self, layer: int, allowed: np.ndarray, **tensors: Tensor) -> None:
-        """One layer's tensors, (1, head, ...) each. Raises ValueError where layers differ in what they allow."""
+    def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
+        """One layer's tensors, (1, head, ...) each, and what it multiplies q . k by. Raises ValueError where layers differ in what they allow."""
         if self.allowed is None:
             self.allowed = allowed
         elif not np.array_equal(self.allowed, allowed):
             raise ValueError(
                 "this model's layers see different parts of a text of this length; shorten the text"
             )
+        self.arrays.setdefault("scale", np.zeros(self.n_layer))[layer] = scale
         for name, tensor in tensors.items():
             if name not in self.arrays:
                 self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
@@ -154,7 +155,8 @@ def attend(
     name = now.attentions.get(id(module)) if now is not None else None
     layer = now.next_layer(name) if name is not None else 0
     edits = now.edits if name is not None else ()
-    scores = torch.matmul(query, key.transpose(2, 3)) / divisor(edits, layer, 1 / scaling)
+    by = divisor(edits, layer, 1 / scaling)
+    scores = torch.matmul(query, key.transpose(2, 3)) / by
     if position_bias is not None:
         scores = scores + position_bias
     if softcap is not None:
@@ -184,7 +186,7 @@ def attend(
             else permitted[0].any(dim=0).numpy()
         )
         heads = now.heads.setdefault(name, Heads(now.n_layer[name]))
-        heads.keep(layer, allowed, q=query, k=key, v=value, scores=scores, pattern=pattern)
+        heads.keep(layer, allowed, 1 / by, q=query, k=key, v=value, scores=scores, pattern=pattern)
     return z.transpose(1, 2).contiguous(), pattern
 
 
