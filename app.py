@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.memory import told
+from explorer.memory import collector, told
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
@@ -29,6 +29,7 @@ def warm_up() -> None:
 @contextlib.asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     told.begin()
+    collector.begin()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
 

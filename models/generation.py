@@ -13,6 +13,7 @@ from models.attention import Stored
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
 from models.places import Put
 from models.prediction import Beam, Sampling, probabilities
+from models.slices import breath
 from models.tokenizer import Tokenizer
 from models.transformer import Decoder, EncoderDecoder, Model
 
@@ -107,6 +108,7 @@ def greedy(
             memory.shape[1], model.config.n_positions - (0 if shifted is None else shifted.by)
         )
     ):
+        breath()
         ids = [token] if stored is not None else [begin, *said]
         token = int(
             model.logits(

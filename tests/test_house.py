@@ -64,7 +64,7 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction|offers)",
+        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction|offers|slices)",
     ),
     (
         r"explorer/frame/.*",

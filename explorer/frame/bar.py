@@ -58,6 +58,8 @@ def fetched(name: str) -> str:
     """Load a model while the page shows its progress; says why where it cannot be used."""
     if models.is_loaded(name):
         return ""
+    if problem := models.no_room(name):
+        return problem
     loading = models.Loading.of(name)
     if name not in library.names():
         bar = st.progress(0.0, text=f"Fetching {literal(models.title(name))} …")

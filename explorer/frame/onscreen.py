@@ -64,11 +64,16 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
     words = (
         st.container()
     )  # always there, so that what follows keeps its place on the page, and with it its state
+    whole = len(st.session_state.text)
+    if whole > len(made.text):
+        words.warning(
+            f"This text has {whole:,} characters; {len(made.text):,} are read, from the beginning. The field keeps the whole text."
+        )
     if made.dropped:
         n = made.model.n_positions
         words.warning(
             f"This text has {made.dropped + n:,} tokens with the special ones; the model {literal(title(made.model.name))} reads {n}. "
-            f"The last {made.dropped:,} tokens of the text are not shown. The field keeps the whole text."
+            f"The last {made.dropped:,} tokens of {'what is read' if whole > len(made.text) else 'the text'} are not shown. The field keeps the whole text."
         )
     if made.target_dropped:
         n = made.model.n_positions

@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from explorer.memory import collector
 from explorer.memory.models import DEFAULT_MODEL, is_borrowed, is_loaded
+from explorer.memory.settings import LONGEST_FIELD
 from models import library
 from models.examples import DEFAULT_TEXT
 
@@ -123,6 +125,7 @@ def begin(page: str) -> None:
     on another `page` than before is a step through the app's own navigation: text and choices go along. The bare address stays in
     the browser's history; going back to it later means what it meant then (`bare`).
     """
+    collector.served()
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
@@ -145,7 +148,7 @@ def begin(page: str) -> None:
     if not asked:
         asked = state.back = state.get("bare", asked)
     state.written = asked
-    state.text = asked.get("text", DEFAULT_TEXT)
+    state.text = asked.get("text", DEFAULT_TEXT)[:LONGEST_FIELD]
     state.model = asked.get("model", DEFAULT_MODEL)
     if not library.knows(state.model):
         state.unknown_model = state.model
@@ -228,6 +231,7 @@ def wanted() -> dict[str, str]:
 
 def write() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
+    collector.served()
     state = st.session_state
     asked, shown = wanted(), st.query_params.to_dict()
     if asked != shown and (shown or asked != state.get("back")):

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from explorer.memory import shelf
 from explorer.memory.models import handle
+from explorer.memory.settings import beginning
 from explorer.memory.shelf import cause_of
+from explorer.memory.turns import turn
 from models import library
 from models.prediction import Beam
 from models.recording import Recording
+
+HEAVY = (
+    2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
+)
 
 
 class Search:
@@ -31,7 +38,8 @@ class Search:
         with self._stepping:
             if not self.finished:
                 try:
-                    self.steps.append(next(self._to_come))
+                    with turn():
+                        self.steps.append(next(self._to_come))
                     self.finished = all(beam.done for beam in self.steps[-1])
                 except StopIteration:
                     self.finished = True
@@ -41,7 +49,7 @@ class Search:
 
 def search(model: str, text: str, n_beams: int) -> Search:
     """The beam search for a text's translation, begun once for everyone and kept as far as it has come."""
-    loaded = handle(model)
+    loaded, text = handle(model), beginning(text)
     key = ("search", model, loaded.card.fingerprint, text, n_beams)
     return shelf.get(
         key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000
@@ -49,17 +57,19 @@ def search(model: str, text: str, n_beams: int) -> Search:
 
 
 class Experiment:
-    """Something that goes on by itself in a thread, one at a time on this machine, and can be stopped and gone on with.
+    """Something that goes on by itself in a thread, and can be stopped and gone on with. Each of its steps takes its turn with all else,
+    unless it `takes_turns` itself for what it asks of a model.
 
     `latest`: what it has come to so far, None before the first; `running`, `finished`.
     """
 
-    _turn = threading.Lock()
     at_work: dict[
         Hashable, Experiment
     ] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
 
-    def __init__(self, to_come: Iterator[Any], key: Hashable = None) -> None:
+    def __init__(
+        self, to_come: Iterator[Any], key: Hashable = None, takes_turns: bool = True
+    ) -> None:
         self.latest: Any = None
         self.running = self.finished = False
         self._to_come, self._asking, self._key = (
@@ -68,6 +78,7 @@ class Experiment:
             self if key is None else key,
         )
         self._thread: threading.Thread | None = None
+        self._turn = turn if takes_turns else nullcontext
 
     def go_on(self) -> None:
         """Start, or start again where it was stopped; nothing where it runs or has finished."""
@@ -89,7 +100,7 @@ class Experiment:
     def _work(self) -> None:
         try:
             while self.running:
-                with Experiment._turn:
+                with self._turn():
                     made = next(self._to_come, None)
                 if made is None:
                     self.finished = True
@@ -100,17 +111,19 @@ class Experiment:
             self.at_work.pop(self._key, None)
 
 
-def _experiment(key: Hashable, begin: Callable[[], Iterator[Any]]) -> Experiment:
+def _experiment(
+    key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = True
+) -> Experiment:
     """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
     if running := Experiment.at_work.get(key):
-        shelf.get(key, lambda: running, lambda _: 2_000_000)  # what it comes to stays when it ends
+        shelf.get(key, lambda: running, lambda _: HEAVY)  # what it comes to stays when it ends
         return running
-    return shelf.get(key, lambda: Experiment(begin(), key), lambda _: 2_000_000)
+    return shelf.get(key, lambda: Experiment(begin(), key, takes_turns), lambda _: HEAVY)
 
 
 def in_turn(recording: Recording, what: str, begin: Callable[[], Iterator[Any]]) -> Experiment:
     """Something about a recording that is worked out step by step under the name `what`: not begun, or as far as anyone has taken it."""
-    return _experiment((what, *cause_of(recording)), begin)
+    return _experiment((what, *cause_of(recording)), begin, takes_turns=False)
 
 
 def decay(recording: Recording, stream: str, lag: int) -> Experiment:
@@ -141,12 +154,13 @@ def sweep(
 ) -> Experiment:
     """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
     `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
-    model, text, edits = recording.model.name, recording.text, recording.edits
+    loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
+    donor = beginning(donor)
     begin = library.sweep_heads if what == "Heads" else library.sweep_sites
 
     def to_come() -> Iterator[Swept]:
         try:
-            swept = begin(handle(model), text, donor, name, token, id, against, edits)
+            swept = begin(loaded, text, donor, name, token, id, against, edits)
             found: list[tuple[tuple[Any, int], float]] = []
             yield Swept(swept.clean, swept.donor, swept.places)
             for effect in swept.effects:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.memory.models import handle
+from explorer.memory.settings import beginning
+from explorer.memory.turns import turn
 from models import library
 from models.prediction import softmax
 
@@ -28,7 +30,7 @@ class Draft:
     """
 
     def __init__(self, model: str, text: str) -> None:
-        self.model, self.text = model, text
+        self.model, self.text = model, beginning(text)
         self._stepping = (
             threading.RLock()
         )  # a run that a newer one takes over from may still be at a step
@@ -36,7 +38,9 @@ class Draft:
 
     def start_over(self) -> None:
         """Go back to the prompt."""
-        self.writing = library.writing(handle(self.model), self.text)
+        loaded = handle(self.model)
+        with turn():
+            self.writing = library.writing(loaded, self.text)
         self.n_prompt = len(self.writing.ids)
         self.said: list[Said] = []
 
@@ -78,7 +82,8 @@ class Draft:
     def _add(self, token: int) -> None:
         p, z = softmax(self.writing.logits), self.writing.logits
         self.said.append(Said(token, float(p[token]), int((z > z[token]).sum())))
-        self.writing.add(token)
+        with turn():
+            self.writing.add(token)
 
 
 def draft(model: str, text: str) -> Draft:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.memory import collector
 from explorer.memory.settings import settings
 from models import library
 from models.offers import Offers
@@ -18,19 +21,23 @@ from models.recording import Recording
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
-MOST_BORROWED = settings().max_models  # pretrained models in memory at once
+IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
 _handles: OrderedDict[str, Any] = OrderedDict()
 
 _handles_lock = threading.Lock()
+_asked: dict[tuple[str, str], float] = {}  # when a session last asked for a pretrained model
 
 
 def handle(name: str) -> Any:
     """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for one that cannot be used."""
     with _handles_lock:
+        _note(name)
         if name in _handles:
             _handles.move_to_end(name)
             return _handles[name]
+    if problem := no_room(name):
+        raise ValueError(problem)
     loading = Loading.of(name)
     loading.wait(None)
     if loading.problem:
@@ -134,16 +141,53 @@ class Loading:
 
 
 def _keep(name: str, made: Any) -> None:
-    """Put a model among those in memory; of the pretrained ones the least used goes where there are too many."""
+    """Put a model among those in memory; where there are too many pretrained ones, the least used that nobody looks at goes."""
     with _handles_lock:
         _handles[name] = made
-        pretrained = [
-            each
-            for each in _handles
-            if each.partition("@")[0] not in library.names() or each == library.MINILM
-        ]
-        for each in pretrained[: -MOST_BORROWED or None] if len(pretrained) > MOST_BORROWED else ():
-            del _handles[each]
+        while len(held := _pretrained()) > settings().max_models:
+            free = [each for each in held if each != name and not _readers(each)]
+            del _handles[free[0] if free else next(each for each in held if each != name)]
+    collector.settle()
+
+
+def _pretrained() -> list[str]:
+    """The pretrained models in memory, the least used first."""
+    return [name for name in _handles if _is_pretrained(name)]
+
+
+def _is_pretrained(name: str) -> bool:
+    return name.partition("@")[0] not in library.names() or name == library.MINILM
+
+
+def _note(name: str) -> None:
+    """This session has asked for a model now; what was asked for long ago is forgotten."""
+    run = get_script_run_ctx(suppress_warning=True)
+    if run is not None and _is_pretrained(name):
+        now = time.monotonic()
+        _asked[run.session_id, name] = now
+        for key in [key for key, when in _asked.items() if now - when > IN_USE]:
+            del _asked[key]
+
+
+def _readers(name: str) -> set[str]:
+    """The sessions that a model in memory serves."""
+    return {session for session, model in _asked if model == name}
+
+
+def no_room(name: str) -> str:
+    """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is looked at by another reader."""
+    run = get_script_run_ctx(suppress_warning=True)
+    mine = run.session_id if run is not None else ""
+    with _handles_lock:
+        held = _pretrained()
+        if not _is_pretrained(name) or name in _handles or len(held) < settings().max_models:
+            return ""
+        if any(not _readers(each) - {mine} for each in held):
+            return ""
+    return (
+        f"This server holds {len(held)} pretrained models at a time, and other readers are looking at each of them: "
+        f"{', '.join(map(title, held))}. Choose one of these, or try again in a few minutes."
+    )
 
 
 def title(model: str) -> str:

@@ -2,39 +2,57 @@
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.memory import shelf
+from explorer.memory import collector, shelf
 from explorer.memory.models import DEFAULT_MODEL, handle
-from explorer.memory.shelf import bytes_of, derived, of_model
+from explorer.memory.settings import beginning
+from explorer.memory.shelf import derived, of_model
+from explorer.memory.turns import TooLong, turn
 from models import library
 from models.edits import Edit
 from models.examples import DEFAULT_TEXT
 from models.prediction import Attribution, Lens
 from models.recording import Attention, Recording
 
+Made = TypeVar("Made")
+
 
 def warm_up() -> None:
-    """Load the first model, run it once on the first text, and keep the garbage collector away from what now stays for good.
-
-    Streamlit collects garbage after every rerun; with torch imported that takes 100 to 200 ms unless its objects are frozen.
-    """
+    """Load the first model and run it once on the first text, so that what is imported at first use is there."""
     record(DEFAULT_MODEL, DEFAULT_TEXT)
-    gc.collect()
-    gc.freeze()
+    collector.settle()
+
+
+def made_in_turn(make: Callable[[], Made]) -> Made:
+    """What `make` gives, made in turn. A computation that takes too long ends the reader's run with a sentence."""
+    try:
+        with turn():
+            return make()
+    except TooLong as said:
+        if get_script_run_ctx(suppress_warning=True) is None:
+            raise
+        st.warning(str(said))
+        st.stop()
 
 
 def record(
     model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None
 ) -> Recording:
-    """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`."""
-    loaded = handle(model)
+    """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`.
+
+    Of a text longer than the server reads, and of such a target, it is that of the beginning.
+    """
+    loaded, text = handle(model), beginning(text)
+    target = beginning(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
-    return shelf.get(key, lambda: library.record(loaded, text, edits, target), bytes_of)
+    return shelf.get(key, lambda: made_in_turn(lambda: library.record(loaded, text, edits, target)))
 
 
 @dataclass(frozen=True)
@@ -63,14 +81,12 @@ def shown_of(recording: Recording) -> Shown:
 
 def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
     """The logit lens on a stream of a recording."""
-    loaded = handle(
-        recording.model.name
-    )  # here and below before the shelf's lock: a model that has to be loaded anew holds nobody up
+    # Here and below before the turn: a model that has to be loaded anew holds nobody up.
+    loaded = handle(recording.model.name)
     return derived(
         recording,
         ("lens", stream, top),
-        lambda: library.lens(loaded, recording, stream, top),
-        lambda found: sum(getattr(each, "nbytes", 0) for each in vars(found).values()),
+        lambda: made_in_turn(lambda: library.lens(loaded, recording, stream, top)),
     )
 
 
@@ -80,7 +96,7 @@ def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     return derived(
         recording,
         ("logits", stream, token),
-        lambda: library.logits(loaded, recording, stream, token),
+        lambda: made_in_turn(lambda: library.logits(loaded, recording, stream, token)),
     )
 
 
@@ -91,7 +107,11 @@ def attribution(
     what = ("attribution", stream, token, id, against)
     loaded = handle(recording.model.name)
     return derived(
-        recording, what, lambda: library.attribute(loaded, recording, stream, token, id, against)
+        recording,
+        what,
+        lambda: made_in_turn(
+            lambda: library.attribute(loaded, recording, stream, token, id, against)
+        ),
     )
 
 
@@ -102,7 +122,9 @@ def nearest(
     vectors = recording.stream(stream).resid[:, token]
     loaded = handle(recording.model.name)
     return derived(
-        recording, ("nearest", stream, token, top), lambda: library.nearest(loaded, vectors, top)
+        recording,
+        ("nearest", stream, token, top),
+        lambda: made_in_turn(lambda: library.nearest(loaded, vectors, top)),
     )
 
 
@@ -111,7 +133,7 @@ def all_logits(recording: Recording, stream: str) -> np.ndarray:
     loaded = handle(recording.model.name)
     return np.stack(
         [
-            library.logits(loaded, recording, stream, token)
+            made_in_turn(lambda: library.logits(loaded, recording, stream, token))
             for token in range(len(recording.stream(stream).tokens))
         ]
     )
@@ -133,7 +155,7 @@ def highway(recording: Recording, stream: str, token: int) -> Any:
     return derived(
         recording,
         ("highway", stream, token),
-        lambda: library.highway(loaded, recording, stream, token),
+        lambda: made_in_turn(lambda: library.highway(loaded, recording, stream, token)),
     )
 
 
@@ -143,7 +165,7 @@ def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     return derived(
         recording,
         ("jacobian", stream, token, site),
-        lambda: library.jacobian(loaded, recording, stream, token, site),
+        lambda: made_in_turn(lambda: library.jacobian(loaded, recording, stream, token, site)),
     )
 
 
@@ -151,5 +173,7 @@ def depth(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `library.depth`. Another model of the same words has other ones."""
     of = recording.stream(stream)
     return derived(
-        recording, ("depth", stream), lambda: library.depth(of.resid[0]), lambda _: 20_000
+        recording,
+        ("depth", stream),
+        lambda: made_in_turn(lambda: library.depth(of.resid[0])),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 
 PREFIX = "HEADLIGHT_"
+LONGEST_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -28,7 +29,7 @@ class Settings:
     max_chars: int = 20_000
     max_sessions: int = 200
     max_seconds: int = 120
-    max_models: int = 2
+    max_models: int = 4
     shelf_bytes: int = 512 * 2**20
     public: bool = False
     models: tuple[str, ...] = ()
@@ -73,3 +74,9 @@ def _understood(name: str, value: str, default: object) -> object:
 def settings() -> Settings:
     """The settings of this server, read once."""
     return read(os.environ)
+
+
+def beginning(text: str) -> str:
+    """What is read of a text: all of it, or as many characters as this server reads. A text is cut before it is split into
+    tokens, which takes seconds for a million characters."""
+    return text[: settings().max_chars]

@@ -5,59 +5,129 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from explorer.memory.models import handle
 from explorer.memory.settings import settings
+from explorer.memory.turns import LOOK, aside, still_wanted
 from models.recording import Recording
 
 SHELF_BYTES = settings().shelf_bytes
+EACH = 16  # bytes an object takes at least, beside its arrays and texts
+
+
+class Making:
+    """Something that is being made: others who want it wait for whoever makes it."""
+
+    def __init__(self) -> None:
+        self.owner, self.ended, self.made = threading.get_ident(), threading.Event(), ()
 
 
 class Shelf:
     """Computed things by key, the least used ones dropped when together they weigh more than `limit` bytes. Safe for threads.
 
-    One thing is made at a time, because short passes are fastest one by one; whoever finds what they want waits for nobody.
+    Each is made once, whoever asks; who wants one thing never waits for the making of another.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self.looking, self.making = threading.Lock(), threading.RLock()
+        self.looking = threading.Lock()
+        self.making: dict[Hashable, Making] = {}
 
-    def get(self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int]) -> Any:
-        """What lies under `key`, made now if it does not."""
-        if (found := self._find(key)) is None:
-            with self.making:
-                if (found := self._find(key)) is None:
-                    found = (make(),)
-                    self._put(key, found[0], weigh(found[0]))
-        return found[0]
+    def get(
+        self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
+    ) -> Any:
+        """What lies under `key`, made now if it does not. It weighs what its arrays and texts take, and `weigh(it)` if that is more."""
+        while True:
+            with self.looking:
+                if key in self.held:
+                    self.held.move_to_end(key)
+                    return self.held[key][0]
+                making = self.making.get(key)
+                mine = making is None
+                if mine:
+                    making = self.making[key] = Making()
+            if mine:
+                return self._make(key, making, make, weigh)
+            if making.owner == threading.get_ident():
+                return make()  # asked for within its own making
+            with aside():
+                while not making.ended.wait(LOOK):
+                    still_wanted()
+            if making.made:
+                return making.made[0]  # else whoever made it was stopped: the next one makes it
 
-    def _find(self, key: Hashable) -> tuple[Any, ...] | None:
+    def _make(
+        self,
+        key: Hashable,
+        making: Making,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None,
+    ) -> Any:
+        try:
+            value = make()
+            self._put(key, value, max(weight_of(value), weigh(value) if weigh else 0))
+            making.made = (value,)
+            return value
+        finally:
+            with self.looking:
+                self.making.pop(key, None)
+            making.ended.set()
+
+    def weight(self) -> int:
+        """What all of it weighs, in bytes."""
         with self.looking:
-            if key in self.held:
-                self.held.move_to_end(key)
-            return self.held.get(key)
+            return sum(weight for _, weight in self.held.values())
 
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
             self.held[key] = (value, weight)
-            while (
-                len(self.held) > 1 and sum(weight for _, weight in self.held.values()) > self.limit
-            ):
+            total = sum(weight for _, weight in self.held.values())
+            while len(self.held) > 1 and total > self.limit:
                 others = list(self.held)[:-1]
                 # To drop what is light would make no room, and it may have been long in the making.
-                self.held.pop(
-                    next((key for key in others if self.held[key][1] > self.limit / 100), others[0])
-                )
+                heavy = (key for key in others if self.held[key][1] > self.limit / 100)
+                total -= self.held.pop(next(heavy, others[0]))[1]
+
+
+def weight_of(value: Any) -> int:
+    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole array below it, texts, and a
+    little for every object."""
+    seen: set[int] = set()
+    total, left = 0, [value]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            if isinstance(one.base, np.ndarray):
+                left.append(one.base)
+            else:
+                total += one.nbytes
+        elif isinstance(one, (str, bytes, bytearray)):
+            total += len(one)
+        elif isinstance(one, Mapping):
+            left += [*one.keys(), *one.values()]
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            left += one
+        elif hasattr(one, "nbytes"):
+            total += int(one.nbytes)
+        elif hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
+            left += vars(one).values()
+        total += EACH
+    return total
 
 
 _shelf = Shelf(SHELF_BYTES)
 
 
-def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int]) -> Any:
+def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
     """What lies on the app's one shelf under `key`, made now if it does not."""
     return _shelf.get(key, make, weigh)
 
@@ -66,7 +136,7 @@ def derived(
     recording: Recording,
     what: Hashable,
     make: Callable[[], Any],
-    weigh: Callable[[Any], int] = lambda value: 100_000,
+    weigh: Callable[[Any], int] | None = None,
 ) -> Any:
     """Something computed from a recording, kept under `what` beside it."""
     return get(("derived", *cause_of(recording), what), make, weigh)
@@ -76,7 +146,7 @@ def kept(
     model: str,
     what: Hashable,
     make: Callable[[], Any],
-    weigh: Callable[[Any], int] = lambda value: 100_000,
+    weigh: Callable[[Any], int] | None = None,
 ) -> Any:
     """Something computed from several recordings of a model, kept under `what`, which names them, so that it needs none of them again."""
     return get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
@@ -88,7 +158,6 @@ def of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[A
     return get(
         ("of model", recording.model.name, recording.model.fingerprint, *what),
         lambda: make(loaded),
-        lambda _: 2_000_000,
     )
 
 
@@ -108,12 +177,4 @@ def cause_of(recording: Recording) -> tuple[Hashable, ...]:
         recording.target,
         recording.edits,
         recording.streams[-1].ids.tobytes(),
-    )
-
-
-def bytes_of(recording: Recording) -> int:
-    """What a recording takes in memory."""
-    parts = (*recording.streams, *recording.attention)
-    return 4 * len(recording.text) + sum(
-        getattr(value, "nbytes", 0) for part in parts for value in vars(part).values()
     )

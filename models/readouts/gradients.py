@@ -9,7 +9,7 @@ Three measurements, each by automatic differentiation on the shared model, which
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidua
 from models.embedding import sinusoids
 from models.own import Handle
 from models.recording import Recording
+from models.slices import breath
 from models.transformer import EncoderDecoder, Layer
 
 WAYS: dict[str, tuple[Edit, ...]] = {
@@ -76,7 +77,9 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
     ways = ways_of(handle.model.config)
     for edits in ways.values():
         with torch.enable_grad():
+            breath()
             states, last = _states(handle, recording, stream, (*recording.edits, *edits))
+            breath()
             scores = handle.model.logits(last[0, row])
             word = int(scores.argmax()) if word < 0 else word
             gradients = torch.autograd.grad(scores[word], list(states.values()))
@@ -172,8 +175,7 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     adds = out.adds(())
     summed = (lambda v: v + f(v)) if adds else f
     wrote, total, after = (
-        torch.func.jacrev(function, chunk_size=ROWS_AT_ONCE)(x[token]).detach()
-        for function in (f, summed, lambda v: norm(summed(v)))
+        _derivative(function, x[token]) for function in (f, summed, lambda v: norm(summed(v)))
     )
     error = (total - wrote - torch.eye(len(wrote)) * adds).abs().max().item()
     return Jacobian(
@@ -183,6 +185,16 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
         error,
         adds,
     )
+
+
+def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The Jacobian (output, input) of a function of one vector at x, some rows at a time."""
+    out, pulled = torch.func.vjp(function, x)
+    rows = []
+    for chosen in torch.eye(len(out)).split(ROWS_AT_ONCE):
+        breath()
+        rows.append(torch.func.vmap(pulled)(chosen)[0].detach())
+    return torch.cat(rows)
 
 
 class _Beside(Stored):

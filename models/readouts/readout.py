@@ -12,6 +12,7 @@ from models.edits import MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
 from models.recording import Attention, Recording, Stream
+from models.slices import breath
 from models.transformer import AddAndNorm, EncoderDecoder, Layer
 
 
@@ -48,6 +49,7 @@ def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], 
     ids, logprobs, rank, own, kl = [], [], [], [], []
     for site in sites:
         # Large and in float32; what is summed over the vocabulary is summed in float64.
+        breath()
         here = said(site)
         total = here.logsumexp(-1).double()
         best, mine = here.topk(min(top, here.shape[-1]), dim=-1), here.gather(-1, final_id[:, None])

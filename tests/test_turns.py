@@ -1,0 +1,279 @@
+"""Nobody waits for another's long computation: the queue's order, things made once, and what ends early."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from explorer.memory import collector, passes, shelf, turns
+from explorer.memory.settings import settings
+from explorer.memory.shelf import Shelf, weight_of
+from explorer.memory.turns import TooLong, Turns
+from models.slices import breath
+
+WAIT = 30  # seconds until a test gives up
+
+
+def queue(seconds: float = 60, wanted: Callable[[], None] = lambda: None) -> Turns:
+    return Turns(lambda: seconds, wanted)
+
+
+def in_thread(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def until(true: Callable[[], object]) -> None:
+    waiter = threading.Event()
+    for _ in range(WAIT * 100):
+        if true():
+            return
+        waiter.wait(0.01)
+    raise AssertionError("it did not come to that")
+
+
+def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_asking() -> None:
+    line, log, begun, go = queue(), [], threading.Event(), threading.Event()
+
+    def long() -> None:
+        with line.turn():
+            for slice in range(3):
+                log.append(slice)
+                begun.set()
+                go.wait(WAIT)
+                breath()
+
+    def short(name: str) -> None:
+        with line.turn():
+            log.append(name)
+
+    threads = [in_thread(long)]
+    begun.wait(WAIT)
+    for at, name in enumerate("abc", start=1):
+        threads.append(in_thread(lambda name=name: short(name)))
+        until(lambda at=at: line.waiting() == at)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert log == [0, "a", "b", "c", 1, 2]
+
+
+def test_a_long_one_has_its_slice_however_many_short_ones_come() -> None:
+    line, log, begun, go = queue(), [], threading.Event(), threading.Event()
+
+    def long() -> None:
+        with line.turn():
+            begun.set()
+            go.wait(WAIT)
+            breath()
+            log.append("slice")
+
+    def short() -> None:
+        with line.turn():
+            log.append("short")
+
+    threads = [in_thread(long)]
+    begun.wait(WAIT)
+    many = 3 * turns.PATIENCE
+    threads += [in_thread(short) for _ in range(many)]
+    until(lambda: line.waiting() == many)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert len(log) == many + 1 and log.index("slice") <= turns.PATIENCE
+
+
+def test_a_turn_within_a_turn_is_the_same_one() -> None:
+    line = queue()
+    with line.turn(), line.turn():
+        assert line.waiting() == 0
+    with line.turn():
+        pass
+
+
+def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
+    """Else the one would wait for the thing, and the other for the turn to make it."""
+    here, begun, got = Shelf(2**20), threading.Event(), []
+
+    def make() -> str:
+        begun.set()
+        with turns.turn():
+            return "made"
+
+    def holder() -> None:
+        with turns.turn():
+            threads.append(in_thread(lambda: got.append(here.get("key", make))))
+            begun.wait(WAIT)
+            got.append(here.get("key", lambda: "another"))
+
+    threads: list[threading.Thread] = []
+    in_thread(holder).join(WAIT)
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["made", "made"]
+
+
+def test_whose_reader_has_gone_stops_between_two_slices_and_leaves_the_turn() -> None:
+    class Gone(BaseException):
+        pass
+
+    gone = threading.Event()
+
+    def wanted() -> None:
+        if gone.is_set():
+            raise Gone
+
+    line, slices = queue(wanted=wanted), []
+    with pytest.raises(Gone), line.turn():
+        for slice in range(10):
+            slices.append(slice)
+            if slice == 2:
+                gone.set()
+            breath()
+    gone.clear()
+    assert slices == [0, 1, 2]
+    with line.turn():
+        assert line.waiting() == 0
+
+
+def test_a_computation_that_takes_too_long_is_told_and_ended() -> None:
+    line = queue(seconds=0)
+    with pytest.raises(TooLong, match="one computation may have"), line.turn():
+        threading.Event().wait(0.01)
+        breath()
+    with line.turn():
+        pass
+
+
+@pytest.mark.slow
+def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slices = []
+    breathe = Turns._breathe
+    monkeypatch.setattr(
+        Turns, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
+    )
+    long = passes.record("encoder", "all work and no play " * 400)
+    passes.record("encoder", "a first one")
+    monkeypatch.setattr(shelf, "_shelf", shelf.Shelf(2**29))
+    other = in_thread(lambda: passes.jacobian(long, "encoder", 500, "1.attn"))
+    until(lambda: len(slices) > 1)
+    asked = len(slices)
+    passes.record("encoder", "a short one")
+    waited = len(slices) - asked
+    assert other.is_alive() and waited <= 2, "one slice under way, and one that had begun to wait"
+    other.join(WAIT)
+    assert len(slices) > asked + waited, "the long one goes on"
+
+
+# ---- the shelf ----------------------------------------------------------------------------------------------------
+
+
+def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
+    here, made_other = Shelf(2**20), threading.Event()
+    long = in_thread(lambda: here.get("long", lambda: made_other.wait(WAIT)))
+    until(lambda: "long" in here.making)
+    assert here.get("short", lambda: "made") == "made"
+    made_other.set()
+    long.join(WAIT)
+    assert here.get("long", lambda: None) is True
+
+
+def test_a_thing_is_made_once_whoever_asks_meanwhile() -> None:
+    here, made, go, got = Shelf(2**20), [], threading.Event(), []
+
+    def make() -> str:
+        made.append(1)
+        go.wait(WAIT)
+        return "it"
+
+    threads = [in_thread(lambda: got.append(here.get("key", make))) for _ in range(5)]
+    until(lambda: made)
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["it"] * 5 and len(made) == 1
+
+
+def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
+    here, begun, go = Shelf(2**20), threading.Event(), threading.Event()
+
+    def stopped() -> None:
+        begun.set()
+        go.wait(WAIT)
+        raise ValueError("stopped")
+
+    def first() -> None:
+        with pytest.raises(ValueError, match="stopped"):
+            here.get("key", stopped)
+
+    threads, got = [in_thread(first)], []
+    begun.wait(WAIT)
+    threads.append(in_thread(lambda: got.append(here.get("key", lambda: "made"))))
+    go.set()
+    for thread in threads:
+        thread.join(WAIT)
+    assert got == ["made"] and not here.making
+
+
+def test_things_weigh_what_they_keep_in_memory() -> None:
+    whole = np.zeros((100, 1000), np.float32)
+    assert weight_of(whole) == pytest.approx(400_000, rel=0.01)
+    assert weight_of({"a row": whole[3], "twice": (whole, whole)}) == pytest.approx(4e5, rel=0.01)
+    recording = passes.record("encoder", "Ram pushed Hari")
+    arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]
+    least = sum(getattr(each, "nbytes", 0) for each in arrays)
+    assert least <= weight_of(recording) < 2 * least + 10_000
+
+
+def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
+    here = Shelf(1_000_000)
+    for at in range(50):
+        here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
+        assert here.weight() <= here.limit
+    assert len(here.held) == 9
+
+
+# ---- a text is cut before it is split -----------------------------------------------------------------------------
+
+
+def test_a_text_is_cut_before_it_is_split_into_tokens() -> None:
+    text = "x" * (settings().max_chars + 1) + " and a million more" * 50_000
+    recording = passes.record("encoder", text)
+    assert recording.text == text[: settings().max_chars]
+    assert recording is passes.record("encoder", text + "!"), "what is not read changes nothing"
+
+
+# ---- the collector ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> None:
+    due = collector.what_is_due
+    assert due(quiet=0.1, since=60, since_all=9_999, grown=0) == ""
+    assert due(quiet=5, since=60, since_all=60, grown=0) == "some"
+    assert due(quiet=5, since=1, since_all=60, grown=0) == ""
+    assert due(quiet=5, since=1, since_all=9_999, grown=0) == "all"
+    assert due(quiet=0, since=1, since_all=1, grown=settings().shelf_bytes) == "some"
+
+
+def test_what_was_frozen_is_collected_when_all_is() -> None:
+    import gc
+    import weakref
+
+    class Visit:
+        pass
+
+    visit = Visit()
+    visit.itself, gone = visit, weakref.ref(visit)
+    collector.settle()
+    del visit
+    collector.collect("some")
+    assert gone() is not None, "frozen"
+    collector.collect("all")
+    assert gone() is None
+    gc.unfreeze()
