@@ -158,9 +158,9 @@ def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
             "this model runs in its own code, which can be neither switched nor silenced; compare two sentences or two models"
         )
     st.session_state.other_edits = (
-        st.session_state.other_edits.strip() or address.CHOICES["other_edits"]
+        st.session_state.other_edits.strip() or address.default("other_edits")
     )
-    if st.session_state.other_edits == address.CHOICES["other_edits"] and not follows(
+    if st.session_state.other_edits == address.default("other_edits") and not follows(
         model, WithoutPositions
     ):
         st.session_state.other_edits = to_line((ZeroHead(0, 0, plain.attention[0].name),))
@@ -765,7 +765,7 @@ def opened(
             picture=picture,
             row=row,
         ),
-        "pair",
+        "pair of heads",
         ignore,
     )
     caption = caption_of(
@@ -888,7 +888,7 @@ def every_pair(
             ),
             len,
         )
-        maps.show(data, "map of heads", lambda: take_map_row(distances.shape_a))
+        maps.show(data, "map of heads", partial(take_map_row, distances.shape_a))
     with right:
         st.markdown(
             "**The nearest head of B for each of A.** The median says what chance would give: half of B’s heads are farther."
@@ -1152,7 +1152,7 @@ def take_head_of_b(first: str) -> None:
     state.other_edits = (
         to_line((HOWS[state.get("done to it", "silent")](*chosen),))
         if chosen
-        else address.CHOICES["other_edits"]
+        else address.default("other_edits")
     )
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_pair()

@@ -271,7 +271,7 @@ def over_all(
         about = (f"All {count:,} lookups, dotted: {numbers.NEAR:g}", *caption)
         st.plotly_chart(
             histogram(found, one.relative, numbers.NEAR, about),
-            key="spread",
+            key="spread of rows",
             config={
                 "displaylogo": False,
                 "toImageButtonOptions": {"format": "svg", "filename": f"{file}-all"},

@@ -312,7 +312,7 @@ def settings() -> tuple[Sampling, int]:
     )
     seed = address.whole("seed", SEEDS)
     if seed is None:
-        st.session_state.seed = address.CHOICES["seed"]
+        st.session_state.seed = address.default("seed")
     return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
 
 

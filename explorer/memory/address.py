@@ -6,110 +6,13 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.memory import collector
+from explorer.memory import choices, collector
+from explorer.memory.choices import default
 from explorer.memory.models import DEFAULT_MODEL, is_borrowed, is_loaded
 from explorer.memory.settings import LONGEST_FIELD
+from explorer.sentences.escape import literal
 from models import library
 from models.examples import DEFAULT_TEXT
-
-ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
-
-# The choices of a page that the address carries, with what each is when the address does not say.
-CHOICES = {
-    "attention": "",
-    "layer": "",
-    "head": "",
-    "token": "",
-    "source": "",
-    "view": "Matrix",
-    "scale": "Head",
-    "tone": "Linear",
-} | {
-    "att_unit": "Tokens",
-    "att_keep": "All",
-    "att_sum": "As they are",
-    "att_right": "",  # of one head's matrix: words, what is left out, the checks
-    "beams": "1",
-    "beam": "",
-    "step": "",
-    "cross": "",
-    "target": "",  # of a translation
-    "site": "",
-    "lens": "Top word",
-    "word": "",
-    "against": "",
-    "part": "",  # of the logit lens and a logit's parts
-    "hidden": "",
-    "said": "",
-    "temperature": "1",
-    "top_k": "0",
-    "top_p": "1",
-    "seed": "0",  # of words filled in and written
-    "second": "",
-    "mate": "",
-    "anchors": ANCHORS,
-    "stage": "",
-    "stream": "",
-    "plane": "PCA",
-    "length": "Kept",
-    "sums": "States",
-    "specials": "Hidden",
-    "space": "2-D",
-    "curve": "Cosine",
-    "trails": "Chosen",
-    "frame": "All",  # of the paths of embeddings
-    "ask": "Waves",
-    "width": "",
-    "places": "",
-    "pair": "",
-    "place": "",
-    "shift": "",  # of positions: the screen, the table's sizes, a pair and a shift
-    "order": "Shuffle",
-    "shuffle": "1",
-    "retyped": "",
-    "positions": "Without",  # of the experiment with word order
-    "claim": "",
-    "claim_verdict": "All",
-    "claim_note": "All notes",  # of claims: the open one, and which are shown
-    "flow": "Writes",
-    "write": "Turned",
-    "norm": "Sigma before",
-    "writer": "Length",
-    "block": "0.attn",
-    "spread": "Linear",
-    "times": "3",
-    "lag": "8",  # of the residual stream
-    "edits": "",
-    "donor": "",
-    "only": "",
-    "brush": "Zero",
-    "seen": "",
-    "effects": "Attention",
-    "patch": "Heads",
-    "fair": "",  # of the switches
-    "sum_what": "Mean",
-    "sum_layer": "",
-    "sum_head": "",
-    "sum_measure": "Length",  # of the summaries
-    "look_at": "Hard",
-    "look_temperature": "1",
-    "look_rule": "2",
-    "look_layout": "Arcs",
-    "look_heads": "One",
-    "look_before": "Weights",  # of the lookup
-    "other_what": "Edit",
-    "other_edits": "WithoutPositions",
-    "other_text": "",
-    "other_model": "",
-    "other_swap": "",
-    "other_of": "",
-    "other_to": "",  # of a comparison
-    "other_view": "Heads",
-    "other_tone": "Linear",
-    "other_pair": "",
-    "other_word": "",
-    "anatomy_cell": "",  # of one weight taken apart: query and key with a dot between them
-}
 
 LONGEST_ADDRESS = (
     4000  # characters of encoded text that browsers, servers and chat programs all pass on
@@ -157,28 +60,24 @@ def begin(page: str) -> None:
         state.model
     ):  # a link alone fetches nothing: the reader is asked first
         state.offered_model, state.model = state.model, DEFAULT_MODEL
-    for name, default in CHOICES.items():
-        state[name] = asked.get(name, default)
+    for name in choices.names():
+        state[name] = asked.get(name, default(name))
+    state.linked = dict(asked)
 
 
 def forget_token() -> None:
     """Another text: what was chosen of the last one means nothing there."""
     st.session_state.acted = True
-    st.session_state.token = st.session_state.mate = st.session_state.source = (
-        st.session_state.step
-    ) = st.session_state.beam = ""
-    st.session_state.hidden = st.session_state.said = st.session_state.retyped = ""
+    for name in choices.of("text"):
+        st.session_state[name] = ""
 
 
 def forget_head() -> None:
     """Another model: what was chosen of the last one means nothing there."""
     st.session_state.pop("offered_model", None)
-    forget_token()
-    st.session_state.stage = st.session_state.stream = st.session_state.target = ""
-    st.session_state.attention = st.session_state.layer = st.session_state.head = ""
-    st.session_state.word = st.session_state.against = st.session_state.part = (
-        ""  # numbers of the other model's words and heads
-    )
+    st.session_state.acted = True
+    for name in choices.of("text", "model"):
+        st.session_state[name] = ""
 
 
 def whole(name: str, below: int) -> int | None:
@@ -186,7 +85,7 @@ def whole(name: str, below: int) -> int | None:
     value = str(st.session_state.get(name, ""))
     if value.isdecimal() and len(value) < 6 and int(value) < below:
         return int(value)
-    st.session_state[name] = ""
+    _refuse(name, value, "")
     return None
 
 
@@ -198,15 +97,39 @@ def numbers(name: str, below: int) -> tuple[int, ...]:
         part.isdecimal() and len(part) < 7 and int(part) < below for part in parts
     ):
         return tuple(map(int, parts))
-    st.session_state[name] = ""
+    _refuse(name, value, "")
     return ()
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:
     """A choice that must be one of some words; the first where it is none of them."""
-    if st.session_state.get(name) not in options:
-        st.session_state[name] = CHOICES[name] if CHOICES.get(name) in options else options[0]
+    value = st.session_state.get(name)
+    if value not in options:
+        first = default(name)
+        _refuse(name, str(value or ""), first if first in options else options[0])
     return st.session_state[name]
+
+
+def _refuse(name: str, value: str, instead: str) -> None:
+    """Put another value in the place of one that cannot be; what a link asked for is told to the reader when the page stands."""
+    st.session_state[name] = instead
+    if value and st.session_state.get("linked", {}).pop(name, None) == value:
+        st.session_state.setdefault("refusals", {})[name] = value
+
+
+def _tell() -> None:
+    """Say in one sentence what of a link could not be followed."""
+    refusals = st.session_state.pop("refusals", {})
+    if refusals:
+        asked = ", ".join(
+            f"{name} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
+            for name, value in refusals.items()
+        )
+        st.toast(
+            f"The link asks for {asked}, which this text and model do not have; the page is shown without.",
+            icon=":material/link_off:",
+            duration="long",
+        )
 
 
 def fits_address(text: str) -> bool:
@@ -219,8 +142,8 @@ def wanted() -> dict[str, str]:
     state = st.session_state
     asked = {
         name: str(state[name])
-        for name, default in CHOICES.items()
-        if str(state[name]) != default and fits_address(str(state[name]))
+        for name in choices.names()
+        if str(state[name]) != default(name) and fits_address(str(state[name]))
     }
     if state.text != DEFAULT_TEXT and fits_address(state.text):
         asked["text"] = state.text
@@ -237,3 +160,4 @@ def write() -> None:
     if asked != shown and (shown or asked != state.get("back")):
         st.query_params.from_dict(asked)
     state.written = asked
+    _tell()
