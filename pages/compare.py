@@ -157,8 +157,8 @@ def edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
         raise ValueError(
             "this model runs in its own code, which can be neither switched nor silenced; compare two sentences or two models"
         )
-    st.session_state.other_edits = (
-        st.session_state.other_edits.strip() or address.default("other_edits")
+    st.session_state.other_edits = st.session_state.other_edits.strip() or address.default(
+        "other_edits"
     )
     if st.session_state.other_edits == address.default("other_edits") and not follows(
         model, WithoutPositions

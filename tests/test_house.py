@@ -64,18 +64,13 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.memory\..*|models\.(library|recording|edits|examples|prediction|offers|slices)",
+        r"explorer\.(memory|sentences)\..*|models\.(library|recording|edits|examples|prediction|offers|slices)",
     ),
     (
         r"explorer/frame/.*",
         {"streamlit"},
         r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*"
         r"|models\.(library|recording|edits|examples|prediction|offers)",
-    ),
-    (
-        r"explorer/session\.py",
-        set(),
-        r"explorer\.(memory|frame|sentences)\..*|models\.examples",
     ),
     (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.(bar|way))"),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
@@ -145,7 +140,7 @@ def test_no_circles() -> None:
         visit(module, ())
 
 
-@pytest.mark.parametrize("module", ["explorer.session", "explorer.memory.passes", "models.library"])
+@pytest.mark.parametrize("module", ["explorer.memory.passes", "models.library"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     code = f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
     run = subprocess.run(
@@ -234,3 +229,46 @@ def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
         ):
             for address in re.findall(r"https?://[^\s\"')]+", (ROOT / name).read_text("utf-8")):
                 assert address.startswith("http://www.w3.org/"), f"{name}: {address}"
+
+
+# What sets a choice of the address may have its name as its key; what keeps anything else there may not.
+SETS_A_CHOICE = {
+    "text_area",
+    "text_input",
+    "number_input",
+    "selectbox",
+    "multiselect",
+    "segmented_control",
+    "pills",
+    "radio",
+    "slider",
+    "select_slider",
+}
+
+
+def keys_of(path: Path) -> list[tuple[str, str]]:
+    """The keys written out in a file's calls, each with what is called: `key="..."`, and the second argument of a picture's `show`."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            given = [each.value for each in node.keywords if each.arg == "key"]
+            given += node.args[1:2] if node.func.attr == "show" else []
+            found += [
+                (node.func.attr, each.value) for each in given if isinstance(each, ast.Constant)
+            ]
+    return found
+
+
+def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> None:
+    from explorer.memory import choices
+
+    names = {*choices.names(), "text", "model"}
+    keyed = [
+        (path, what, key)
+        for path in SOURCES
+        if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer")
+        for what, key in keys_of(path)
+    ]
+    assert len(keyed) > 50, "keys are found"
+    for path, what, key in keyed:
+        assert what in SETS_A_CHOICE or key not in names, f"{path.name}: {what} has the key {key}"

@@ -84,6 +84,7 @@ def whole(name: str, below: int) -> int | None:
     """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten: None."""
     value = str(st.session_state.get(name, ""))
     if value.isdecimal() and len(value) < 6 and int(value) < below:
+        _follow(name)
         return int(value)
     _refuse(name, value, "")
     return None
@@ -96,6 +97,7 @@ def numbers(name: str, below: int) -> tuple[int, ...]:
     if len(value) <= MOST_NUMBERS and all(
         part.isdecimal() and len(part) < 7 and int(part) < below for part in parts
     ):
+        _follow(name)
         return tuple(map(int, parts))
     _refuse(name, value, "")
     return ()
@@ -107,7 +109,13 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
     if value not in options:
         first = default(name)
         _refuse(name, str(value or ""), first if first in options else options[0])
+    _follow(name)
     return st.session_state[name]
+
+
+def _follow(name: str) -> None:
+    """What a link asked for here could be followed: what becomes of it later is the reader's doing."""
+    st.session_state.get("linked", {}).pop(name, None)
 
 
 def _refuse(name: str, value: str, instead: str) -> None:

@@ -8,6 +8,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from explorer.server.back import SCRIPT
+
 LOOK = (
     "font: 1.125rem/1.6 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4); background: light-dark(#fffdf9, #12151d); "
     "color-scheme: light dark; min-height: 100vh; padding: 20vh 10vw; box-sizing: border-box"
@@ -71,7 +73,7 @@ class FirstWords:
                 if not message.get("more_body"):
                     start, *parts = held
                     body = b"".join(part.get("body", b"") for part in parts).replace(
-                        ROOT_EMPTY, ROOT_WITH_WORDS
+                        ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT
                     )
                     if "content-length" in (headers := MutableHeaders(scope=start)):
                         headers["content-length"] = str(len(body))

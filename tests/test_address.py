@@ -1,0 +1,128 @@
+"""The address: every choice declared once, what a link asks for followed or told, and Back in one press."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import driver
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.memory import choices
+from explorer.memory.choices import Choice, Choices
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def opened(page: str, **asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+    for name, value in asked.items():
+        app.query_params[name] = value
+    app.run()
+    if page != "attention":
+        app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    assert not app.exception and not app.error
+    return app
+
+
+def told(app: AppTest) -> str:
+    return " ".join(each.value for each in app.toast).replace("\\", "")
+
+
+def test_a_name_is_declared_once() -> None:
+    with pytest.raises(ValueError, match="another page.*layer"):
+        Choices("a page", layer="1", something_new="")
+    assert "something_new" not in choices.names()
+
+
+def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> None:
+    assert {"token", "mate", "beam", "said"} <= set(choices.of("text"))
+    assert {"layer", "head", "attention", "word"} <= set(choices.of("model"))
+    assert not {"view", "tone", "edits", "plane"} & set(choices.of("text", "model"))
+    for name in choices.of("text", "model"):
+        assert choices.default(name) == "", "forgotten means nothing chosen"
+    assert all(isinstance(each, Choice) for each in Choices.every.values())
+
+
+@pytest.mark.slow
+def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
+    app = opened("attention", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
+    assert told(app).count("The link asks for") == 1
+    for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
+        assert part in told(app)
+    assert "tone" not in told(app) and app.session_state["tone"] == "Log"
+    app.segmented_control(key="scale").set_value("Row").run()
+    assert not app.toast
+
+
+@pytest.mark.slow
+def test_what_no_link_asked_for_is_not_told() -> None:
+    app = opened("attention", text="The cat sat on the mat", token="6")
+    app.session_state["text"] = (
+        "Hi"  # a shorter text: token 6 is gone, as any choice of another text
+    )
+    assert not app.run().toast
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", ["No positions", "No scale"])
+def test_vectors_of_a_comparison_open_on_every_example(example: str) -> None:
+    app = opened("compare", text="Ram pushed Hari", other_view="Vectors")
+    app.pills(key="comparison").set_value(example).run()
+    assert not app.exception and not app.error
+
+
+@pytest.mark.slow
+def test_the_table_of_a_head_can_be_pressed_with_any_choice() -> None:
+    app = opened("compare", text="Ram pushed Hari", other_view="Heads", other_pair="0.1.1.2")
+    assert not app.exception and not app.error
+    app = opened("lookup", text="Ram pushed Hari", spread="Log")
+    assert not app.exception and not app.error
+
+
+# ---- journeys -----------------------------------------------------------------------------------------------------
+
+
+def browser_test(test):
+    for mark in driver.MARKS:
+        test = mark(test)
+    return test
+
+
+def asked(page) -> dict[str, list[str]]:
+    return parse_qs(urlparse(page.url).query)
+
+
+@browser_test
+def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
+    visitor: driver.Visitor,
+) -> None:
+    page = visitor.open(
+        f"?{urlencode({'text': 'Ram pushed Hari', 'layer': '1', 'head': '2'})}"
+    ).page
+    before = page.evaluate("history.length")
+    for name in ("Log", "Linear", "Log"):
+        page.get_by_role("radio", name=name, exact=True).click()
+        page.wait_for_url("**tone=Log**" if name == "Log" else lambda url: "tone" not in url)
+    assert page.evaluate("history.length") == before
+    page.get_by_role("link", name="Positions").first.click()
+    page.wait_for_url("**/positions?**")
+    page.get_by_role("link", name="Anatomy").first.click()
+    page.wait_for_url("**/anatomy?**")
+    page.go_back()
+    page.wait_for_url("**/positions?**")
+    page.go_back()
+    page.wait_for_url(lambda url: "positions" not in url and "anatomy" not in url)
+    visitor.drawn()
+    assert asked(page)["tone"] == ["Log"] and asked(page)["layer"] == ["1"]
+
+
+@browser_test
+def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None:
+    page = visitor.open(f"?{urlencode({'text': 'Ram pushed Hari'})}").page
+    visitor.paste("Plants eat herbivores")
+    page.wait_for_url("**text=Plants**")
+    page.go_back()
+    page.wait_for_url("**text=Ram**")
+    visitor.drawn()
