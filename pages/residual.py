@@ -148,7 +148,7 @@ def chart(
                 token=f"{picture} followed",
                 picture=picture,
             ),
-            "way",
+            "way of the token",
             ignore,
         )
         note(token)

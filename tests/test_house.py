@@ -272,3 +272,30 @@ def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> Non
     assert len(keyed) > 50, "keys are found"
     for path, what, key in keyed:
         assert what in SETS_A_CHOICE or key not in names, f"{path.name}: {what} has the key {key}"
+
+
+def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
+    def mounted(path: Path) -> set[str]:
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Call)
+        ]
+        return {
+            each.value.value
+            for node in calls
+            for each in node.keywords
+            if each.arg == "key" and isinstance(each.value, ast.Constant)
+        }
+
+    around = set()
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / "explorer/frame") or path.is_relative_to(
+            ROOT / "explorer/components"
+        ):
+            around |= mounted(path) | {key for _, key in keys_of(path)}
+    assert {"way", "borrow"} <= around
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer/views"):
+            here = {key for _, key in keys_of(path)}
+            assert not here & around, f"{path.name}: {here & around}"

@@ -13,6 +13,7 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.testing.v1 import AppTest
 
 from explorer.memory import shelf
+from explorer.memory.background import Experiment
 from models.recording import Attention, Recording, Stream
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,6 +64,13 @@ def recorded() -> list:
     return [each for each in gc.get_objects() if type(each) in (Recording, Attention, Stream)]
 
 
+def stop_all() -> None:
+    """End what is under way in the background: it holds what it works on."""
+    for work in list(Experiment.at_work.values()):
+        work.stop()
+        work._thread.join(60)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_a_visit_holds_no_recording_beyond_the_shelf(
@@ -84,6 +92,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         if isinstance(run, Recording)
         for one in run.attention
     )
+    stop_all()
     shelf._shelf.held.clear()
     del on_shelf
     assert visits and not [each for each in recorded() if id(each) not in before]
