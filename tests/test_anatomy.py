@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
@@ -98,10 +99,10 @@ def row_holds(recording: Recording, attention: Attention, opened: anatomy.Cell) 
     assert not opened.weights[~allowed].any()
     z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
     np.testing.assert_allclose(z, opened.z, atol=CLOSE * max(1, np.abs(opened.v).max()))
-    assert opened.own_score.apart <= 1e-4 * max(1, np.abs(opened.scores).max()), (
+    assert opened.own_score.apart <= PASSED * max(1, np.abs(opened.scores).max()), (
         "the model's own scores"
     )
-    assert opened.own_weight.apart <= 1e-4, "the model's own weights"
+    assert opened.own_weight.apart <= PASSED, "the model's own weights"
     assert opened.own_weight.value == attention.pattern[*where, at]
 
 
@@ -121,7 +122,7 @@ def written_holds(
         assert done.shares[opened.head] == pytest.approx(
             done.by_head[opened.head] @ done.total / done.length**2, abs=CLOSE
         )
-    assert done.own is not None and done.own.apart <= 1e-4 * max(1, np.abs(done.total).max()), (
+    assert done.own is not None and done.own.apart <= PASSED * max(1, np.abs(done.total).max()), (
         "what the model itself wrote"
     )
 
@@ -148,8 +149,10 @@ def test_the_forms_of_the_lecture_notes_are_one(small: str, request: pytest.Fixt
                 for head in range(w_o.shape[1])
             )
             for form in (found.per_position, found.concatenated, found.by_head):
-                np.testing.assert_allclose(form, expected, atol=1e-4)
-            assert found.apart <= 1e-12 * max(1, anatomy.top_of(found)) and found.own.apart <= 1e-4
+                np.testing.assert_allclose(form, expected, atol=PASSED)
+            assert (
+                found.apart <= DOUBLE * max(1, anatomy.top_of(found)) and found.own.apart <= PASSED
+            )
 
 
 def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
@@ -286,7 +289,7 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     tables = dict(list(loaded.groupby("step")))
     by_key = tables["The row"]
     assert tables["Query and key"]["q × k"].sum() == pytest.approx(
-        by_key["q · k"].iloc[1], rel=1e-9
+        by_key["q · k"].iloc[1], rel=DOUBLE_LONG
     )
     assert tuple(map(meant, by_key["token"])) == recording.streams[0].tokens
     assert by_key["weight"].sum() == pytest.approx(1)
@@ -328,9 +331,11 @@ def test_any_text_is_opened(text: str) -> None:
     tokens = recording.streams[0].tokens
     assert tuple(header["labels"]) == tokens and header["wrote"]
     where = header["layer"], header["head"], header["query"]["at"]
-    np.testing.assert_allclose(blocks["weights"], recording.attention[0].pattern[where], atol=1e-5)
+    np.testing.assert_allclose(
+        blocks["weights"], recording.attention[0].pattern[where], atol=SUMMED
+    )
     assert header["weight"] == pytest.approx(
-        float(blocks["weights"][header["key"]["at"]]), rel=1e-6
+        float(blocks["weights"][header["key"]["at"]]), rel=STORED
     )
     assert len(header["rows"]) <= anatomy.MOST_ROWS and header["key"]["at"] in header["rows"]
     assert len(wire.encode(header, blocks)) < 120_000, (
@@ -507,7 +512,7 @@ def test_captions_shapes_and_forms_carry_this_sentence() -> None:
     verdict = next(each.value for each in app.markdown if "one sum in three orders" in each.value)
     assert "**pushed**" in verdict and "× 10⁻" in verdict
     frames = [each.value for each in app.dataframe]
-    assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=1e-6)
+    assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=STORED)
     assert frames[1]["weight"].sum() == pytest.approx(1) and frames[4][
         "share along the sum"
     ].sum() == pytest.approx(1)
@@ -552,7 +557,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
     visitor.page.wait_for_url("**anatomy_cell=1.2**")
     at_rest(visitor)
     visitor.page.wait_for_selector(".story .words:has-text('What Ram looks for')")
-    assert weight_told(visitor) == pytest.approx(float(pattern[1, 2]), rel=1e-4)
+    assert weight_told(visitor) == pytest.approx(float(pattern[1, 2]), rel=PASSED)
     again = Visitor(visitor.context.browser, visitor.server)
     again.page.goto(visitor.page.url)
     assert weight_told(at_rest(again)) == weight_told(visitor)
@@ -571,7 +576,7 @@ def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: V
     told = dims.get_attribute("aria-valuetext").replace("−", "-")
     assert told.startswith("dimension 5:")
     assert float(told.split("q ")[1].split()[0]) == pytest.approx(
-        float(attention.q[1, 2, 2, 5]), rel=1e-3
+        float(attention.q[1, 2, 2, 5]), rel=TOTAL
     )
     keys = visitor.page.locator(".story .field[data-focus=softmax]")
     keys.focus()

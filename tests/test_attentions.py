@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from bounds import FOUR_DECIMALS, STORED, SUMMED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from javascript import arrived
@@ -165,8 +166,8 @@ def test_a_decoders_planted_habit_is_named_against_the_chance_that_its_rows_leav
     rows = mask.any(axis=1) & (triangle.sum(axis=1) > 1)
     chance = (mask[rows].sum(axis=1) / triangle[rows].sum(axis=1)).mean()
     assert (head.name, head.n_queries) == (name, rows.sum())
-    assert head.chance == pytest.approx(chance, abs=1e-6) and head.score == pytest.approx(
-        0.9 + 0.1 * chance, abs=1e-5
+    assert head.chance == pytest.approx(chance, abs=STORED) and head.score == pytest.approx(
+        0.9 + 0.1 * chance, abs=SUMMED
     )
     assert all(mask[cell.query, cell.key] and cell.query > 0 for cell in head.evidence), (
         "the first row has no choice and is no evidence"
@@ -177,18 +178,18 @@ def test_the_row_without_a_choice_counts_for_nothing() -> None:
     n = len(TEXT)
     even = TRIANGLE / TRIANGLE.sum(axis=1, keepdims=True)
     broad, itself = described(causal(np.stack([even, np.eye(n)])))
-    assert broad.name == "broad" and broad.entropy == pytest.approx(1, abs=1e-5)
+    assert broad.name == "broad" and broad.entropy == pytest.approx(1, abs=SUMMED)
     sinking = [word.startswith("[") or at == 0 for at, word in enumerate(TEXT)]
     assert broad.sink == pytest.approx(
-        np.mean([sum(sinking[:i]) / (i + 1) for i in range(1, n)]), abs=1e-5
+        np.mean([sum(sinking[:i]) / (i + 1) for i in range(1, n)]), abs=SUMMED
     ), "the first row sees itself alone"
     text = [place for place in range(1, n) if not TEXT[place].startswith("[")]
     rows = [[i - j for j in text if j <= i] for i in text[1:]]
     weights = [[1 / (i + 1)] * len(row) for i, row in zip(text[1:], rows)]
     assert broad.distance == pytest.approx(
-        np.average(np.concatenate(rows), weights=np.concatenate(weights)), abs=1e-5
+        np.average(np.concatenate(rows), weights=np.concatenate(weights)), abs=SUMMED
     ), "between words, without the row that has one to choose from"
-    assert all(relation.lift == pytest.approx(0, abs=1e-5) for relation in broad.relations)
+    assert all(relation.lift == pytest.approx(0, abs=SUMMED) for relation in broad.relations)
     assert itself.sink == 0 and itself.name == "self"
     assert numbers.strongest(np.eye(n), TRIANGLE) == (1, 1), (
         "the strongest cell is one that could have been weaker"
@@ -251,8 +252,8 @@ def test_a_planted_habit_between_two_texts_is_named_with_its_score_and_chance(na
     rows = mask.any(axis=1)
     chance = mask[rows].sum(axis=1).mean() / len(SOURCE)
     assert (head.name, head.n_queries, head.n_shown) == (name, rows.sum(), rows.sum())
-    assert head.chance == pytest.approx(chance, abs=1e-6) and head.score == pytest.approx(
-        0.9 + 0.1 * chance, abs=1e-5
+    assert head.chance == pytest.approx(chance, abs=STORED) and head.score == pytest.approx(
+        0.9 + 0.1 * chance, abs=SUMMED
     )
     assert head.evidence and all(mask[cell.query, cell.key] for cell in head.evidence)
     assert np.isnan(head.distance), "places in two texts have no distance"
@@ -280,7 +281,7 @@ def test_a_short_source_full_of_marks_names_hardly_any_random_head() -> None:
 def test_an_even_head_between_two_texts_is_broad() -> None:
     head = described(across(EVERYWHERE[None] / len(SOURCE)))[0]
     assert head.name == "broad" and all(
-        relation.lift == pytest.approx(0, abs=1e-5) for relation in head.relations
+        relation.lift == pytest.approx(0, abs=SUMMED) for relation in head.relations
     )
 
 
@@ -699,7 +700,7 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
             assert said == "not allowed: a later token"
         else:
             assert float(said) == pytest.approx(
-                float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5
+                float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
             )
     alpha = page.locator("canvas.cells").evaluate(
         "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, i) => i % 4 === 3)"
@@ -725,7 +726,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
         for _ in range(times):
             phone.page.keyboard.press(key)
     assert float(phone.page.locator(".says strong").inner_text()) == pytest.approx(
-        float(cross.pattern[1, 2, -1, -1]), abs=6e-5
+        float(cross.pattern[1, 2, -1, -1]), abs=FOUR_DECIMALS
     )
     phone.page.keyboard.press("Enter")
     phone.page.wait_for_url(f"**token={queries - 1}**")

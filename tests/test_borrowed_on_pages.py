@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny
+from bounds import SUMMED
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
 
@@ -83,7 +84,7 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
     recording, offered = library.record(handle, TEXT), library.offers(handle)
     attention = recording.attention[0]
     added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
-    np.testing.assert_allclose(added, added[0], atol=1e-5)
+    np.testing.assert_allclose(added, added[0], atol=SUMMED)
     assert abs(added[0]) > 1e-4
     checks = right.checks(recording, built={"biased": offered.biased})
     told = next(check for check in checks if "q · k" in check.law)

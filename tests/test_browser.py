@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounds import FOUR_DECIMALS
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 
@@ -91,7 +92,7 @@ def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
         )
         said = visitor.page.locator(".says strong").inner_text()
         assert float(said) == pytest.approx(
-            float(recording.attention[0].pattern[1, 2, query, key]), abs=6e-5
+            float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
         )
 
 
@@ -141,7 +142,7 @@ def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: 
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
         visitor.page.keyboard.press(key)
     assert float(visitor.page.locator(".says strong").inner_text()) == pytest.approx(
-        float(pattern[2, 1]), abs=6e-5
+        float(pattern[2, 1]), abs=FOUR_DECIMALS
     )
     visitor.page.keyboard.press("Enter")
     visitor.page.wait_for_url("**token=2**")

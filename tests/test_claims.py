@@ -19,6 +19,7 @@ import driver
 import numpy as np
 import pytest
 import torch
+from bounds import PASSED, SUMMED, TOTAL
 from conftest import HOSTILE, SMALL, TEXTS
 from streamlit.testing.v1 import AppTest
 
@@ -514,12 +515,12 @@ def test_the_numbers_of_a_few_claims_by_hand() -> None:
         if site.endswith(".normed")
         for vector in stream.at(site)
     ]
-    assert value("unit-length", e) == pytest.approx(np.mean(lengths), rel=1e-5)
+    assert value("unit-length", e) == pytest.approx(np.mean(lengths), rel=SUMMED)
     ahead = [
         e.logits("decoder", at)[stream.ids[at + 1]] - e.logits("decoder", at)[stream.ids[at]]
         for at in range(n - 1)
     ]
-    assert value("offset-by-one", e) == pytest.approx(np.mean(ahead), rel=1e-5)
+    assert value("offset-by-one", e) == pytest.approx(np.mean(ahead), rel=SUMMED)
     scores = real("encoder").recording.attention[0].scores.astype(float)
     asymmetry = [
         np.sqrt(((each - each.T) ** 2).sum() / (4 * (each**2).sum()))
@@ -543,7 +544,7 @@ def test_a_recurrent_gradient_agrees_with_small_steps() -> None:
 
     gradient = np.array([(last(1e-5 * row) - last(-1e-5 * row)) / 2e-5 for row in np.eye(64)])
     assert value("recurrence-fades", e) == pytest.approx(
-        np.linalg.norm(gradient) ** (1 / (len(x) - 1)), rel=1e-4
+        np.linalg.norm(gradient) ** (1 / (len(x) - 1)), rel=PASSED
     )
 
 
@@ -570,7 +571,7 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
     e, handle = real(model), library.load(model)
     stream, words = e.recording.streams[0], handle.model.embedding.token.weight.detach().numpy()
     assert grounds.embedding_factor(e) == pytest.approx(
-        np.sqrt(e.recording.model.d_model), rel=1e-3
+        np.sqrt(e.recording.model.d_model), rel=TOTAL
     )
     places = grounds.few(np.flatnonzero(~stream.special), 8)
     found = []
@@ -578,7 +579,7 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
         nearest_first = np.argsort(((words - stream.resid[-1, place]) ** 2).sum(axis=1)).argsort()
         likeliest_first = np.argsort(-e.logits(model, place)).argsort()
         found.append(np.corrcoef(nearest_first, likeliest_first)[0, 1])
-    assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=1e-4)
+    assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=PASSED)
     transformed = evidence.settle(
         claims.BY_ID["distance-tells"], replace(e, logits=lambda *where: e.logits(*where) ** 3)
     )
@@ -596,7 +597,7 @@ def test_heads_scores_must_be_those_of_their_own_pieces() -> None:
 
 def test_a_state_may_be_shorter_than_one_or_longer() -> None:
     short = flowing(E(), to_normed(lambda x: 0.1 * x / np.linalg.norm(x, axis=-1, keepdims=True)))
-    assert value("unit-length", short) == pytest.approx(10, rel=1e-4)
+    assert value("unit-length", short) == pytest.approx(10, rel=PASSED)
     halves = flowing(
         E(),
         to_normed(
@@ -685,7 +686,7 @@ def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
     degrees: float, verdict: str
 ) -> None:
     finding = evidence.settle(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
-    assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=1e-3)
+    assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=TOTAL)
     assert "our choice" in claims.BY_ID["little-work"].remark
 
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
+from bounds import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -134,12 +135,12 @@ def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
     a, b = (recorded(name) for name in names)
     found = sides(a, b)
     for matrix in (found.a, found.b):
-        np.testing.assert_allclose(matrix.sum(axis=-1), 1, atol=1e-5)
+        np.testing.assert_allclose(matrix.sum(axis=-1), 1, atol=SUMMED)
     pattern = b.attention[0].pattern
     for r, row in enumerate(found.rows.units):
         for c, column in enumerate(found.columns.units):
             by_hand = pattern[1 % len(pattern), 2][np.ix_(row.b, column.b)].sum(axis=1).mean()
-            assert found.b[1 % len(pattern), 2, r, c] == pytest.approx(by_hand, abs=1e-6)
+            assert found.b[1 % len(pattern), 2, r, c] == pytest.approx(by_hand, abs=STORED)
     by_hand = (
         pattern[0, 0][list(found.rows.units[0].b)][:, list(found.columns.outside_b)]
         .sum(axis=1)
@@ -147,7 +148,7 @@ def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
         if found.columns.outside_b
         else 0
     )
-    assert found.b[0, 0, 0, -1] == pytest.approx(by_hand, abs=1e-6)
+    assert found.b[0, 0, 0, -1] == pytest.approx(by_hand, abs=STORED)
 
 
 def test_rows_between_two_texts_stand_for_what_they_produce(small_translator: Handle) -> None:
@@ -168,7 +169,7 @@ def test_the_distance_is_a_metric_from_0_to_1() -> None:
     rng = np.random.default_rng(3)
     p, q, r = rng.dirichlet(np.full(6, 0.3), size=(3, 400))
     pq, qr, pr = (numbers.row_distances(*pair) for pair in ((p, q), (q, r), (p, r)))
-    np.testing.assert_allclose(pq, numbers.row_distances(q, p), atol=1e-12)
+    np.testing.assert_allclose(pq, numbers.row_distances(q, p), atol=DOUBLE)
     assert (numbers.row_distances(p, p) == 0).all() and (pq > 0).all()
     assert (pr <= pq + qr + 1e-9).all() and max(pq.max(), qr.max()) <= 1
     assert numbers.row_distances(np.array([1.0, 0]), np.array([0, 1.0])) == pytest.approx(1)
@@ -194,7 +195,7 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
     for head, other in (((0, 0), (0, 0)), ((3, 7), (2, 5)), ((1, 2), (3, 0))):
         at = numbers.head_number(head, found.a.shape), numbers.head_number(other, found.b.shape)
         assert all_values.values[at] == pytest.approx(
-            numbers.pair_distance(found, head, other), abs=1e-3
+            numbers.pair_distance(found, head, other), abs=TOTAL
         )
     before = numbers.nearest(all_values)
     order = np.random.default_rng(0).permutation(found.b.shape[1])
@@ -267,7 +268,7 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
     assert like.values[2, 3] == pytest.approx(numbers.cka(found.a[2], found.b[3]))
     assert like.values.mean() > like.chance.mean()
     same = numbers.Spaces(found.labels, found.sites_a, found.sites_a, found.a, found.a)
-    np.testing.assert_allclose(np.diag(numbers.likeness(same).values), 1, atol=1e-9)
+    np.testing.assert_allclose(np.diag(numbers.likeness(same).values), 1, atol=DOUBLE_LONG)
     one, other = numbers.planes(same, common=True)
     np.testing.assert_array_equal(one.points, other.points)
     with pytest.raises(ValueError, match="too few"):
@@ -338,7 +339,7 @@ def test_a_file_reads_back() -> None:
     assert rows[0]["about"] == "A, and B | text"
     assert len(rows) == len(found.rows.units) * len(found.column_labels)
     assert all(
-        float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=1e-6)
+        float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=STORED)
         for row in rows
     )
     everything = numbers.distance_columns(numbers.distances(found))
@@ -376,7 +377,7 @@ def test_any_text_is_compared(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "compare", "grids")
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
-    np.testing.assert_allclose(blocks["distance"], numbers.paired(found).ravel(), atol=1e-5)
+    np.testing.assert_allclose(blocks["distance"], numbers.paired(found).ravel(), atol=SUMMED)
     assert header["rows"] == list(found.rows.labels)
     clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Vectors"))
 
@@ -467,7 +468,7 @@ def test_the_sentence_on_top_and_a_link_s_pair_are_what_was_measured() -> None:
     np.testing.assert_allclose(
         blocks["v2"].reshape(-1, n),
         found.heads((1, 3), (1, 3))[1] - found.heads((1, 3), (1, 3))[0],
-        atol=1e-6,
+        atol=STORED,
     )
     assert (
         "no positions" in " ".join(header["caption"])
@@ -493,7 +494,7 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
     assert grids() == before and sent(app, "compare", "pair")[0]["a"] == [2, 5]
     app.session_state["other_pair"], app.session_state["other_swap"] = "1.3", "1"
     clean(app.run())
-    np.testing.assert_allclose(sent(app, "matrix", "panels")[1]["v2"], -matrices, atol=1e-7)
+    np.testing.assert_allclose(sent(app, "matrix", "panels")[1]["v2"], -matrices, atol=STORED)
 
 
 @pytest.mark.slow

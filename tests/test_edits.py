@@ -10,6 +10,7 @@ from math import sqrt
 import numpy as np
 import pytest
 import torch
+from bounds import PASSED, STORED, SUMMED, TOTAL
 from test_transformer import seeded, torch_attention
 from torch import nn
 
@@ -81,7 +82,7 @@ def test_the_scale_is_one_divisor_of_many(handle: own.Handle) -> None:
         recorded(handle).attention, recorded(handle, ScaledBy(3.0, 0)).attention
     ):
         np.testing.assert_allclose(
-            scaled.scores[0] * 3, np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0]), atol=1e-5
+            scaled.scores[0] * 3, np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0]), atol=SUMMED
         )
         assert plain.scores.shape == scaled.scores.shape
 
@@ -90,7 +91,7 @@ def test_a_large_divisor_makes_rows_even(handle: own.Handle) -> None:
     for attention in recorded(handle, ScaledBy(1e6)).attention:
         even = attention.allowed / attention.allowed.sum(-1, keepdims=True)
         np.testing.assert_allclose(
-            attention.pattern, np.broadcast_to(even, attention.pattern.shape), atol=1e-4
+            attention.pattern, np.broadcast_to(even, attention.pattern.shape), atol=PASSED
         )
 
 
@@ -102,7 +103,7 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own.Handle) -> None:
     )
     one = next(each for each in even.attention if each.name == label)
     np.testing.assert_allclose(
-        one.pattern[1, 2], one.allowed / one.allowed.sum(-1, keepdims=True), atol=1e-6
+        one.pattern[1, 2], one.allowed / one.allowed.sum(-1, keepdims=True), atol=STORED
     )
     before = next(each for each in plain.attention if each.name == label)
     np.testing.assert_array_equal(
@@ -112,7 +113,7 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own.Handle) -> None:
     w_o, _ = library.outputs(handle)[label]
     z = before.pattern[1, 2] @ before.v[1, 2]
     changed = mean.streams[-1].at("1.attn.wrote") - plain.streams[-1].at("1.attn.wrote")
-    np.testing.assert_allclose(changed, (z.mean(0) - z) @ w_o[1, 2], atol=1e-5)
+    np.testing.assert_allclose(changed, (z.mean(0) - z) @ w_o[1, 2], atol=SUMMED)
 
 
 def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: own.Handle) -> None:
@@ -121,7 +122,7 @@ def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: ow
     n = len(small_handle.tokenizer.ids([TEXT])[0])
     later = recorded(small_handle, WithMask(), text=TEXT + " and the dog")
     np.testing.assert_allclose(
-        later.streams[0].resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=1e-5
+        later.streams[0].resid[:, : n + 1], one.streams[0].resid[:, : n + 1], atol=SUMMED
     )
     free = recorded(small_decoder, WithoutMask()).attention[0]
     assert (
@@ -162,7 +163,7 @@ def test_relative_positions_know_the_distance_alone(small_handle: own.Handle, ki
     scores = recording.attention[0].scores[0][:, 1:-1, 1:-1]
     for distance in range(-5, 6):
         each = np.stack([np.diagonal(head, distance) for head in scores])
-        np.testing.assert_allclose(each, np.broadcast_to(each[:, :1], each.shape), atol=1e-4)
+        np.testing.assert_allclose(each, np.broadcast_to(each[:, :1], each.shape), atol=PASSED)
     assert np.ptp(scores, axis=(1, 2)).min() > 1e-3
 
 
@@ -177,14 +178,14 @@ def test_other_positions_with_stored_keys_equal_the_whole_pass(
         steps = torch.cat(
             [model(ids[:, at : at + 1], edits=asked, stored=stored) for at in range(6)], dim=1
         )
-        torch.testing.assert_close(steps, model(ids, edits=asked), atol=1e-5, rtol=0)
+        torch.testing.assert_close(steps, model(ids, edits=asked), atol=SUMMED, rtol=0)
 
 
 def test_one_residual_off_and_no_feed_forward(handle: own.Handle) -> None:
     stream = recorded(handle, WithoutResidual(1, "ffn")).streams[-1]
     for before, wrote, after in stream.writes():
         kept = 0 if wrote == "1.ffn.wrote" else stream.at(before)
-        np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=1e-5)
+        np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=SUMMED)
     stream = recorded(handle, WithoutFeedForward(0)).streams[-1]
     assert not stream.at("0.ffn.wrote").any() and stream.at("1.ffn.wrote").any()
 
@@ -226,16 +227,16 @@ def test_pre_norm_equals_torch(activation: str) -> None:
         x = pre.embedding(ids, None, lambda *_: None, ())
         for layer in layers:
             x = layer(x)
-        torch.testing.assert_close(pre(ids), pre.last_norm.norm(x), atol=1e-5, rtol=0)
+        torch.testing.assert_close(pre(ids), pre.last_norm.norm(x), atol=SUMMED, rtol=0)
         torch.testing.assert_close(
             post(ids, edits=(MoveNorm("pre"),)),
             torch.nn.functional.layer_norm(x, (24,)),
-            atol=1e-5,
+            atol=SUMMED,
             rtol=0,
         )
         # And back: post-LN by an edit is the model built so.
         torch.testing.assert_close(
-            pre(ids, edits=(MoveNorm("post"),)), post(ids), atol=1e-5, rtol=0
+            pre(ids, edits=(MoveNorm("post"),)), post(ids), atol=SUMMED, rtol=0
         )
 
 
@@ -280,7 +281,7 @@ def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
         lacking = Decoder(replace(whole.config, **fields)).eval()
         lacking.load_state_dict(whole.state_dict(), strict=False)
         with torch.no_grad():
-            torch.testing.assert_close(lacking(ids), whole(ids, edits=(edit,)), atol=1e-6, rtol=0)
+            torch.testing.assert_close(lacking(ids), whole(ids, edits=(edit,)), atol=STORED, rtol=0)
 
 
 # ---- patches --------------------------------------------------------------------------------------------------------
@@ -294,7 +295,7 @@ def test_a_whole_site_of_another_text_makes_its_run(
         assert len(donor.streams[0].tokens) == len(recorded(handle).streams[0].tokens)
         for site in ("embed+pos", "1.attn.normed", "2.ffn.normed"):
             np.testing.assert_allclose(
-                last(recorded(handle, PatchSite(OTHER, site))), last(donor), atol=1e-5
+                last(recorded(handle, PatchSite(OTHER, site))), last(donor), atol=SUMMED
             )
 
 
@@ -307,14 +308,14 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own.Handle) -> None:
     w_o, _ = library.outputs(handle)[label]
     own_text = recorded(handle, PatchHead(TEXT, 1, 3, label))
     if handle.card.kind != "encoder-decoder":  # whose donor is read with its own target
-        np.testing.assert_allclose(last(own_text), last(plain), atol=1e-5)
+        np.testing.assert_allclose(last(own_text), last(plain), atol=SUMMED)
     moved = recorded(handle, PatchHead(OTHER, 1, 3, label)).streams[-1].at(
         "1.attn.wrote"
     ) - plain.streams[-1].at("1.attn.wrote")
     assert np.abs(moved).max() > 1e-3
     inside = np.linalg.lstsq(w_o[1, 3].T, moved.T, rcond=None)[0]
     np.testing.assert_allclose(
-        w_o[1, 3].T @ inside, moved.T, atol=1e-4
+        w_o[1, 3].T @ inside, moved.T, atol=PASSED
     )  # it writes where head 3 can write
 
 
@@ -332,7 +333,7 @@ def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
     found = {effect.place: effect.value for effect in heads.effects}
     assert len(found) == heads.places == 12
     logits = library.logits(handle, plain, plain.streams[-1].name, 1)
-    assert heads.clean == pytest.approx(logits[11] - logits[7], abs=1e-4)
+    assert heads.clean == pytest.approx(logits[11] - logits[7], abs=PASSED)
     for place in ((0, 1), (2, 3)):
         after = library.logits(
             handle,
@@ -340,15 +341,15 @@ def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
             patched.streams[-1].name,
             1,
         )
-        assert found[place] == pytest.approx(after[11] - after[7], abs=1e-4)
+        assert found[place] == pytest.approx(after[11] - after[7], abs=PASSED)
     sites = library.sweep_sites(handle, TEXT, OTHER, stream, 1, 11, 7)
     found = {effect.place: effect.value for effect in sites.effects}
     assert len(found) == sites.places
     patched = library.record(handle, TEXT, (PatchSite(OTHER, "1.attn.normed", 2, stream),), target)
     after = library.logits(handle, patched, patched.streams[-1].name, 1)
-    assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=1e-4)
+    assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=PASSED)
     if handle.card.kind != "encoder-decoder":
-        assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=1e-4)
+        assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)
 
 
 # ---- any of them together --------------------------------------------------------------------------------------------
@@ -418,7 +419,7 @@ def test_any_edits_go_together(
             else:
                 found = library.attribute(handle, recording, recording.streams[0].name, 2, 7)
                 assert sum(part.value for part in found.parts) == pytest.approx(
-                    found.logit, abs=1e-3 + 1e-5 * abs(found.logit)
+                    found.logit, abs=TOTAL + 1e-5 * abs(found.logit)
                 )
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import driver
 import numpy as np
 import pytest
+from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -63,9 +64,11 @@ def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length
     rows = rows_of(scene)
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
     np.testing.assert_allclose(
-        scene.basis.explained, (singular**2 / (singular**2).sum())[:3], rtol=1e-8
+        scene.basis.explained, (singular**2 / (singular**2).sum())[:3], rtol=DOUBLE_LONG
     )
-    np.testing.assert_allclose(np.abs((scene.basis.axes * directions[:3]).sum(1)), 1, rtol=1e-8)
+    np.testing.assert_allclose(
+        np.abs((scene.basis.axes * directions[:3]).sum(1)), 1, rtol=DOUBLE_LONG
+    )
     if unit_length:
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
 
@@ -82,14 +85,18 @@ def test_what_the_plane_shows_and_what_it_leaves_out_make_the_whole(
         words_plane=words_plane,
     )
     basis, rows = scene.basis, rows_of(scene)
-    np.testing.assert_allclose(basis.axes @ basis.axes.T, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(basis.axes @ basis.axes.T, np.eye(3), atol=DOUBLE_LONG)
     offset = rows - rows.mean(0)
     total = (offset**2).sum(1)
     for n_axes in (2, 3):
         shown = (basis.project(rows)[:, :n_axes] ** 2).sum(1)
-        np.testing.assert_allclose(shown + basis.error(rows, n_axes) * total, total, rtol=1e-9)
+        np.testing.assert_allclose(
+            shown + basis.error(rows, n_axes) * total, total, rtol=DOUBLE_LONG
+        )
         left = offset - (offset @ basis.axes[:n_axes].T) @ basis.axes[:n_axes]
-        np.testing.assert_allclose(basis.error(rows, n_axes), (left**2).sum(1) / total, atol=1e-9)
+        np.testing.assert_allclose(
+            basis.error(rows, n_axes), (left**2).sum(1) / total, atol=DOUBLE_LONG
+        )
         np.testing.assert_allclose(basis.explained[:n_axes].sum(), shown.sum() / total.sum())
 
 
@@ -98,11 +105,11 @@ def test_the_plane_through_words_has_the_two_groups_along_its_first_axis(small_h
     scene = scene_of(small_handle, "the cat sat", anchors=anchors, words_plane=True)
     one, other = anchors.centroids()[:, -1]
     np.testing.assert_allclose(
-        scene.basis.axes[0], (other - one) / np.linalg.norm(other - one), atol=1e-12
+        scene.basis.axes[0], (other - one) / np.linalg.norm(other - one), atol=DOUBLE
     )
     a, b = scene.basis.project(np.stack([one, other]))
     assert b[0] - a[0] == pytest.approx(np.linalg.norm(other - one)) and a[1] == pytest.approx(
-        b[1], abs=1e-9
+        b[1], abs=DOUBLE_LONG
     )
 
 
@@ -294,9 +301,9 @@ def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> Non
         table = handle.model.embedding.token.weight.detach().numpy().astype(float)
         for vector, found, said in zip(stream.resid[:, 1].astype(float), ids, cosines):
             every = table @ vector / np.linalg.norm(table, axis=1) / np.linalg.norm(vector)
-            np.testing.assert_allclose(said, np.sort(every)[::-1][:5], atol=1e-5)
-            np.testing.assert_allclose(every[found], said, atol=1e-5)
-        assert ids[0, 0] == stream.ids[1] and cosines[0, 0] == pytest.approx(1, abs=1e-5), (
+            np.testing.assert_allclose(said, np.sort(every)[::-1][:5], atol=SUMMED)
+            np.testing.assert_allclose(every[found], said, atol=SUMMED)
+        assert ids[0, 0] == stream.ids[1] and cosines[0, 0] == pytest.approx(1, abs=SUMMED), (
             "an embedding is nearest to itself"
         )
 
@@ -336,7 +343,7 @@ def test_the_page_draws_what_the_model_did() -> None:
     )
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
     np.testing.assert_allclose(
-        header["explained"], (singular**2 / (singular**2).sum())[:2], rtol=1e-6
+        header["explained"], (singular**2 / (singular**2).sum())[:2], rtol=STORED
     )
     assert header["texts"][0]["labels"] == [
         t for t, s in zip(streams[0].tokens, streams[0].special) if not s
@@ -346,10 +353,12 @@ def test_the_page_draws_what_the_model_did() -> None:
         streams[0].sites.index(names[-1]), header["texts"][0]["places"][apple]
     ] - rows.mean(0)
     shown = blocks["coordinates"].reshape(-1, len(names), 2)[apple, -1]
-    np.testing.assert_allclose(np.abs(shown), np.abs(directions[:2] @ vector), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        np.abs(shown), np.abs(directions[:2] @ vector), rtol=PASSED, atol=PASSED
+    )
     error = blocks["error"].reshape(-1, len(names))[apple, -1]
     assert error == pytest.approx(
-        1 - (shown.astype(float) ** 2).sum() / (vector**2).sum(), abs=1e-5
+        1 - (shown.astype(float) ** 2).sum() / (vector**2).sum(), abs=SUMMED
     )
     around, _ = sent(app, "around")
     assert around["chosen"] == [

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bounds import STORED, SUMMED, TOTAL
 
 from explorer.analysis import finding as kinds
 from explorer.analysis import findings, findings_heads, findings_links, words
@@ -56,11 +57,11 @@ def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
     assert best.kind == kinds.LINK
     assert best.words == ("it", "animal")
     assert best.value == pytest.approx(
-        attention.pattern[(*best.at, best.query, best.keys[0])], abs=1e-6
+        attention.pattern[(*best.at, best.query, best.keys[0])], abs=STORED
     )
     # It is the most that any head lets this word give that one.
     assert best.value == pytest.approx(
-        attention.pattern[:, :, best.query, best.keys[0]].max(), abs=1e-6
+        attention.pattern[:, :, best.query, best.keys[0]].max(), abs=STORED
     )
     tokens = recording.streams[0].tokens
     assert (tokens[best.query], tokens[best.keys[0]]) == ("it", "animal")
@@ -121,7 +122,7 @@ def test_a_fit_does_not_depend_on_the_size_of_queries_and_keys(encoder) -> None:
     attention = recording.attention[0]
     larger = replace(attention, q=attention.q * 3, k=attention.k * 0.5)
     assert findings_links.fit(replace(recording, attention=(larger,))) == pytest.approx(
-        findings_links.fit(recording), abs=1e-3
+        findings_links.fit(recording), abs=TOTAL
     )  # float32 products, summed in another scale
 
 
@@ -156,7 +157,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
         sum(together[a, b] for a, b in enumerate(order)) for order in permutations(range(heads))
     ]
     wanted = (sums[0] - np.mean(sums)) / np.std(sums)
-    assert findings_links.fit(recording) == pytest.approx(wanted, abs=1e-3)
+    assert findings_links.fit(recording) == pytest.approx(wanted, abs=TOTAL)
 
 
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
@@ -190,7 +191,7 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
             row, key = grouped.of[one.query], grouped.of[one.keys[0]]
             assert one.words == (grouped.labels[row], grouped.labels[key])
             cells = attention.pattern[one.at][grouped.of == row][:, grouped.of == key]
-            assert one.value == pytest.approx(cells.sum(axis=1).mean(), abs=1e-5)
+            assert one.value == pytest.approx(cells.sum(axis=1).mean(), abs=SUMMED)
             assert not stream.special[one.query] and not stream.special[one.keys[0]]
             apart = abs(int(row) - int(key))
             assert apart > 2 if one.kind == kinds.LINK else 0 < apart <= 2
@@ -256,7 +257,7 @@ def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
     assert second < first
     assert matrix[one.query].argmax() == first and matrix[one.query + 1].argmax() == second
     assert one.value == pytest.approx(
-        min(matrix[one.query, first], matrix[one.query + 1, second]), abs=1e-5
+        min(matrix[one.query, first], matrix[one.query + 1, second]), abs=SUMMED
     )
     assert dict(one.address)["attention"] == "cross"
 

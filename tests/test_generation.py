@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from bounds import DOUBLE, PASSED, SUMMED
 
 from models import generation, library, own
 from models.attention import Stored
@@ -51,7 +52,7 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: Handle, way: str) 
     stored, plain = np.random.default_rng(3), np.random.default_rng(3)
     while not writing.is_full:
         logits = full_pass(handle, writing.ids, memory).numpy()
-        np.testing.assert_allclose(writing.logits, logits, atol=1e-5)
+        np.testing.assert_allclose(writing.logits, logits, atol=SUMMED)
         token = generation.draw(writing.logits, WAYS[way], stored)
         assert token == generation.draw(logits, WAYS[way], plain)
         writing.add(token)
@@ -66,7 +67,7 @@ def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: Handle) ->
         writing.add(token)
     attention = library.record(small_decoder, "the cat sat on").attention[0]
     assert list(own.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
-    np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=1e-5)
+    np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
 
 
 def test_the_store_grows_by_one_token_a_step_and_says_its_size(handle: Handle) -> None:
@@ -92,7 +93,7 @@ def test_back_is_as_if_the_token_had_never_been(handle: Handle) -> None:
     writing.back()
     writing.back()
     assert writing.ids == ids and writing.stored.nbytes == size
-    np.testing.assert_allclose(writing.logits, before, atol=1e-5)
+    np.testing.assert_allclose(writing.logits, before, atol=SUMMED)
 
 
 def test_temperature_top_k_and_top_p_do_what_they_say() -> None:
@@ -115,10 +116,10 @@ def test_whatever_is_cut_the_rest_sums_to_one(way: str) -> None:
     logits = np.random.default_rng(0).normal(0, 4, 8192).astype(np.float32)
     p = probabilities(logits, WAYS[way])
     assert (
-        p.sum() == pytest.approx(1, abs=1e-12) and (p >= 0).all() and p.argmax() == logits.argmax()
+        p.sum() == pytest.approx(1, abs=DOUBLE) and (p >= 0).all() and p.argmax() == logits.argmax()
     )
     np.testing.assert_allclose(
-        softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=1e-12
+        softmax(logits), torch.tensor(logits).double().softmax(-1).numpy(), atol=DOUBLE
     )
 
 
@@ -156,7 +157,7 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
     best = max(product(ids, repeat=n), key=lambda text: total(Few, memory, text, end))
     cut = best[: best.index(end) + 1] if end in best else best
     assert last[0].ids == cut
-    assert sum(last[0].logprobs) == pytest.approx(total_logprob(Few, memory, cut), abs=1e-4)
+    assert sum(last[0].logprobs) == pytest.approx(total_logprob(Few, memory, cut), abs=PASSED)
 
 
 def total_logprob(model: object, memory: torch.Tensor, text: tuple[int, ...]) -> float:
@@ -195,7 +196,7 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
                     .log_softmax(-1)
                 )
             np.testing.assert_allclose(
-                beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=1e-5
+                beam.logprobs, logprobs[range(len(beam.ids)), list(beam.ids)], atol=SUMMED
             )
             assert beam.done is (beam.ids[-1] == small_translator.tokenizer.eos)
             if before is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bounds import STORED, SUMMED
 
 from explorer.analysis import heads as naming
 from explorer.sentences import names as sentences
@@ -72,8 +73,8 @@ def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
     assert head.name == name
     rows = mask.any(axis=1)
     expected_chance = (mask[rows].sum(axis=1) / len(TWICE)).mean()
-    assert head.chance == pytest.approx(expected_chance, abs=1e-6)
-    assert head.score == pytest.approx(0.9 + 0.1 * expected_chance, abs=1e-5)
+    assert head.chance == pytest.approx(expected_chance, abs=STORED)
+    assert head.score == pytest.approx(0.9 + 0.1 * expected_chance, abs=SUMMED)
     assert head.n_queries == rows.sum()
 
 
@@ -85,7 +86,7 @@ def test_the_evidence_are_cells_of_the_habit(name: str) -> None:
     assert head.evidence
     for cell in head.evidence:
         assert mask[cell.query, cell.key]
-        assert cell.weight == pytest.approx(pattern[cell.query, cell.key], abs=1e-6)
+        assert cell.weight == pytest.approx(pattern[cell.query, cell.key], abs=STORED)
 
 
 def resting(*keys: int, share: float = 0.8) -> np.ndarray:
@@ -110,7 +111,7 @@ def test_first_and_last_special_token_are_one_sink_with_its_shares() -> None:
     for head, most in zip(heads, ("[CLS]", "[SEP]") * 2):
         shares = dict(head.shares)
         assert max(shares, key=shares.get) == most
-        assert sum(shares.values()) == pytest.approx(head.score, abs=1e-6)
+        assert sum(shares.values()) == pytest.approx(head.score, abs=STORED)
     assert "[CLS\\] 0.75, " in sentences.summary(
         heads[0], naming.meanings(recording, recording.attention[0])
     )
@@ -176,8 +177,8 @@ def test_the_reasons_never_contradict_the_name() -> None:
 def test_an_even_head_is_broad_and_chance_level_earns_no_other_name() -> None:
     n = len(WORDS)
     head = named(np.full((n, n), 1 / n))
-    assert head.name == "broad" and head.score == pytest.approx(1, abs=1e-5)
-    assert all(relation.lift == pytest.approx(0, abs=1e-5) for relation in head.relations)
+    assert head.name == "broad" and head.score == pytest.approx(1, abs=SUMMED)
+    assert all(relation.lift == pytest.approx(0, abs=SUMMED) for relation in head.relations)
 
 
 def test_a_head_that_looks_nowhere_in_particular_but_sharply_has_no_clear_pattern() -> None:
@@ -240,11 +241,11 @@ def test_induction_points_at_what_followed_last_time() -> None:
 def test_entropy_and_distance_of_known_rows() -> None:
     n = len(WORDS)
     sharp, even = named(np.eye(n)), named(np.full((n, n), 1 / n))
-    assert sharp.entropy == pytest.approx(0, abs=1e-6) and even.entropy == pytest.approx(
-        1, abs=1e-6
+    assert sharp.entropy == pytest.approx(0, abs=STORED) and even.entropy == pytest.approx(
+        1, abs=STORED
     )
     assert sharp.distance == 0
     text = np.arange(1, n - 1)  # without the special tokens at both ends
-    assert even.distance == pytest.approx(np.abs(np.subtract.outer(text, text)).mean(), abs=1e-5)
+    assert even.distance == pytest.approx(np.abs(np.subtract.outer(text, text)).mean(), abs=SUMMED)
     # Two special tokens; their own rows see the other one alone.
-    assert even.sink == pytest.approx(((n - 2) * 2 + 2) / n / n, abs=1e-6)
+    assert even.sink == pytest.approx(((n - 2) * 2 + 2) / n / n, abs=STORED)

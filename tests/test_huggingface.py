@@ -17,6 +17,7 @@ import pytest
 import tiny
 import torch
 import transformers
+from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from safetensors.torch import load_file, save_file
 
@@ -94,7 +95,7 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
     }
     for attention in recording.attention:
         np.testing.assert_allclose(
-            attention.pattern, torch.cat(true[names[attention.name]]).numpy(), atol=1e-6
+            attention.pattern, torch.cat(true[names[attention.name]]).numpy(), atol=STORED
         )
     for stream in recording.streams:
         states = true[
@@ -111,11 +112,13 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
         )
         last = [stream.sites[-1]] if stream.sites[-1] == "final.normed" else ends[-1:]
         for site, state in zip([entrance, *ends[:-1], *last], states, strict=True):
-            np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=2e-5, err_msg=site)
+            np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=SUMMED, err_msg=site)
     read = recording.streams[-1]
     for token in (0, 3, len(read.tokens) - 1):
         np.testing.assert_allclose(
-            hf.logits(handle, recording, read.name, token), true.logits[0, token].numpy(), atol=1e-4
+            hf.logits(handle, recording, read.name, token),
+            true.logits[0, token].numpy(),
+            atol=PASSED,
         )
 
 
@@ -130,7 +133,7 @@ def test_before_plus_wrote_is_what_stands_next(handle: hf.Handle) -> None:
                 "embed+pos",
             )
             np.testing.assert_allclose(
-                stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5
+                stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
             )
         written = {wrote for _, wrote, _ in triples}
         sublayers = (
@@ -155,7 +158,7 @@ def test_a_last_layernorm_reads_the_last_sum_and_is_not_mistaken_for_it(
     assert stream.sites[-2:] == ("1.ffn.sum", "final.normed")
     with torch.no_grad():
         normed = handle.plan.streams[0].final_norm(torch.tensor(stream.at("1.ffn.sum"))).numpy()
-    np.testing.assert_allclose(normed, stream.at("final.normed"), atol=1e-5)
+    np.testing.assert_allclose(normed, stream.at("final.normed"), atol=SUMMED)
     assert np.abs(stream.at("1.ffn.sum") - stream.at("final.normed")).max() > 0.01
 
 
@@ -168,15 +171,15 @@ def test_any_cell_recomputes_from_the_recording_and_what_is_offered_of_the_scale
         assert attention.opens
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) * offered.scale
         if attention.name == "cross" or not offered.biased:
-            np.testing.assert_allclose(attention.scores, scores, atol=1e-5)
+            np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)
         else:  # T5's bias is the same for equal distances
             bias = attention.scores - scores
-            np.testing.assert_allclose(bias[:, :, 2, 1], bias[:, :, 3, 2], atol=1e-5)
+            np.testing.assert_allclose(bias[:, :, 2, 1], bias[:, :, 3, 2], atol=SUMMED)
             assert np.abs(bias).max() > 0.01
         masked = np.where(attention.allowed, attention.scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         np.testing.assert_allclose(
-            attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=1e-5
+            attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=SUMMED
         )
 
 
@@ -210,7 +213,7 @@ def test_what_the_heads_wrote_is_their_values_through_w_o(
     )
     with torch.no_grad():
         wrote = model.get_submodule(path)(torch.tensor(z)).numpy()
-    np.testing.assert_allclose(wrote, recording.stream(attention.query).at(site), atol=1e-5)
+    np.testing.assert_allclose(wrote, recording.stream(attention.query).at(site), atol=SUMMED)
 
 
 QUERIES = {
@@ -236,7 +239,7 @@ def test_queries_are_the_state_through_w_q_before_any_scaling(
             .transpose(0, 1)
             .numpy()
         )
-    np.testing.assert_allclose(attention.q[1], q, atol=1e-5)
+    np.testing.assert_allclose(attention.q[1], q, atol=SUMMED)
 
 
 def test_a_recording_keeps_the_contract_and_survives_its_file(handle: hf.Handle) -> None:
@@ -247,7 +250,7 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: hf.Handle)
     )
     assert [attention.name for attention in recording.attention] == names
     for attention in recording.attention:
-        np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=1e-5)
+        np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=SUMMED)
         n_query, n_key = attention.pattern.shape[2:]
         triangle = attention.name == "decoder self" or family.kind == "decoder"
         assert np.array_equal(
@@ -396,7 +399,9 @@ def test_a_zeroed_head_takes_away_what_it_wrote(folder: Callable, loaded: Callab
     attention = plain.attention[0]
     gone = attention.pattern[0, 2] @ attention.v[0, 2] @ w_o.T
     np.testing.assert_allclose(
-        plain.streams[0].at("0.attn.wrote") - edited.streams[0].at("0.attn.wrote"), gone, atol=1e-5
+        plain.streams[0].at("0.attn.wrote") - edited.streams[0].at("0.attn.wrote"),
+        gone,
+        atol=SUMMED,
     )
     assert np.array_equal(edited.attention[0].pattern[0], plain.attention[0].pattern[0])
     assert np.abs(edited.streams[0].resid[-1] - plain.streams[0].resid[-1]).max() > 1e-3
@@ -406,16 +411,16 @@ def test_an_even_head_and_a_mean_head_do_what_they_say(loaded: Callable) -> None
     handle = loaded("gpt2")
     even = recorded(handle, edits.UniformHead(1, 0)).attention[0]
     rows = np.arange(1, even.pattern.shape[2] + 1)
-    np.testing.assert_allclose(even.pattern[1, 0], even.allowed / rows[:, None], atol=1e-6)
+    np.testing.assert_allclose(even.pattern[1, 0], even.allowed / rows[:, None], atol=STORED)
     assert np.abs(even.pattern[1, 1] - even.allowed / rows[:, None]).max() > 0.01
     everyone = (
         recorded(handle, *(edits.MeanHead(0, head) for head in range(4)))
         .streams[0]
         .at("0.attn.wrote")
     )
-    np.testing.assert_allclose(everyone, np.broadcast_to(everyone[:1], everyone.shape), atol=1e-5)
+    np.testing.assert_allclose(everyone, np.broadcast_to(everyone[:1], everyone.shape), atol=SUMMED)
     np.testing.assert_allclose(
-        everyone[0], recorded(handle).streams[0].at("0.attn.wrote").mean(axis=0), atol=1e-5
+        everyone[0], recorded(handle).streams[0].at("0.attn.wrote").mean(axis=0), atol=SUMMED
     )
 
 
@@ -426,12 +431,12 @@ def test_scores_without_the_scale_and_with_another(kind: str, loaded: Callable) 
         np.testing.assert_allclose(
             attention.scores[1],
             np.einsum("hqd,hkd->hqk", attention.q[1], attention.k[1]) / divisor,
-            atol=1e-4,
+            atol=PASSED,
         )
     np.testing.assert_allclose(
         attention.scores[0],
         np.einsum("hqd,hkd->hqk", attention.q[0], attention.k[0]) / np.sqrt(8),
-        atol=1e-5,
+        atol=SUMMED,
     )
 
 
@@ -614,14 +619,14 @@ def test_the_lens_ends_in_what_the_model_says(kind: str, loaded: Callable) -> No
     assert (
         seen.top_ids.shape == (len(seen.sites), n, 5)
         and (seen.rank[-1] == 0).all()
-        and np.abs(seen.kl[-1]).max() < 1e-5
+        and np.abs(seen.kl[-1]).max() < SUMMED
     )
     scores = hf.logits(handle, recording, name, 2)
     assert seen.top_ids[-1, 2, 0] == scores.argmax() == seen.final_id[2]
     np.testing.assert_allclose(
         seen.logprob[-1, 2],
         scores.max() - np.log(np.exp(scores.astype(np.float64)).sum()),
-        atol=1e-4,
+        atol=PASSED,
     )
     assert seen.kl[0].max() > 1e-3
 
@@ -904,14 +909,14 @@ def test_families_that_nobody_named_are_followed_as_far_as_they_go(
     np.testing.assert_allclose(
         recording.attention[0].pattern,
         torch.cat(true["attentions" if handle.start is None else "encoder_attentions"]).numpy(),
-        atol=1e-6,
+        atol=STORED,
     )
     assert hf.offers(handle).positions == positions and recording.streams[0].sites[0] == entrance
     for before, wrote, after in recording.streams[-1].writes():
         np.testing.assert_allclose(
             recording.streams[-1].at(before) + recording.streams[-1].at(wrote),
             recording.streams[-1].at(after),
-            atol=1e-5,
+            atol=SUMMED,
         )
 
 
@@ -1153,10 +1158,10 @@ def test_minilm_attends_as_transformers_says(text: str, minilm: hf.Handle) -> No
             output_hidden_states=True,
         )
     np.testing.assert_allclose(
-        recording.attention[0].pattern, torch.cat(true.attentions).numpy(), atol=1e-5
+        recording.attention[0].pattern, torch.cat(true.attentions).numpy(), atol=SUMMED
     )
     np.testing.assert_allclose(
-        recording.streams[0].at("5.ffn.normed"), true.last_hidden_state[0].numpy(), atol=1e-5
+        recording.streams[0].at("5.ffn.normed"), true.last_hidden_state[0].numpy(), atol=SUMMED
     )
 
 
@@ -1184,13 +1189,15 @@ def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: 
     assert np.array_equal(theirs.streams[0].ids, ours.streams[0].ids) and np.array_equal(
         theirs.streams[0].spans, ours.streams[0].spans
     )
-    np.testing.assert_allclose(theirs.streams[0].resid, ours.streams[0].resid, atol=1e-5, rtol=1e-5)
+    np.testing.assert_allclose(
+        theirs.streams[0].resid, ours.streams[0].resid, atol=SUMMED, rtol=SUMMED
+    )
     for name in ("q", "k", "v", "scores", "pattern"):
         np.testing.assert_allclose(
             getattr(theirs.attention[0], name),
             getattr(ours.attention[0], name),
-            atol=1e-5,
-            rtol=1e-5,
+            atol=SUMMED,
+            rtol=SUMMED,
         )
 
 

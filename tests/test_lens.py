@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
+from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
@@ -98,7 +99,7 @@ def test_the_last_row_is_the_models_answer(handle: Handle, name: str) -> None:
     found, logits = lens_of(handle, recording), full_pass(handle, recording)
     logprobs, ids = logits.double().log_softmax(-1).topk(10)
     assert np.array_equal(found.top_ids[-1], ids.numpy())
-    np.testing.assert_allclose(found.top_logprobs[-1], logprobs.numpy(), atol=1e-5)
+    np.testing.assert_allclose(found.top_logprobs[-1], logprobs.numpy(), atol=SUMMED)
     assert np.array_equal(found.final_id, logits.argmax(-1).numpy())
     assert not found.rank[-1].any() and not found.kl[-1].any()
 
@@ -124,15 +125,15 @@ def test_every_row_is_recomputed_from_the_state_alone(handle: Handle) -> None:
             answer = int(final[token].argmax())
             assert cell.final_id == answer
             assert cell.rank == int((here[token] > here[token, answer]).sum())
-            assert cell.probability == pytest.approx(here[token, answer], rel=1e-3)
+            assert cell.probability == pytest.approx(here[token, answer], rel=TOTAL)
             assert cell.kl == pytest.approx(
-                float((final[token] * np.log(final[token] / here[token])).sum()), abs=1e-4
+                float((final[token] * np.log(final[token] / here[token])).sum()), abs=PASSED
             )
             np.testing.assert_allclose(
-                cell.probabilities, np.sort(here[token])[::-1][:10], rtol=1e-3
+                cell.probabilities, np.sort(here[token])[::-1][:10], rtol=TOTAL
             )
-            np.testing.assert_allclose(here[token, cell.ids], cell.probabilities, rtol=1e-3)
-            assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=1e-12)
+            np.testing.assert_allclose(here[token, cell.ids], cell.probabilities, rtol=TOTAL)
+            assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=DOUBLE)
 
 
 def test_there_is_a_row_for_every_state_in_the_order_the_token_passes_them(handle: Handle) -> None:
@@ -232,10 +233,10 @@ def test_the_parts_add_up_to_the_logit_of_the_bare_pass(handle: Handle, name: st
             expected = float(
                 logits[token, word] - (0 if against is None else logits[token, against])
             )
-            assert taken.logit == pytest.approx(expected, abs=1e-4)
-            assert reading.total(taken) == pytest.approx(expected, abs=1e-4)
+            assert taken.logit == pytest.approx(expected, abs=PASSED)
+            assert reading.total(taken) == pytest.approx(expected, abs=PASSED)
             assert sum(group.value for group in reading.groups(taken)) == pytest.approx(
-                reading.total(taken), abs=1e-9
+                reading.total(taken), abs=DOUBLE_LONG
             )
 
 
@@ -261,7 +262,7 @@ def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
         for other in (None, against):
             taken = library.attribute(handle, recording, stream.name, token, word, other)
             expected = float(logits[token, word] - (0 if other is None else logits[token, other]))
-            assert reading.total(taken) == pytest.approx(expected, abs=1e-4)
+            assert reading.total(taken) == pytest.approx(expected, abs=PASSED)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -286,13 +287,13 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
     for head in range(handle.card.n_head):
         after = own.record(handle, TEXT, (*bare, edits.ZeroHead(2, head, attention)), target)
         lost = full_pass(handle, before)[2, 9] - full_pass(handle, after)[2, 9]
-        assert parts[attention, 2, head] == pytest.approx(float(lost), abs=1e-4)
+        assert parts[attention, 2, head] == pytest.approx(float(lost), abs=PASSED)
         place = "cross" if attention == "cross" else "attn"
         written = (
             stream.at(f"2.{place}.sum")[2] - reading.read_stream(after).at(f"2.{place}.sum")[2]
         )
         e = handle.model.embedding.token.weight.detach().numpy()
-        assert parts[attention, 2, head] == pytest.approx(float(written @ e[9]), abs=1e-4)
+        assert parts[attention, 2, head] == pytest.approx(float(written @ e[9]), abs=PASSED)
 
 
 def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: Handle) -> None:
@@ -312,7 +313,7 @@ def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: 
     taken = readout.attribute(small_handle, recording, "encoder", token, word)
     e = small_handle.model.embedding.token.weight.detach().double().numpy()
     assert next(part.value for part in taken.parts if part.kind == "embedding") == pytest.approx(
-        vector @ e[word], abs=1e-5
+        vector @ e[word], abs=SUMMED
     )
 
 
@@ -393,11 +394,11 @@ def check_table(app: AppTest, recording: Recording) -> None:
     expected = models.labels(recording.model.name, found.top_ids[..., : header["top"]].ravel())
     assert labels.ravel().tolist() == expected
     np.testing.assert_allclose(
-        blocks["logp"].reshape(*shape, -1), found.top_logprobs[..., : header["top"]], atol=1e-6
+        blocks["logp"].reshape(*shape, -1), found.top_logprobs[..., : header["top"]], atol=STORED
     )
     assert np.array_equal(blocks["rank"].reshape(shape), found.rank)
-    np.testing.assert_allclose(blocks["kl"].reshape(shape), found.kl, rtol=1e-6, atol=1e-30)
-    np.testing.assert_allclose(blocks["answer"].reshape(shape), found.logprob, rtol=1e-6)
+    np.testing.assert_allclose(blocks["kl"].reshape(shape), found.kl, rtol=STORED, atol=1e-30)
+    np.testing.assert_allclose(blocks["answer"].reshape(shape), found.logprob, rtol=STORED)
 
 
 @pytest.mark.slow
@@ -487,7 +488,7 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     taken = passes.attribution(
         recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1])
     )
-    assert reading.total(taken) == pytest.approx(taken.logit, abs=1e-3)
+    assert reading.total(taken) == pytest.approx(taken.logit, abs=TOTAL)
 
 
 @pytest.mark.slow
@@ -594,13 +595,13 @@ def test_the_bars_are_the_parts_of_the_word_asked_for() -> None:
     rest = next(row for row in listed["rows"] if row["tone"] == "rest")
     named = [row for row in listed["rows"] if row is not rest]
     assert all(row["value"] == pytest.approx(values[row["label"]]) for row in named)
-    assert sum(row["value"] for row in listed["rows"]) == pytest.approx(taken.logit, abs=1e-4)
+    assert sum(row["value"] for row in listed["rows"]) == pytest.approx(taken.logit, abs=PASSED)
     assert listed["chosen"] == "self.3.1" and "self.3.1" in [row["key"] for row in named]
     summed = sent(app, "lens_sum")[0]
     assert (
         sum(group["value"] for group in summed["groups"])
         == pytest.approx(summed["total"])
-        == pytest.approx(taken.logit, abs=1e-4)
+        == pytest.approx(taken.logit, abs=PASSED)
     )
     told = " ".join(each.value for each in app.markdown)
     assert (
@@ -890,6 +891,6 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     )
     rows = download("parts as a table", "Download the parts as CSV")
     assert (
-        float(rows[-2][-1]) == pytest.approx(taken.logit, abs=1e-4)
+        float(rows[-2][-1]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3
     )

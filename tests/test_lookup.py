@@ -7,6 +7,7 @@ from pathlib import Path
 import driver
 import numpy as np
 import pytest
+from bounds import DOUBLE, PASSED, STORED, SUMMED, THREE_DECIMALS
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -33,7 +34,9 @@ def handle(request) -> Handle:
 def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
         np.testing.assert_allclose(
-            numbers.softened(attention.scores, attention.allowed, 1.0), attention.pattern, atol=1e-6
+            numbers.softened(attention.scores, attention.allowed, 1.0),
+            attention.pattern,
+            atol=STORED,
         )
 
 
@@ -65,11 +68,11 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: Handle
     way = numbers.distances(attention, 1, 2, query, (1e-4, 1e-3, 1e-2, 1e-1, 1.0))
     found = numbers.lookup(attention, 1, 2, query, 0)
     assert found.distance == 0 and found.relative == 0 and found.cosine == pytest.approx(1)
-    assert way[0] < 1e-6 and way[0] <= way[-1]
+    assert way[0] < STORED and way[0] <= way[-1]
     np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
     mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
     np.testing.assert_allclose(
-        numbers.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=1e-6
+        numbers.lookup(attention, 1, 2, query, np.inf).z_soft, mean, atol=STORED
     )
 
 
@@ -77,7 +80,7 @@ def test_everywhere_says_what_each_lookup_says(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
         found = numbers.everywhere(attention)
         for at in ((0, 0, 3), (2, 3, 4)):
-            assert found[at] == pytest.approx(numbers.lookup(attention, *at).relative, abs=1e-6)
+            assert found[at] == pytest.approx(numbers.lookup(attention, *at).relative, abs=STORED)
         assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
         count, near, median = numbers.counted(found)
         assert (
@@ -136,20 +139,20 @@ def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_
         for layer, head, query in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
             z = numbers.messages(attention, layer, head, query).sum(axis=0)
             np.testing.assert_allclose(
-                z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=1e-5
+                z, attention.pattern[layer, head, query] @ attention.v[layer, head], atol=SUMMED
             )
             length, error = numbers.lengths(attention, layer, head, query)
-            assert length == pytest.approx(np.linalg.norm(z)) and error < 1e-12
+            assert length == pytest.approx(np.linalg.norm(z)) and error < DOUBLE
             table = numbers.received(
                 attention, layer, head, query, recording.stream(attention.key).tokens
             )
             assert sum(table["share of z"]) == pytest.approx(1) and sum(
                 table["weight"]
-            ) == pytest.approx(1, abs=1e-5)
+            ) == pytest.approx(1, abs=SUMMED)
             assert len(table["from"]) == attention.allowed[query].sum()
             assert (
                 numbers.wrote_error(recording, attention, *outputs[attention.name], layer, query)
-                < 1e-4
+                < PASSED
             )
 
 
@@ -167,9 +170,9 @@ def test_edges_are_the_weights_that_the_rule_says(handle: Handle) -> None:
             weights, attention.allowed, 1.5, ["a"] * weights.shape[0], ["b"] * weights.shape[1]
         )
         assert sum(nodes["edges in"]) == sum(nodes["edges out"]) == found.in_all
-        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=1e-4) and sum(
+        assert sum(nodes["weight in"]) == pytest.approx(weights.shape[0], abs=PASSED) and sum(
             nodes["weight out"]
-        ) == pytest.approx(weights.shape[0], abs=1e-4)
+        ) == pytest.approx(weights.shape[0], abs=PASSED)
 
 
 def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
@@ -186,11 +189,11 @@ def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
         )
         for one in (naive, symmetric):
             np.testing.assert_allclose(
-                one.scores, one.scores.T, rtol=0, atol=1e-12 * np.abs(one.scores).max()
+                one.scores, one.scores.T, rtol=0, atol=DOUBLE * np.abs(one.scores).max()
             )
-            assert one.asymmetry < 1e-12
-        np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=1e-4)
-        np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=1e-5)
+            assert one.asymmetry < DOUBLE
+        np.testing.assert_allclose(own.scores, attention.scores[1, 2], atol=PASSED)
+        np.testing.assert_allclose(own.weights, attention.pattern[1, 2], atol=SUMMED)
         assert 0.01 < own.asymmetry <= 1
 
 
@@ -201,7 +204,7 @@ def test_u_is_the_heads_own_w_q(small_handle: Handle) -> None:
     weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
     x, d_head = numbers.entering(recording, attention, 1), recording.model.d_head
     ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
-    np.testing.assert_allclose(ux, attention.q[1, 2], atol=1e-5)
+    np.testing.assert_allclose(ux, attention.q[1, 2], atol=SUMMED)
 
 
 def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: Handle) -> None:
@@ -268,7 +271,7 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
     assert "model encoder" in " ".join(header["caption"]) and TEXT in " ".join(header["caption"])
     middle = sent(app, "matrix")[1]["v0"]
     np.testing.assert_allclose(
-        middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=1e-6
+        middle, np.nanmedian(numbers.everywhere(attention), axis=-1).ravel(), atol=STORED
     )
 
 
@@ -339,7 +342,7 @@ def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
             if before == "Scores"
             else np.where(recording.attention[0].allowed, one.weights, np.nan)
         )
-        np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(shown, expected, rtol=SUMMED, atol=STORED)
         assert f"Asymmetry of the scores: {one.asymmetry:.2f}" in header["panels"][at]["under"]
     assert [panel["title"].split(":")[0] for panel in header["panels"]] == [
         "Naive",
@@ -416,14 +419,16 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
         )
 
     weights, distance = shown()
-    np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=6e-4)
-    assert distance == pytest.approx(numbers.lookup(attention, 3, 5, 9).distance, abs=6e-4)
+    np.testing.assert_allclose(weights, attention.pattern[3, 5, 9], atol=THREE_DECIMALS)
+    assert distance == pytest.approx(
+        numbers.lookup(attention, 3, 5, 9).distance, abs=THREE_DECIMALS
+    )
     page.get_by_role("slider", name="Temperature").focus()
     for _ in range(30):
         page.keyboard.press("ArrowRight")
     warm = float(page.locator(".lookup").get_attribute("data-temperature"))
     assert warm > 1 and shown()[1] == pytest.approx(
-        numbers.lookup(attention, 3, 5, 9, warm).distance, abs=6e-4
+        numbers.lookup(attention, 3, 5, 9, warm).distance, abs=THREE_DECIMALS
     )
     page.get_by_role("button", name="Hard lookup").click()
     assert shown()[1] == 0 and max(shown()[0]) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounds import PASSED
 from conftest import HOSTILE, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -172,7 +173,7 @@ def test_the_other_views_of_the_same_numbers(view: str) -> None:
     if view == "Table":
         frame = app.dataframe[0].value
         assert list(frame.columns[:3]) == ["query \\ key", "0 [CLS]", "1 the"]
-        np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().sum(axis=1), 1, atol=1e-4)
+        np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().sum(axis=1), 1, atol=PASSED)
     else:
         spec = json.loads(app.get("plotly_chart")[0].proto.spec)
         assert spec["data"][0]["type"] == "heatmap"

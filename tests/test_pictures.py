@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import driver
 import numpy as np
 import pytest
+from bounds import STORED
 
 from explorer.components import compare, heads, matrix, wire
 
@@ -43,11 +44,11 @@ def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_oth
     quiet = np.arange(8) == 0
     header, cells, peak = grid(pattern, quiet)
     assert header["quiet"] == [0] and (cells[..., 0] == 0).all()
-    np.testing.assert_allclose(peak, pattern[..., 1:].max((2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(peak, pattern[..., 1:].max((2, 3)), rtol=STORED)
     assert [one["back"] for one in header["heads"]] == [True] * 5 + [False]
     loud, whole, most = grid(pattern, None)
     assert loud["quiet"] == [] and not any(one["back"] for one in loud["heads"])
-    np.testing.assert_allclose(most, pattern.max((2, 3)), rtol=1e-6)
+    np.testing.assert_allclose(most, pattern.max((2, 3)), rtol=STORED)
     assert (whole[..., 0] > 0).any()
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
@@ -42,8 +43,8 @@ def test_the_table_is_the_formula(n: int, d: int) -> None:
     for position in (0, 1, n // 2, n - 1):
         for i in (0, d // 4, d // 2 - 1):
             angle = position / 10_000 ** (2 * i / d)
-            assert table[position, 2 * i] == pytest.approx(sin(angle), abs=1e-12)
-            assert table[position, 2 * i + 1] == pytest.approx(cos(angle), abs=1e-12)
+            assert table[position, 2 * i] == pytest.approx(sin(angle), abs=DOUBLE)
+            assert table[position, 2 * i + 1] == pytest.approx(cos(angle), abs=DOUBLE)
 
 
 def test_an_odd_width_is_refused() -> None:
@@ -55,12 +56,12 @@ def test_an_odd_width_is_refused() -> None:
 def test_a_wavelength_brings_a_pair_back() -> None:
     lengths = numbers.wavelengths(128)
     assert lengths[0] == pytest.approx(2 * pi) and lengths[32] == pytest.approx(2 * pi * 100)
-    np.testing.assert_allclose(np.cos(lengths * numbers.rates(128)), 1, atol=1e-12)
+    np.testing.assert_allclose(np.cos(lengths * numbers.rates(128)), 1, atol=DOUBLE)
     wave = numbers.wave(20, 128, 5)
     np.testing.assert_array_equal(
         np.stack((wave.sine, wave.cosine), axis=1), numbers.table(20, 128)[:, 10:12]
     )
-    np.testing.assert_allclose(wave.fine_sine[:: numbers.DRAWN_POINTS], wave.sine, atol=1e-12)
+    np.testing.assert_allclose(wave.fine_sine[:: numbers.DRAWN_POINTS], wave.sine, atol=DOUBLE)
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
@@ -69,10 +70,10 @@ def test_products_depend_on_the_distance_alone(n: int, d: int) -> None:
     found = numbers.products(table)
     gram = table @ table.T
     distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    np.testing.assert_allclose(gram, found.law[distance], atol=1e-9)
+    np.testing.assert_allclose(gram, found.law[distance], atol=DOUBLE_LONG)
     assert (
-        found.deviation == pytest.approx(np.abs(gram - found.law[distance]).max(), abs=1e-12)
-        and found.deviation < 1e-9
+        found.deviation == pytest.approx(np.abs(gram - found.law[distance]).max(), abs=DOUBLE)
+        and found.deviation < DOUBLE_LONG
     )
     assert found.law[0] == pytest.approx(d / 2)
     broken = table.copy()
@@ -85,12 +86,14 @@ def test_a_shift_is_a_rotation_of_every_pair(n: int, d: int) -> None:
     for shift in (0, 1, n - 1):
         turns = [numbers.turn(d, pair, shift) for pair in range(d // 2)]
         for turn in turns:
-            np.testing.assert_allclose(turn @ turn.T, np.eye(2), atol=1e-12)
+            np.testing.assert_allclose(turn @ turn.T, np.eye(2), atol=DOUBLE)
             assert np.linalg.det(turn) == pytest.approx(1)
         ahead = numbers.table(n + shift, d)
-        np.testing.assert_allclose(numbers.shifted(ahead[:n], shift), ahead[shift:], atol=1e-9)
-        assert numbers.shift_error(n, d, shift) < 1e-9
-        np.testing.assert_allclose(turns[-1] @ ahead[0, -2:], ahead[shift, -2:], atol=1e-9)
+        np.testing.assert_allclose(
+            numbers.shifted(ahead[:n], shift), ahead[shift:], atol=DOUBLE_LONG
+        )
+        assert numbers.shift_error(n, d, shift) < DOUBLE_LONG
+        np.testing.assert_allclose(turns[-1] @ ahead[0, -2:], ahead[shift, -2:], atol=DOUBLE_LONG)
 
 
 # ---- on recordings --------------------------------------------------------------------------------------------------------
@@ -114,13 +117,13 @@ def test_what_is_added_to_a_sentence(handle: Handle) -> None:
         found = numbers.added(stream)
         ids = stream.ids
         np.testing.assert_allclose(
-            found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=1e-5
+            found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=SUMMED
         )
-        np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=1e-6)
+        np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=STORED)
         np.testing.assert_allclose(
             found.both**2,
             found.word**2 + found.encoding**2 + 2 * found.cosine * found.word * found.encoding,
-            rtol=1e-4,
+            rtol=PASSED,
         )
         assert numbers.off_formula(stream) <= numbers.SAME
 
@@ -151,7 +154,7 @@ def test_products_of_any_table_by_distance() -> None:
 
 def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
     right = numbers.tried(numbers.table(30, 16), 4)
-    assert right.turned < 1e-12 < right.still
+    assert right.turned < DOUBLE < right.still
     assert numbers.tried(np.random.default_rng(1).normal(size=(30, 16)), 4).turned > 0.5
     assert (
         numbers.tried(numbers.table(3, 4), 3) is None
@@ -213,7 +216,7 @@ def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: 
     found = numbers.places_part(
         numbers.attention_of(plain, stream.name), numbers.attention_of(bare, stream.name), head
     )
-    np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=1e-4)
+    np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=PASSED)
 
 
 def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Handle) -> None:
@@ -230,7 +233,7 @@ def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Han
                 and attention.allowed[i, i + offset]
             ]
             assert found.pairs[at] == len(cells)
-            assert found.together[at] == pytest.approx(np.mean(cells, dtype=np.float64), abs=1e-5)
+            assert found.together[at] == pytest.approx(np.mean(cells, dtype=np.float64), abs=SUMMED)
         assert found.places is None
         assert (found.offset <= 0).all() == (stream.name == "decoder")
 
@@ -291,16 +294,16 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
         pairs = numbers.matched(one.streams[0], two.streams[0], True)
         bare = numbers.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
         full = numbers.agreement(one.streams[0], two.streams[0], pairs)
-        assert bare.difference < 1e-4 and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
+        assert bare.difference < PASSED and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
         assert full.difference > 0.1 and full.common_digits < 2
         a, b = one_bare.attention[0], two_bare.attention[0]
         assert (
             numbers.largest_gap(a, b, pairs)
-            < 1e-5
+            < SUMMED
             < numbers.largest_gap(one.attention[0], two.attention[0], pairs)
         )
         first, second, gap = numbers.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
-        np.testing.assert_allclose(first, second, atol=1e-5)
+        np.testing.assert_allclose(first, second, atol=SUMMED)
         assert gap == np.abs(first - second).max() and first.shape == (len(pairs.here),) * 2
 
 
@@ -309,7 +312,7 @@ def test_a_causal_mask_tells_order_by_itself(small_decoder: Handle) -> None:
     found = numbers.agreement(
         one.streams[0], two.streams[0], numbers.matched(one.streams[0], two.streams[0], True)
     )
-    assert found.difference > 0.01 and found.by_token[0] < 1e-5, (
+    assert found.difference > 0.01 and found.by_token[0] < SUMMED, (
         "only [BOS], which sees itself alone, is the same"
     )
 
@@ -325,7 +328,7 @@ def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
     np.testing.assert_array_equal(pairs.here, pairs.there)
     assert (
         numbers.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference
-        < 1e-4
+        < PASSED
     )
     assert numbers.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
 
@@ -362,7 +365,7 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     assert (
         found.most(0.9) <= 6
         and found.words[6] == pytest.approx(1)
-        and found.places[6] == pytest.approx(0, abs=1e-9)
+        and found.places[6] == pytest.approx(0, abs=DOUBLE_LONG)
     )
     assert numbers.overlap(words, inside).places[6] == pytest.approx(1)
     np.testing.assert_allclose(found.chance, np.arange(13) / 12)
@@ -375,7 +378,7 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
 def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> None:
     table = numbers.table(8, 12)
     figure = draw.table(table, ("<b>", "text <i>"), 2, (6.28, 100.0))
-    np.testing.assert_allclose(figure.data[0].z, table, atol=1e-6)
+    np.testing.assert_allclose(figure.data[0].z, table, atol=STORED)
     assert (
         "&lt;b&gt;" in figure.layout.title.text and "&lt;i&gt;" in figure.layout.title.subtitle.text
     )
@@ -440,7 +443,9 @@ def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
     stream = library.record(library.load("encoder"), text).streams[0]
     np.testing.assert_allclose(
-        array(plots(app)[0]["data"][0]["y"]), np.linalg.norm(stream.at("embed"), axis=1), rtol=1e-5
+        array(plots(app)[0]["data"][0]["y"]),
+        np.linalg.norm(stream.at("embed"), axis=1),
+        rtol=SUMMED,
     )
     written = json.dumps([plot["layout"] for plot in plots(app)])
     turned_to(app, "Order")
@@ -478,9 +483,9 @@ def test_every_screen_of_every_model(model: str) -> None:
 def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
     app = opened(model="minilm", text="Apples fall.", ask="Waves")
     table = library.load("minilm").model.embedding.position.detach().numpy()
-    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), table[:64], rtol=1e-6)
+    np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), table[:64], rtol=STORED)
     np.testing.assert_allclose(
-        array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=1e-5
+        array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=SUMMED
     )
     assert (
         "wavelengths do not apply" in told(app)
@@ -490,7 +495,7 @@ def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> Non
     turned_to(app, "Distance")
     shown = plots(app)[0]["data"]
     products = table[1:64].astype(float) @ table[1:64].T.astype(float)
-    assert array(shown[2]["y"])[1] == pytest.approx(np.diagonal(products, 1).mean(), rel=1e-5)
+    assert array(shown[2]["y"])[1] == pytest.approx(np.diagonal(products, 1).mean(), rel=SUMMED)
     assert (
         "no law of distance" in told(app)
         and "Position 0 is left out" in told(app)
@@ -523,7 +528,7 @@ def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
     np.testing.assert_allclose(
         array(plots(app)[0]["data"][0]["z"]),
         gpt2_on_pages.model.embedding.position.detach().numpy(),
-        rtol=1e-6,
+        rtol=STORED,
     )
     for screen in SCREENS:
         turned_to(app, screen)
@@ -565,10 +570,10 @@ def test_the_numbers_of_the_experiment_are_the_models() -> None:
         np.abs(a.at(last) - b.at(last)[order]).max() for a, b in ((one, two), (one_bare, two_bare))
     ]
     traces = plots(app)[0]["data"]
-    assert array(traces[0]["y"])[-1] == pytest.approx(gaps[0], rel=1e-6) and array(traces[1]["y"])[
-        -1
-    ] == pytest.approx(gaps[1], rel=1e-6)
-    assert gaps[1] < 1e-4 < gaps[0] and "permutation-equivariant" in told(app)
+    assert array(traces[0]["y"])[-1] == pytest.approx(gaps[0], rel=STORED) and array(
+        traces[1]["y"]
+    )[-1] == pytest.approx(gaps[1], rel=STORED)
+    assert gaps[1] < PASSED < gaps[0] and "permutation-equivariant" in told(app)
     assert app.metric[0].value.split()[0] in "567" and app.metric[1].value in (
         "no digit",
         "1 digit",

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
+from bounds import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, THREE_DECIMALS
 from conftest import HOSTILE, typed
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
@@ -61,16 +62,16 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
     )
     assert (
         sum(word.own for word in words) + others.own
-        == pytest.approx(1, abs=1e-12)
+        == pytest.approx(1, abs=DOUBLE)
         == others.all_own
     )
     assert (
         sum(word.drawn for word in words) + others.drawn
-        == pytest.approx(1, abs=1e-12)
+        == pytest.approx(1, abs=DOUBLE)
         == others.all_drawn
     )
     assert others.n_kept + sum(word.kept for word in words) == of.kept.sum()
-    np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=1e-15)
+    np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=DOUBLE)
 
 
 def test_a_vocabulary_shorter_than_the_list_is_shown_whole() -> None:
@@ -88,7 +89,7 @@ def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
         if word.kept:
             assert (
-                steps.tempered / steps.held == pytest.approx(steps.drawn, rel=1e-4)
+                steps.tempered / steps.held == pytest.approx(steps.drawn, rel=PASSED)
                 and steps.drawn == word.drawn
             )
     with pytest.raises(ValueError, match="temperature 0"):
@@ -106,7 +107,9 @@ def test_powers_of_e_also_where_a_float_ends(exponent: float) -> None:
     digits, _, n = power_of_e(exponent).partition(" × 10")
     tens = int(n.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))) if n else 0
     # Four figures: half a unit of the last is at most 5e-4 of the number.
-    assert log(float(digits.replace(",", ""))) + tens * log(10) == pytest.approx(exponent, abs=6e-4)
+    assert log(float(digits.replace(",", ""))) + tens * log(10) == pytest.approx(
+        exponent, abs=THREE_DECIMALS
+    )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -226,14 +229,14 @@ def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> Non
     p = softmaxed(full_pass("encoder", masked(text, hidden))[place])
     there = own.frame(models.handle("encoder"), own.clean(text))[0].ids[place]
     words, others = shown["rows"][:-1], shown["rows"][-1]
-    assert sum(row["value"] for row in shown["rows"]) == pytest.approx(1, abs=1e-9)
+    assert sum(row["value"] for row in shown["rows"]) == pytest.approx(1, abs=DOUBLE_LONG)
     np.testing.assert_allclose(
-        [row["value"] for row in words], p[[int(row["key"]) for row in words]], atol=1e-5
+        [row["value"] for row in words], p[[int(row["key"]) for row in words]], atol=SUMMED
     )
     np.testing.assert_allclose(
         [row["value"] for row in words[: numbers.MOST_ROWS]],
         -np.sort(-p)[: numbers.MOST_ROWS],
-        atol=1e-5,
+        atol=SUMMED,
     )
     (own_word,) = [row for row in words if row["mark"]]
     assert (
@@ -256,11 +259,11 @@ def check_choices(app: AppTest, ids: list[int], sampling: Sampling = Sampling())
     p, drawn = softmaxed(z), probabilities(z.astype(np.float32), sampling)
     words = [row for row in rows if row["tone"] != "rest"]
     at = [int(row["key"]) for row in words]
-    np.testing.assert_allclose([row["behind"] for row in words], p[at], atol=2e-5)
-    np.testing.assert_allclose([row["value"] for row in words], drawn[at], atol=1e-4)
+    np.testing.assert_allclose([row["behind"] for row in words], p[at], atol=SUMMED)
+    np.testing.assert_allclose([row["value"] for row in words], drawn[at], atol=PASSED)
     assert (
         sum(row["behind"] for row in rows)
-        == pytest.approx(1, abs=1e-9)
+        == pytest.approx(1, abs=DOUBLE_LONG)
         == sum(row["value"] for row in rows)
     )
     assert [row["tone"] == "cut" for row in words] == [drawn[id] == 0 for id in at]
@@ -291,7 +294,7 @@ def test_any_text_goes_on(text: str) -> None:
         rows = sent(app, "bars")["rows"]
         p = softmaxed(full_pass("decoder", prompt_ids(text))[-1])
         np.testing.assert_allclose(
-            [row["value"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5
+            [row["value"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=SUMMED
         )
         assert not any(row["key"] for row in rows), "what cannot be written cannot be chosen"
         return
@@ -340,7 +343,7 @@ def test_a_gap_says_how_unsure_the_model_is_and_shows_its_formula() -> None:
         [nats, nats / log(2), exp(nats)], rel=0.02
     )
     found = re.search(r"z = ([\d.]+)\. .* so p = .* = \*\*([\d.]+)\*\*", told)
-    assert [float(each) for each in found.groups()] == pytest.approx([z.max(), p.max()], abs=2e-4)
+    assert [float(each) for each in found.groups()] == pytest.approx([z.max(), p.max()], abs=PASSED)
 
 
 @slow
@@ -376,7 +379,7 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
         assert len(written) == n + 1 and written[-1]["under"].endswith("· #1")
         assert float(
             re.search(r"probability ([\d.]+)", written[-1]["spoken"]).group(1)
-        ) == pytest.approx(softmaxed(z).max(), abs=1e-4)
+        ) == pytest.approx(softmaxed(z).max(), abs=PASSED)
         ids.append(int(z.argmax()))
         check_choices(app, ids, Sampling(0))
     press(app, "take back")
@@ -443,8 +446,8 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     )
     pattern = recording.attention[0].pattern[:, :, -1]
     shown = blocks["weights"].reshape(-1, pattern.shape[-1])
-    np.testing.assert_allclose(shown[1:], pattern.reshape(-1, pattern.shape[-1]), atol=1e-5)
-    np.testing.assert_allclose(shown[0], pattern.mean((0, 1)), atol=1e-5)
+    np.testing.assert_allclose(shown[1:], pattern.reshape(-1, pattern.shape[-1]), atol=SUMMED)
+    np.testing.assert_allclose(shown[0], pattern.mean((0, 1)), atol=SUMMED)
     assert header["chosen"] == "1.2" and header["tones"].count("said") == 3
     card, n = handle.card, len(recording.streams[0].ids)
     told = " ".join(each.value for each in app.markdown)
@@ -488,7 +491,7 @@ def check_choices_without_keys(app: AppTest, ids: list[int]) -> None:
     assert not any(row["key"] for row in rows)
     p = softmaxed(full_pass("decoder", ids)[-1])
     np.testing.assert_allclose(
-        [row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=2e-5
+        [row["behind"] for row in rows[:-1]], -np.sort(-p)[: len(rows) - 1], atol=SUMMED
     )
 
 
@@ -576,7 +579,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
         and draft.said == plain.said
         and draft.writing.ids == plain.writing.ids
     )
-    np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=1e-4)
+    np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=PASSED)
 
 
 @slow
@@ -598,7 +601,9 @@ def said_about(app: AppTest) -> str:
 @pytest.mark.parametrize("model", ["grammar", "grammar-masked", "induction"])
 def test_the_small_models_are_shown_too(model: str) -> None:
     app = opened(model=model)
-    assert sum(row["value"] for row in sent(app, "bars")["rows"]) == pytest.approx(1, abs=1e-9)
+    assert sum(row["value"] for row in sent(app, "bars")["rows"]) == pytest.approx(
+        1, abs=DOUBLE_LONG
+    )
 
 
 @slow
@@ -614,7 +619,7 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     )
     assert (
         sum(float(row["probability"]) for row in rows)
-        == pytest.approx(1, abs=1e-9)
+        == pytest.approx(1, abs=DOUBLE_LONG)
         == sum(float(row["drawn from"]) for row in rows)
     )
     assert rows[0]["token"] == models.labels("decoder", [int(rows[0]["id"])])[0]

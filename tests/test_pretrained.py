@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
+from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from tokenizers import models as pieces
 from tokenizers import normalizers, pre_tokenizers, processors
 
@@ -112,11 +114,21 @@ def theirs(request: pytest.FixtureRequest) -> torch.nn.Module:
     return model
 
 
+def in_64_bits(model: Encoder | Decoder) -> Encoder | Decoder:
+    """A copy of the model that computes in 64 bits."""
+    model = copy.deepcopy(model).double()
+    for attention in (each for layers in model.attentions().values() for each in layers):
+        if attention.fused is not None:
+            attention.fuse()
+    return model
+
+
 def compared(
     theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool
 ) -> None:
-    """Every hidden state, every attention and the logits, to 1e-5 of their size."""
+    """Every hidden state, every attention and the logits, both models in 64 bits."""
     seen: dict[str, torch.Tensor] = {}
+    theirs, ours = copy.deepcopy(theirs).double(), in_64_bits(ours)
     with torch.no_grad():
         out = theirs(input_ids=ids, output_attentions=True, output_hidden_states=True)
         last = ours(ids, tape=lambda name, x: seen.__setitem__(name, x))
@@ -132,14 +144,18 @@ def compared(
             torch.testing.assert_close(
                 seen[name],
                 hidden,
-                atol=1e-5,
-                rtol=1e-5,
+                atol=DOUBLE_LONG,
+                rtol=DOUBLE_LONG,
                 msg=lambda text, name=name: f"{name}: {text}",
             )
         for layer, pattern in enumerate(out.attentions):
-            torch.testing.assert_close(seen[f"{layer}.attn.pattern"], pattern, atol=1e-5, rtol=0)
+            torch.testing.assert_close(
+                seen[f"{layer}.attn.pattern"], pattern, atol=DOUBLE_LONG, rtol=0
+            )
         if logits:
-            torch.testing.assert_close(ours.logits(last), out.logits, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                ours.logits(last), out.logits, atol=DOUBLE_LONG, rtol=DOUBLE_LONG
+            )
 
 
 def test_every_hidden_state_attention_and_logit_is_theirs(theirs: torch.nn.Module) -> None:
@@ -305,7 +321,7 @@ def test_a_bert_in_a_folder(bert_folder: Path) -> None:
     ]
     for before, wrote, after in stream.writes():
         np.testing.assert_allclose(
-            stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5
+            stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
         )
     assert library.record(handle, "[MASK] cat").streams[0].tokens[1] != "[MASK]", (
         "what a reader types is text"
@@ -326,15 +342,15 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
     )
     for before, wrote, after in stream.writes():
         np.testing.assert_allclose(
-            stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-4
+            stream.at(before) + stream.at(wrote), stream.at(after), atol=PASSED
         )
     assert library.record(handle, "").streams[0].tokens == ("<|endoftext|>",)
     lens = library.lens(handle, recording, "decoder", 3)
-    assert lens.sites[-1] == "final.normed" and lens.kl[-1].max() < 1e-6
+    assert lens.sites[-1] == "final.normed" and lens.kl[-1].max() < STORED
     found = library.attribute(handle, recording, "decoder", 2, 7, 11)
-    assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=1e-3)
+    assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=TOTAL)
     logits = library.logits(handle, recording, "decoder", 2)
-    assert found.logit == pytest.approx(logits[7] - logits[11], abs=1e-3)
+    assert found.logit == pytest.approx(logits[7] - logits[11], abs=TOTAL)
     assert set(library.norms(handle, "decoder")) == {
         "final",
         *(f"{layer}.{place}" for layer in range(3) for place in ("attn", "ffn")),
@@ -344,11 +360,11 @@ def test_a_gpt2_in_a_folder(gpt2_folder: Path) -> None:
     np.testing.assert_allclose(
         writing.logits,
         handle.model.logits(handle.model(torch.tensor([writing.ids])))[0, -1].detach(),
-        atol=1e-4,
+        atol=PASSED,
     )
     assert library.highway(handle, recording, "decoder", 3).norm.shape[1] == 7
     total = library.jacobian(handle, recording, "decoder", 2, "1.attn")
-    assert total.error < 1e-4 and np.array_equal(total.total, total.after)
+    assert total.error < PASSED and np.array_equal(total.total, total.after)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from bounds import SUMMED, TOTAL
 from conftest import HOSTILE
 
 from models import edits, own
@@ -32,7 +33,7 @@ def recording(request: pytest.FixtureRequest, small_handle: own.Handle) -> Recor
 
 
 def test_rows_sum_to_one(recording: Recording) -> None:
-    np.testing.assert_allclose(recording.attention[0].pattern.sum(axis=-1), 1, atol=1e-5)
+    np.testing.assert_allclose(recording.attention[0].pattern.sum(axis=-1), 1, atol=SUMMED)
 
 
 def test_any_cell_recomputes_from_the_recording_alone(
@@ -46,10 +47,10 @@ def test_any_cell_recomputes_from_the_recording_alone(
             else np.sqrt(attention.q.shape[-1])
         )
         scores = np.einsum("hqd,hkd->hqk", attention.q[layer], attention.k[layer]) / scale
-        np.testing.assert_allclose(attention.scores[layer], scores, atol=1e-5)
+        np.testing.assert_allclose(attention.scores[layer], scores, atol=SUMMED)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         np.testing.assert_allclose(
-            attention.pattern[layer], weights / weights.sum(axis=-1, keepdims=True), atol=1e-5
+            attention.pattern[layer], weights / weights.sum(axis=-1, keepdims=True), atol=SUMMED
         )
 
 
@@ -62,7 +63,7 @@ def test_before_plus_wrote_is_what_stands_next(recording: Recording) -> None:
     )
     for before, wrote, after in triples:
         kept = 0 if any(wrote.startswith(layer) for layer in lost) else stream.at(before)
-        np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=1e-5)
+        np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=SUMMED)
 
 
 def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) -> None:
@@ -75,7 +76,7 @@ def test_what_heads_wrote_is_their_values_through_w_o(small_handle: own.Handle) 
             0, (recording.model.n_head, recording.model.d_head)
         )
         total = torch.einsum("hqd,hdm->qm", per_head, slices) + w_o.bias.detach()
-        np.testing.assert_allclose(total.numpy(), stream.at(f"{layer}.attn.wrote"), atol=1e-5)
+        np.testing.assert_allclose(total.numpy(), stream.at(f"{layer}.attn.wrote"), atol=SUMMED)
 
 
 def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: own.Handle) -> None:
@@ -83,7 +84,7 @@ def test_post_norm_vectors_lie_on_the_sphere_before_gain_and_bias(small_handle: 
     norm = small_handle.model.layers[0].attention_out.norm
     bare = (stream.at("0.attn.normed") - norm.bias.detach().numpy()) / norm.weight.detach().numpy()
     np.testing.assert_allclose(
-        np.linalg.norm(bare, axis=-1), np.sqrt(small_handle.card.d_model), rtol=1e-3
+        np.linalg.norm(bare, axis=-1), np.sqrt(small_handle.card.d_model), rtol=TOTAL
     )
 
 
@@ -98,7 +99,7 @@ def test_a_zeroed_head_writes_nothing_and_the_others_write_what_they_wrote(
     w_o = small_handle.model.layers[0].attention.w_o.weight.detach().numpy()[:, 6:12]
     gone = attention.pattern[0, 1] @ attention.v[0, 1] @ w_o.T
     difference = plain.streams[0].at("0.attn.wrote") - edited.streams[0].at("0.attn.wrote")
-    np.testing.assert_allclose(difference, gone, atol=1e-5)
+    np.testing.assert_allclose(difference, gone, atol=SUMMED)
 
 
 def test_edits_leave_the_shared_model_as_it_was(small_handle: own.Handle) -> None:
@@ -243,15 +244,15 @@ def test_a_translator_carries_two_streams_and_three_attentions(
 def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -> None:
     recording = own.record(writer, TEXT)
     for attention in recording.attention:
-        np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=1e-5)
+        np.testing.assert_allclose(attention.pattern.sum(axis=-1), 1, atol=SUMMED)
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / np.sqrt(
             writer.card.d_head
         )
-        np.testing.assert_allclose(attention.scores, scores, atol=1e-5)
+        np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)
         masked = np.where(attention.allowed, scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         np.testing.assert_allclose(
-            attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=1e-5
+            attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=SUMMED
         )
     for stream in recording.streams:
         triples = stream.writes()
@@ -259,7 +260,7 @@ def test_the_laws_hold_in_every_stream_and_every_attention(writer: own.Handle) -
         assert len(triples) == (3 if cross else 2) * writer.card.n_layer + 1
         for before, wrote, after in triples:
             np.testing.assert_allclose(
-                stream.at(before) + stream.at(wrote), stream.at(after), atol=1e-5
+                stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
             )
 
 
@@ -273,7 +274,7 @@ def test_what_cross_heads_wrote_is_the_sources_values_through_w_o(
             len(stream.tokens), -1
         )
         wrote = z @ module.w_o.weight.detach().numpy().T + module.w_o.bias.detach().numpy()
-        np.testing.assert_allclose(wrote, stream.at(f"{layer}.cross.wrote"), atol=1e-5)
+        np.testing.assert_allclose(wrote, stream.at(f"{layer}.cross.wrote"), atol=SUMMED)
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

@@ -12,6 +12,7 @@ import driver
 import numpy as np
 import pytest
 import torch
+from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -53,7 +54,7 @@ def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: 
     for _, stream in streams(handle):
         error, n, largest = numbers.conservation(stream)
         assert (
-            error < 1e-5
+            error < SUMMED
             and n == len(stream.writes()) * len(stream.tokens)
             and largest == np.abs(stream.resid).max()
         )
@@ -70,11 +71,13 @@ def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: Handle) ->
                 if name != "sub-layer"
             }
             x, w, total = way["|before|"], way["|wrote|"], way["|sum|"]
-            np.testing.assert_allclose(total**2, x**2 + w**2 + 2 * x * w * way["cosine"], rtol=1e-5)
+            np.testing.assert_allclose(
+                total**2, x**2 + w**2 + 2 * x * w * way["cosine"], rtol=SUMMED
+            )
             np.testing.assert_allclose(
                 np.cos(np.radians(way["turned by adding °"])),
                 (x + w * way["cosine"]) / total,
-                atol=1e-5,
+                atol=SUMMED,
             )
             np.testing.assert_allclose(way["share"], w / (w + x))
             low, high = (
@@ -121,7 +124,7 @@ def test_known_angles() -> None:
     )
     tiny = np.array([1.0, 1e-9])
     assert numbers.degrees(np.array([1.0, 0.0]), tiny) == pytest.approx(
-        np.degrees(1e-9), rel=1e-6
+        np.degrees(1e-9), rel=STORED
     ), "small angles are not lost"
     assert np.isnan(numbers.cosine(x, np.zeros(2))) and np.isnan(numbers.degrees(x, np.zeros(2)))
 
@@ -130,16 +133,18 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
     for _, stream in streams(handle):
         norms = parameters.norms(handle, stream.name)
         assert set(norms) == {each.site for each in numbers.sublayers(stream) if each.layer >= 0}
-        assert numbers.norm_error(stream, norms) < 1e-5
+        assert numbers.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, eps) for site, (gain, bias, eps) in norms.items()}
         assert numbers.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
         steps = numbers.stages(stream, norms, "0.attn", 1)
-        assert steps["mean μ"][1] == pytest.approx(0, abs=1e-6) and steps["spread σ"][
+        assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
             2
-        ] == pytest.approx(1, abs=1e-3)
-        assert steps["mean μ"][-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=1e-5)
+        ] == pytest.approx(1, abs=TOTAL)
+        assert steps["mean μ"][-1] == pytest.approx(
+            stream.at("0.attn.normed")[1].mean(), abs=SUMMED
+        )
         assert steps["spread σ"][-1] == pytest.approx(
-            numbers.norm_grid(stream, "Sigma after").values[1, 0], abs=1e-5
+            numbers.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
         )
     for _, stream in streams(handle, WithoutNorm()):
         assert numbers.norms_of(stream) == () and numbers.norm_place(stream) is None
@@ -152,7 +157,7 @@ def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
         (ZeroHead(1, 2, "decoder self" if handle.card.kind == "encoder-decoder" else "self"),),
     ):
         for recording, stream in streams(handle, *edits):
-            assert numbers.heads_error(recording, stream, outputs) < 1e-5
+            assert numbers.heads_error(recording, stream, outputs) < SUMMED
             assert (
                 numbers.heads_error(
                     recording, stream, {name: (w, b + 1) for name, (w, b) in outputs.items()}
@@ -182,7 +187,7 @@ def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
         small_handle.model.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy() @ z
     )
     at = [column.name for column in grid.columns].index("layer 1, head 3")
-    assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=1e-5)
+    assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=SUMMED)
     shares = numbers.head_grid(
         recording, stream, "Share of heads", parameters.outputs(small_handle)
     ).values
@@ -194,12 +199,12 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle)
     changed = numbers.change(stream, "1.ffn", 2, 3.0, 1e-5)
     others = np.arange(len(stream.tokens)) != 2
     assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
-    assert changed.layer[2] < 1e-3, "LayerNorm forgets the length"
+    assert changed.layer[2] < TOTAL, "LayerNorm forgets the length"
     same = numbers.change(stream, "1.ffn", 2, 1.0, 1e-5)
     assert not same.layer.any() and not same.batch.any()
     x = torch.tensor(stream.at("1.ffn.sum")).double()
     batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
-    np.testing.assert_allclose(numbers.normalised(x.numpy().T, 1e-5).T, batch, atol=1e-9)
+    np.testing.assert_allclose(numbers.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
     assert numbers.worst_other(np.array([1.0]), 0) is None and numbers.worst_other(
         np.array([1.0, 5.0, 2.0]), 1
     ) == (2, 2.0)
@@ -215,11 +220,11 @@ def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
     on = found.norm[0]
     readout = handle.model.embedding.token.weight[found.id].detach()
     assert (
-        on[-1, token] == pytest.approx(readout.norm().item(), rel=1e-5)
+        on[-1, token] == pytest.approx(readout.norm().item(), rel=SUMMED)
         and not np.delete(on[-1], token).any()
     ), "the last state is read by the tied embedding"
     assert found.logit[0] == pytest.approx(
-        library.logits(handle, recording, stream.name, token)[found.id], abs=1e-4
+        library.logits(handle, recording, stream.name, token)[found.id], abs=PASSED
     )
     # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
     site = found.sites[-1]
@@ -238,7 +243,7 @@ def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
         else handle.model.layers
     )[-1]
     (state + layer.feed_forward(state)).backward(total.grad.float())
-    assert on[-2, token] == pytest.approx(state.grad.norm().item(), rel=1e-3)
+    assert on[-2, token] == pytest.approx(state.grad.norm().item(), rel=TOTAL)
     assert all(parameter.grad is None for parameter in layer.attention.parameters()), (
         "the shared model collects no gradients"
     )
@@ -264,7 +269,7 @@ def test_the_jacobian_of_the_sum_is_identity_plus_that_of_the_write(handle: Hand
         for each in numbers.sublayers(stream):
             if each.layer == 1:
                 found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
-                assert found.error < 1e-5
+                assert found.error < SUMMED
                 assert (
                     np.isclose(found.wrote, found.wrote[0]).sum() < len(found.wrote)
                     and (np.diff(found.total) <= 0).all()
@@ -290,7 +295,7 @@ def test_a_jacobian_against_small_steps(small_handle: Handle) -> None:
         np.linalg.svd(torch.stack(columns, 1).numpy(), compute_uv=False)[:8],
         found.wrote[:8],
         rtol=2e-2,
-        atol=1e-3,
+        atol=TOTAL,
     )
 
 
@@ -317,7 +322,7 @@ def test_only_the_token_itself_is_differentiated(small_handle: Handle) -> None:
     np.testing.assert_allclose(
         found.wrote,
         torch.linalg.svdvals(torch.func.jacrev(plainly)(x[3]).detach().double()),
-        atol=1e-5,
+        atol=SUMMED,
     )
 
 
@@ -355,8 +360,8 @@ def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: Handle) 
     ] == ["2.ffn", "final"]
     assert {each.site for each in numbers.norms_of(stream)} == set(norms) and numbers.norm_error(
         stream, norms
-    ) < 1e-5
-    assert numbers.conservation(stream)[0] < 1e-5 and len(
+    ) < SUMMED
+    assert numbers.conservation(stream)[0] < SUMMED and len(
         numbers.writes(stream, "Norm").columns
     ) == len(stream.sites)
 
@@ -394,7 +399,7 @@ def test_distance_is_counted_from_the_output_back() -> None:
         for token in range(output + 1):
             by_hand[output - token].append(x.grad[token].norm().item())
         assert not x.grad[output + 1 :].any()
-    np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=1e-4)
+    np.testing.assert_allclose(found, [np.mean(each) for each in by_hand], rtol=PASSED)
 
 
 def test_equal_tokens_are_equal_symbols() -> None:
@@ -419,7 +424,9 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
         token="x",
     )
     header, blocks = wire.decode(data)
-    np.testing.assert_allclose(blocks["values"].reshape(grid.values.shape), grid.values, rtol=1e-6)
+    np.testing.assert_allclose(
+        blocks["values"].reshape(grid.values.shape), grid.values, rtol=STORED
+    )
     assert (
         header["low"] == 0
         and header["high"] == pytest.approx(grid.values.max())
@@ -439,8 +446,8 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
             picture="p",
         )
     )
-    np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=1e-6)
-    np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=STORED)
+    np.testing.assert_allclose(blocks["median"], np.median(grid.values, axis=0), rtol=STORED)
     cosine = numbers.writes(stream, "Cosine")
     assert pictures.scale(cosine, False) == (-1, 1)
 
@@ -580,7 +587,7 @@ def test_any_text_is_drawn(text: str) -> None:
     np.testing.assert_allclose(
         blocks["values"].reshape(len(stream.tokens), -1),
         np.linalg.norm(stream.resid, axis=-1).T,
-        rtol=1e-4,
+        rtol=PASSED,
     )
     assert (
         len(

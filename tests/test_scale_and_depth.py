@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bounds import SUMMED
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import evidence, scale
@@ -103,7 +104,7 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
             nudge[at, dimension] = step
             slopes.append((output(x + nudge) - output(x - nudge)) / (2 * step))
     # Central differences of a smooth function in float64: an error of the order of the step squared, and rounding over the step.
-    assert found.norm[0, 0] == pytest.approx(np.linalg.norm(slopes), rel=1e-5)
+    assert found.norm[0, 0] == pytest.approx(np.linalg.norm(slopes), rel=SUMMED)
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bounds import STORED
 from test_heads import WORDS, recording_of, toward
 
 from explorer.analysis import sinks
@@ -24,7 +25,7 @@ def test_a_head_that_rests_on_the_first_token_does_not_look_furthest() -> None:
     resting = 0.8 * np.eye(N)[[0] * N] + 0.2 * BEFORE
     three_back = np.eye(N)[np.maximum(np.arange(N) - 3, 1)]
     (near, far), (some, most) = reach_of(resting, three_back)
-    assert near == pytest.approx(1, abs=1e-6), "what it does not rest, it gives to its neighbour"
+    assert near == pytest.approx(1, abs=STORED), "what it does not rest, it gives to its neighbour"
     assert far > 2 and some < 0.25 < most
 
 
@@ -37,7 +38,7 @@ def test_a_head_that_rests_on_one_word_is_not_measured_by_it() -> None:
     word = np.eye(N)[[2] * N]
     reach, share = reach_of(0.5 * word + 0.5 * BEFORE)
     assert sinks.sinks(word, np.ones((N, N), bool)).tolist() == [at == 2 for at in range(N)]
-    assert reach[0] == pytest.approx(1, abs=1e-6)
+    assert reach[0] == pytest.approx(1, abs=STORED)
 
 
 def test_quiet_keys_are_special_first_and_each_heads_own_sinks() -> None:
@@ -65,7 +66,7 @@ def test_attention_to_the_first_token_leaves_out_itself_and_its_neighbour() -> N
         recording = recording_of(pattern[None])
         assert sinks.on_first(recording.attention[0]).item() == 0
     recording = recording_of(toward(np.eye(N, dtype=bool)[[0] * N], 0.5)[None])
-    assert sinks.on_first(recording.attention[0]).item() == pytest.approx(0.5 + 0.5 / N, abs=1e-6)
+    assert sinks.on_first(recording.attention[0]).item() == pytest.approx(0.5 + 0.5 / N, abs=STORED)
 
 
 def test_a_text_of_one_or_two_tokens_tells_nothing_of_sinks() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import driver
 import numpy as np
 import pytest
+from bounds import DOUBLE, DOUBLE_LONG, FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -55,10 +56,10 @@ def handle(request) -> Handle:
 
 def test_mean_and_max_bound_every_head(handle: Handle) -> None:
     for attention in record(handle, TEXT).attention:
-        np.testing.assert_allclose(numbers.mean(attention).sum(-1), 1, atol=1e-5)
+        np.testing.assert_allclose(numbers.mean(attention).sum(-1), 1, atol=SUMMED)
         assert (numbers.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
         np.testing.assert_allclose(
-            numbers.mean(attention, 1), attention.pattern[1].mean(0), atol=1e-6
+            numbers.mean(attention, 1), attention.pattern[1].mean(0), atol=STORED
         )
 
 
@@ -70,14 +71,14 @@ def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Ha
             continue
         for upto in (0, 1, None):
             rolled = numbers.rollout(attention, upto)
-            np.testing.assert_allclose(rolled.sum(-1), 1, atol=1e-12)
+            np.testing.assert_allclose(rolled.sum(-1), 1, atol=DOUBLE)
             assert (rolled >= 0).all() and not rolled[~attention.allowed].any()
 
 
 def test_rollout_of_heads_that_look_at_themselves_is_the_identity() -> None:
     looks_at_itself = np.broadcast_to(np.eye(5, dtype=np.float32), (4, 3, 5, 5)).copy()
     np.testing.assert_allclose(
-        numbers.rollout(attention_of(looks_at_itself)), np.eye(5), atol=1e-12
+        numbers.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE
     )
 
 
@@ -85,7 +86,7 @@ def test_rollout_by_hand() -> None:
     pattern = np.array([[[[1, 0], [0.5, 0.5]]], [[[0, 1], [1, 0]]]], np.float32)
     # layer 0: [[1, 0], [.25, .75]]; layer 1: [[.5, .5], [.5, .5]]; their product:
     np.testing.assert_allclose(
-        numbers.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=1e-7
+        numbers.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
     )
 
 
@@ -115,7 +116,9 @@ def test_flow_is_the_least_cut() -> None:
         tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
         found = numbers.maximum_flow(layers, tops, bottoms)
         np.testing.assert_allclose(
-            found, [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)], atol=1e-9
+            found,
+            [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)],
+            atol=DOUBLE_LONG,
         )
 
 
@@ -147,7 +150,7 @@ def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
     straight = np.minimum.reduce([np.diagonal(layer) for layer in layers])
     assert (np.diagonal(flow) >= straight - 1e-9).all()
     np.testing.assert_allclose(numbers.flow(attention, range(n), 0), layers[0])
-    np.testing.assert_allclose(numbers.flow(attention, [2]), flow[2:3], atol=1e-9)
+    np.testing.assert_allclose(numbers.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
 
 
 def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
@@ -165,16 +168,16 @@ def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
                 attention.pattern[layer][..., None] * by_head[:, None]
             )  # (head, query, key, d_model)
             wrote = recording.stream(attention.query).at(f"{layer}.{place}.wrote")
-            np.testing.assert_allclose(parts.sum(axis=(0, 2)) + b_o[layer], wrote, atol=1e-4)
+            np.testing.assert_allclose(parts.sum(axis=(0, 2)) + b_o[layer], wrote, atol=PASSED)
             np.testing.assert_allclose(
                 numbers.norms(attention, w_o, layer, 1),
                 np.linalg.norm(parts[1], axis=-1),
-                atol=1e-6,
+                atol=STORED,
             )
             np.testing.assert_allclose(
                 numbers.norms(attention, w_o, layer),
                 np.linalg.norm(parts.sum(axis=0), axis=-1),
-                atol=1e-6,
+                atol=STORED,
             )
         np.testing.assert_allclose(
             numbers.norms(attention, w_o),
@@ -187,7 +190,7 @@ def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
     for attention in recording.attention:
         for query in (None, 0, 2):
             found = numbers.contributions(attention, *outputs[attention.name], query)
-            np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=1e-9)
+            np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=DOUBLE_LONG)
             assert (found.length >= 0).all()
         z = (
             attention.pattern[1, 2, 2].astype(float)
@@ -196,7 +199,7 @@ def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: Handle) -> None:
         )
         assert numbers.contributions(attention, *outputs[attention.name], 2).length[
             1, 2
-        ] == pytest.approx(np.linalg.norm(z), rel=1e-5)
+        ] == pytest.approx(np.linalg.norm(z), rel=SUMMED)
 
 
 def test_disagreements_are_the_rows_that_the_rule_says() -> None:
@@ -214,7 +217,7 @@ def test_disagreements_are_the_rows_that_the_rule_says() -> None:
     assert (
         one.key == 0
         and one.weight == pytest.approx(0.7)
-        and one.share == pytest.approx(0.007 / 0.307, rel=1e-3)
+        and one.share == pytest.approx(0.007 / 0.307, rel=TOTAL)
     )
     attention.v[0, 0, 0] = 1
     fair = numbers.disagreements(attention, np.eye(4, dtype=np.float32)[None, None])
@@ -270,10 +273,10 @@ def test_each_picture_is_the_models(what: str) -> None:
         "Flow": lambda: numbers.flow(attention, range(len(header["rows"]))),
         "Values": lambda: numbers.norms(attention, w_o),
     }[what]()
-    np.testing.assert_allclose(blocks["v0"].reshape(expected.shape), expected, atol=1e-5)
+    np.testing.assert_allclose(blocks["v0"].reshape(expected.shape), expected, atol=SUMMED)
     row, values = sent(app, "row")
     assert row["chosen"] == 3 and row["picture"] == header["token"]
-    np.testing.assert_allclose(values["v0"], expected[3], atol=1e-5)
+    np.testing.assert_allclose(values["v0"], expected[3], atol=SUMMED)
     about = " ".join(header["caption"])
     assert TEXT in about and "model encoder" in about and "edits: none" in about
 
@@ -314,7 +317,7 @@ def test_a_disagreement_opens_its_head_at_its_row() -> None:
     assert [one.query, one.key] in header["marks"] and sent(app, "row")[0]["chosen"] == one.query
     weight = blocks["v1"].reshape(attention.pattern.shape[2:])[one.query, one.key]
     assert header["panels"][1]["title"] == "weight" and weight == pytest.approx(
-        one.weight, abs=1e-6
+        one.weight, abs=STORED
     )
 
 
@@ -359,7 +362,7 @@ def test_behind_every_picture_is_a_table(what: str) -> None:
     app.run()
     frame = app.dataframe[0].value
     header, blocks = sent(app, "panels")
-    np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().ravel(), blocks["v0"], atol=1e-6)
+    np.testing.assert_allclose(frame.iloc[:, 1:].to_numpy().ravel(), blocks["v0"], atol=STORED)
 
 
 @pytest.mark.slow
@@ -400,7 +403,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     ):  # the first one comes to the row that is held
         page.keyboard.press(key)
     said = page.locator(".matrices .value").first.locator("strong").inner_text()
-    assert float(said) == pytest.approx(float(mean[6, 2]), abs=6e-5)
+    assert float(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
     page.get_by_role("radio", name="Rollout").click()
     page.wait_for_url("**sum_what=Rollout**")
     with page.expect_download() as download:

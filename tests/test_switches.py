@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
+from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -124,10 +125,10 @@ def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
         for run, value in ((plain, "before"), (other, "after")):
             p = run.attention[0].pattern[layer].astype(np.float64)
             assert getattr(found[f"row entropy, layer {layer}, nats"], value) == pytest.approx(
-                -(p * np.log(p.clip(1e-300))).sum(-1).mean(), abs=1e-5
+                -(p * np.log(p.clip(1e-300))).sum(-1).mean(), abs=SUMMED
             )
             assert getattr(found[f"largest weight, layer {layer}"], value) == pytest.approx(
-                p.max(-1).mean(), abs=1e-5
+                p.max(-1).mean(), abs=SUMMED
             )
     sentence = numbers.told(numbers.moves(plain, other))[0]
     first = numbers.moves(plain, other)[0]
@@ -206,13 +207,13 @@ def test_paths_line_up_whatever_is_switched(handle: Handle) -> None:
                 if "final" not in numbers.states(two)
                 else np.linalg.norm(two.resid[-1], axis=-1),
                 np.linalg.norm(two.at(last), axis=-1),
-                rtol=1e-5,
+                rtol=SUMMED,
             )
             np.testing.assert_allclose(
                 of.distance**2,
                 of.before**2 + of.after**2 - 2 * of.before * of.after * of.cosine,
-                rtol=1e-6,
-                atol=1e-6,
+                rtol=STORED,
+                atol=STORED,
             )
 
 
@@ -314,8 +315,8 @@ def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -
             token="x",
         )
     )
-    np.testing.assert_allclose(blocks["before.exact"].reshape(5, 5), before[0, 0], rtol=1e-6)
-    np.testing.assert_allclose(blocks["after.exact"].reshape(5, 5), after[0, 0], rtol=1e-6)
+    np.testing.assert_allclose(blocks["before.exact"].reshape(5, 5), before[0, 0], rtol=STORED)
+    np.testing.assert_allclose(blocks["after.exact"].reshape(5, 5), after[0, 0], rtol=STORED)
     assert (
         "before.runs" not in blocks and "after.runs" in blocks and header["rows"] == list("abcde")
     )
@@ -446,12 +447,12 @@ def test_a_link_opens_the_same_run_and_says_its_edits_everywhere(model: str) -> 
     np.testing.assert_allclose(
         blocks["after.exact"].reshape(other.attention[0].pattern.shape[2:]),
         other.attention[0].pattern[at],
-        atol=1e-6,
+        atol=STORED,
     )
     np.testing.assert_allclose(
         blocks["before.exact"].reshape(plain.attention[0].pattern.shape[2:]),
         plain.attention[0].pattern[at],
-        atol=1e-6,
+        atol=STORED,
     )
     assert app.query_params["edits"] in (to_line(edits), [to_line(edits)])
 
@@ -489,7 +490,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     ][:1]
     by_word = {row["label"]: (row["behind"], row["value"]) for row in header["rows"]}
     for word, label in zip(said.top(8), library.labels(loaded, said.top(8))):
-        assert by_word[label] == pytest.approx((said.before[word], said.after[word]), abs=1e-6)
+        assert by_word[label] == pytest.approx((said.before[word], said.after[word]), abs=STORED)
 
 
 @pytest.mark.slow
@@ -615,11 +616,11 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     by_hand = numbers.effect(
         float(z[word] - z[against]), float(c[word] - c[against]), float(d[word] - d[against])
     )
-    assert of.values[place] == pytest.approx(by_hand, abs=1e-4)
-    assert np.nanmax(np.abs(of.values[:2])) < 1e-4, (
+    assert of.values[place] == pytest.approx(by_hand, abs=PASSED)
+    assert np.nanmax(np.abs(of.values[:2])) < PASSED, (
         "what is the same in both texts before the changed word does nothing"
     )
-    assert of.values[4, -1] == pytest.approx(1, abs=1e-4), (
+    assert of.values[4, -1] == pytest.approx(1, abs=PASSED), (
         "the whole answer stands in the last state of the token that is read"
     )
 

@@ -13,6 +13,7 @@ from random import Random
 import pytest
 import torch
 import torch.nn.functional as F
+from bounds import STORED, SUMMED
 
 from models.config import Config
 from models.examples import EXAMPLES, TURNED
@@ -357,9 +358,9 @@ def test_the_loss_in_pieces_is_cross_entropy_and_its_gradient(smoothing: float) 
     over = [x, model.embedding.token.weight, model.readout_bias]
     mine = readout_loss.cross_entropy(model, x, wanted, smoothing)
     torchs = F.cross_entropy(model.logits(x), wanted, label_smoothing=smoothing)
-    assert mine.item() == pytest.approx(torchs.item(), abs=1e-5)
+    assert mine.item() == pytest.approx(torchs.item(), abs=SUMMED)
     for own, other in zip(torch.autograd.grad(mine, over), torch.autograd.grad(torchs, over)):
-        assert torch.allclose(own, other, atol=1e-7)
+        assert torch.allclose(own, other, atol=STORED)
 
 
 def test_what_follows_an_apostrophe_is_spelled_as_after_a_space() -> None:

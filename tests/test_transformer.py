@@ -6,6 +6,7 @@ from math import sqrt
 
 import pytest
 import torch
+from bounds import STORED, SUMMED
 from torch import nn
 
 from models.attention import MultiHeadAttention, causal
@@ -64,8 +65,8 @@ def test_attention_equals_torch_with_other_keys_than_queries(masked: bool, padde
         key_padding_mask=~present if padded else None,
         average_attn_weights=False,
     )
-    torch.testing.assert_close(wrote, expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(seen["0.attn.pattern"], weights, atol=1e-5, rtol=0)
+    torch.testing.assert_close(wrote, expected, atol=SUMMED, rtol=0)
+    torch.testing.assert_close(seen["0.attn.pattern"], weights, atol=SUMMED, rtol=0)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -96,7 +97,7 @@ def test_layer_equals_torch(padded: bool, causal: bool) -> None:
         x, src_mask=~allowed if causal else None, src_key_padding_mask=~present if padded else None
     )
     torch.testing.assert_close(
-        ours(x, allowed[None, None] & present[:, None, None]), expected, atol=1e-5, rtol=0
+        ours(x, allowed[None, None] & present[:, None, None]), expected, atol=SUMMED, rtol=0
     )
 
 
@@ -114,7 +115,7 @@ def test_sinusoids_are_the_formula_of_the_paper() -> None:
     for position, dimension in ((0, 0), (0, 1), (7, 4), (39, 22), (39, 23)):
         angle = torch.tensor(position / 10000 ** (2 * (dimension // 2) / 24), dtype=torch.float64)
         expected = angle.sin() if dimension % 2 == 0 else angle.cos()
-        assert table[position, dimension].item() == pytest.approx(expected.item(), abs=1e-6)
+        assert table[position, dimension].item() == pytest.approx(expected.item(), abs=STORED)
 
 
 def test_embedding_is_scaled_by_sqrt_d_model_before_positions() -> None:
@@ -123,7 +124,7 @@ def test_embedding_is_scaled_by_sqrt_d_model_before_positions() -> None:
     model(torch.tensor([[3, 3, 9]]), tape=lambda name, x: seen.setdefault(name, x))
     torch.testing.assert_close(seen["embed"][0], model.embedding.token.weight[[3, 3, 9]] * sqrt(24))
     torch.testing.assert_close(
-        seen["embed+pos"][0] - seen["embed"][0], sinusoids(3, 24), atol=1e-6, rtol=0
+        seen["embed+pos"][0] - seen["embed"][0], sinusoids(3, 24), atol=STORED, rtol=0
     )
 
 
@@ -132,7 +133,7 @@ def test_without_positions_a_permuted_text_gives_permuted_vectors_and_with_them_
     ids, order = torch.tensor([[4, 9, 17, 23, 30]]), [3, 0, 4, 1, 2]
     bare = (WithoutPositions(),)
     torch.testing.assert_close(
-        model(ids, edits=bare)[:, order], model(ids[:, order], edits=bare), atol=1e-5, rtol=0
+        model(ids, edits=bare)[:, order], model(ids[:, order], edits=bare), atol=SUMMED, rtol=0
     )
     assert (model(ids)[:, order] - model(ids[:, order])).abs().max() > 0.1
 
@@ -143,7 +144,7 @@ def test_padding_changes_nothing_for_the_words_that_are_there() -> None:
     ids = torch.tensor([[4, 9, 17, 0, 0], [1, 2, 3, 4, 5]])
     present = torch.tensor([[True, True, True, False, False], [True] * 5])
     torch.testing.assert_close(
-        model(ids, allowed=present[:, None, None])[:1, :3], model(short), atol=1e-5, rtol=0
+        model(ids, allowed=present[:, None, None])[:1, :3], model(short), atol=SUMMED, rtol=0
     )
 
 
@@ -208,7 +209,7 @@ def test_decoder_layer_equals_torch(padded: bool) -> None:
         memory=memory,
         memory_allowed=there[:, None, None],
     )
-    torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
+    torch.testing.assert_close(got[here], expected[here], atol=SUMMED, rtol=0)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -239,7 +240,7 @@ def test_encoder_decoder_equals_torch(padded: bool) -> None:
         memory_key_padding_mask=~there,
     )
     got = ours.decode(target, ours.encode(source, there[:, None, None]), there[:, None, None])
-    torch.testing.assert_close(got[here], expected[here], atol=1e-5, rtol=0)
+    torch.testing.assert_close(got[here], expected[here], atol=SUMMED, rtol=0)
 
 
 def test_a_later_token_changes_no_earlier_output_exactly() -> None:

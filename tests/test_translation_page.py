@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
+from bounds import FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE, typed
 from driver import MARKS, Visitor
 from javascript import arrived
@@ -81,14 +82,14 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
     own = expected[np.arange(n), produced]
     assert tuple(header["reads"]) == decoder.tokens and tuple(header["source"]) == encoder.tokens
     assert header["says"] == [*decoder.tokens[1:], "[EOS]"][:n]
-    np.testing.assert_allclose(blocks["logprob"], own, atol=2e-4)
-    np.testing.assert_allclose(blocks["logit"] - blocks["log_sum"], blocks["logprob"], atol=1e-4)
+    np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
+    np.testing.assert_allclose(blocks["logit"] - blocks["log_sum"], blocks["logprob"], atol=PASSED)
     # Two words as likely to the last digit may stand in either order.
     assert ((expected > own[:, None] + 1e-4).sum(1) <= blocks["rank"]).all() and (
         blocks["rank"] <= (expected > own[:, None] - 1e-4).sum(1)
     ).all()
     top = blocks["top_logprobs"].reshape(n, -1)
-    np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=2e-4)
+    np.testing.assert_allclose(top, -np.sort(-expected, axis=1)[:, : top.shape[1]], atol=PASSED)
     pattern = numbers.cross(recording).pattern
     layer, _, head = header["name"].partition(".")
     wanted = (
@@ -111,9 +112,9 @@ def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_o
         + 40
     )
     told = numbers.said(logits, np.array([0, 0]), top=2)
-    np.testing.assert_allclose(np.exp(told.logprob), [0.1, 0.5], atol=1e-6)
+    np.testing.assert_allclose(np.exp(told.logprob), [0.1, 0.5], atol=STORED)
     assert told.rank.tolist() == [2, 0] and told.top_ids[0].tolist() == [2, 1]
-    np.testing.assert_allclose(numbers.perplexity(told.logprob), (0.1 * 0.5) ** -0.5, rtol=1e-5)
+    np.testing.assert_allclose(numbers.perplexity(told.logprob), (0.1 * 0.5) ** -0.5, rtol=SUMMED)
 
 
 def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
@@ -121,13 +122,13 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
     assert numbers.views(2, 3) == ("0.0", "0.1", "0.2", "0", "1.0", "1.1", "1.2", "1", "")
     np.testing.assert_array_equal(numbers.view(pattern, "1.2"), pattern[1, 2])
     np.testing.assert_allclose(
-        numbers.view(pattern, "1"), (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3, atol=1e-6
+        numbers.view(pattern, "1"), (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3, atol=STORED
     )
-    np.testing.assert_allclose(numbers.view(pattern, "").sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(numbers.view(pattern, "").sum(axis=1), 1, atol=STORED)
     np.testing.assert_allclose(
         numbers.view(pattern, ""),
         np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0),
-        atol=1e-6,
+        atol=STORED,
     )
 
 
@@ -202,7 +203,7 @@ def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> Non
     told = next(each.value for each in app.markdown if each.value.startswith("**Yours:**"))
     assert f"log p = {total:.3f}".replace("-", "−")[:-1] in told and "The model’s own" in told
     shown = float(re.search(r"perplexity ([0-9.,]+[0-9])", told)[1].replace(",", ""))
-    assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=1e-3, abs=0.01)
+    assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=TOTAL, abs=0.01)
 
 
 @slow
@@ -236,8 +237,8 @@ def test_beams_are_ranked_by_what_the_list_says_and_each_is_the_models() -> None
     for listed, beam in zip(header["beams"], held):
         rows = log_probabilities(source, np.array([bos, *beam.ids[:-1]]))
         total = rows[np.arange(len(beam.ids)), list(beam.ids)].sum()
-        assert listed["sum"] == pytest.approx(total, abs=1e-3)
-        assert listed["score"] == pytest.approx(total / ((5 + len(beam.ids)) / 6) ** 0.6, abs=1e-3)
+        assert listed["sum"] == pytest.approx(total, abs=TOTAL)
+        assert listed["score"] == pytest.approx(total / ((5 + len(beam.ids)) / 6) ** 0.6, abs=TOTAL)
         assert listed["by"] * listed["score"] == pytest.approx(listed["sum"])
 
 
@@ -262,7 +263,7 @@ def test_choosing_a_beam_shows_that_translation() -> None:
     recording = translated(SENTENCE, models.spelled("translator", beam.ids))
     assert tuple(recording.stream("decoder").ids[1:]) == beam.ids[:-1]
     check_numbers(header, blocks, recording)
-    assert sum(blocks["logprob"]) == pytest.approx(sum(beam.logprobs), abs=1e-3)
+    assert sum(blocks["logprob"]) == pytest.approx(sum(beam.logprobs), abs=TOTAL)
 
 
 @slow
@@ -350,7 +351,7 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
         "and no rival of themselves"
     )
     assert header["forced"] and header["says"] == own[0]["says"]
-    np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=1e-5)
+    np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=SUMMED)
     next(each for each in app.button if each.label == "Back to the model’s").click().run()
     assert not sent(clean(app), "steps")[0]["forced"]
 
@@ -415,12 +416,12 @@ def test_the_note_and_the_tables_hold_this_sentences_numbers() -> None:
     total = float(blocks["logprob"].sum(dtype=np.float64))
     note = next(each.value for each in app.markdown if "Saying a word" in each.value)
     shown = re.search(r"\*\*(−[\d.]+)\*\* nats", note).group(1)
-    assert float(shown.replace("−", "-")) == pytest.approx(total, abs=1e-3)
+    assert float(shown.replace("−", "-")) == pytest.approx(total, abs=TOTAL)
     frame = app.dataframe[0].value
-    np.testing.assert_allclose(frame["log p"].to_numpy(dtype=float), blocks["logprob"], atol=1e-5)
+    np.testing.assert_allclose(frame["log p"].to_numpy(dtype=float), blocks["logprob"], atol=SUMMED)
     app.segmented_control(key="table").set_value("Alignment").run()
     frame = clean(app).dataframe[0].value
-    np.testing.assert_allclose(frame.iloc[:, 2:].to_numpy(dtype=float).sum(axis=1), 1, atol=1e-4)
+    np.testing.assert_allclose(frame.iloc[:, 2:].to_numpy(dtype=float).sum(axis=1), 1, atol=PASSED)
     app.segmented_control(key="table").set_value("Beams").run()
     assert clean(app).dataframe[0].value["rank"].max() == 2
 
@@ -520,9 +521,9 @@ def check_step(
         == recording.stream("decoder").tokens[step]
     ), "the row reads the token before"
     assert float(page.locator(".reading .says strong").inner_text()) == pytest.approx(
-        np.exp(logprobs[step]), abs=2e-4
+        np.exp(logprobs[step]), abs=PASSED
     )
-    np.testing.assert_allclose(weights_shown(visitor), matrix[step], atol=1e-6)
+    np.testing.assert_allclose(weights_shown(visitor), matrix[step], atol=STORED)
     # As drawn: the darkest chip is the source token with the largest weight, and the row's outline lies on the row of the matrix.
     tints = page.locator(".source .chip").evaluate_all(
         "all => all.map(one => getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => a + b))"
@@ -596,7 +597,7 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
         page.keyboard.press(key)
     weight = numbers.cross(translated(SENTENCE)).pattern.mean((0, 1))[1, 1]
     assert float(page.locator(".alignment .value strong").inner_text()) == pytest.approx(
-        float(weight), abs=6e-5
+        float(weight), abs=FOUR_DECIMALS
     )
 
 

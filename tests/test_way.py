@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounds import PASSED
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
@@ -71,7 +72,7 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
     p = softmax(library.logits(handle, recording, stream, token))
     best = np.argsort(-p)[:3]
     assert [word for word, _ in header["words"]] == library.labels(handle, best)
-    assert [value for _, value in header["words"]] == pytest.approx(p[best], rel=1e-4)
+    assert [value for _, value in header["words"]] == pytest.approx(p[best], rel=PASSED)
     assert {stop["goal"].partition(":")[0] for stop in header["stops"]} <= {
         "embeddings",
         "positions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from bounds import TOTAL
 
 from models import library, shipped
 from models.examples import EXAMPLES
@@ -128,7 +129,7 @@ def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Ha
     told = shipped.card("decoder")["scores"]
     assert found["induction"][0] >= 0.3
     assert float(told["induction, 24 random tokens said twice"].split()[0]) == pytest.approx(
-        found["induction"][0], abs=1e-3
+        found["induction"][0], abs=TOTAL
     )
     assert float(told["previous, held-out sentences"].split()[0]) >= 0.5
     assert float(mean_scores(decoder, UNSEEN)["previous"].max()) >= 0.4

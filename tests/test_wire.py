@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bounds import PASSED
 from javascript import arrived
 
 from explorer.components import wire
@@ -72,6 +73,6 @@ def test_one_head_travels_as_exactly_as_it_says(n: int, sharpness: float) -> Non
     if n <= 68:
         np.testing.assert_array_equal(values, matrix)
     elif n <= 118:
-        assert np.abs(values - matrix).max() < 5e-5, "four decimals are right"
+        assert np.abs(values - matrix).max() < PASSED, "four decimals are right"
     else:
-        assert (unknown[matrix >= 0.1] < 1e-4).all(), "large weights are exact at any length"
+        assert (unknown[matrix >= 0.1] < PASSED).all(), "large weights are exact at any length"

@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 import pytest
+from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from javascript import arrived
@@ -196,7 +197,7 @@ def test_rows_still_sum_to_1_between_words_and_no_word_looks_where_it_may_not(
                 == shown.allowed.shape
             )
             assert shown.matrix.shape[1] < attention.pattern.shape[3], "some tokens came together"
-            np.testing.assert_allclose(shown.matrix.sum(axis=1), 1, atol=1e-5)
+            np.testing.assert_allclose(shown.matrix.sum(axis=1), 1, atol=SUMMED)
             assert not shown.matrix[~shown.allowed].any()
 
 
@@ -214,7 +215,7 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
         for (top, bottom), row in zip(shown.row_tokens, shown.matrix):
             for (left, right), weight in zip(shown.key_tokens, row):
                 assert weight == pytest.approx(
-                    attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=1e-6
+                    attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=STORED
                 )
 
 
@@ -230,12 +231,12 @@ def test_what_is_shown_and_what_is_hidden_sum_to_1(
         plain = numbers.shown(pattern, attention.allowed, axes, groups, kept)
         if plain.hidden is None:
             continue
-        np.testing.assert_allclose(plain.matrix.sum(axis=1) + plain.hidden, 1, atol=1e-5)
+        np.testing.assert_allclose(plain.matrix.sum(axis=1) + plain.hidden, 1, atol=SUMMED)
         again = numbers.shown(pattern, attention.allowed, axes, groups, kept, renormalise=True)
         np.testing.assert_array_equal(again.hidden, plain.hidden)
         seen = plain.matrix.sum(axis=1)
-        np.testing.assert_allclose(again.matrix.sum(axis=1), np.where(seen > 0, 1, 0), atol=1e-5)
-        np.testing.assert_allclose(again.matrix * seen[:, None], plain.matrix, atol=1e-6)
+        np.testing.assert_allclose(again.matrix.sum(axis=1), np.where(seen > 0, 1, 0), atol=SUMMED)
+        np.testing.assert_allclose(again.matrix * seen[:, None], plain.matrix, atol=STORED)
         assert again.renormalised and not plain.renormalised
 
 
@@ -308,7 +309,7 @@ def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> No
     assert lines[0] == ["query \\ key", "hidden", "1 a", "2 b"] and [
         line[0] for line in lines[1:]
     ] == ["1 a", "2 b"]
-    np.testing.assert_allclose([sum(map(float, line[1:])) for line in lines[1:]], 1, atol=1e-6)
+    np.testing.assert_allclose([sum(map(float, line[1:])) for line in lines[1:]], 1, atol=STORED)
     assert (
         shown.left_out == ("[CLS] (0)", "[SEP] (3)")
         and shown.row_of(2) == 1
@@ -338,7 +339,7 @@ def test_any_text_is_drawn_between_words_and_without_specials(text: str) -> None
         header, values, hidden = drawn(app)
         if len(values) < 100:  # a large matrix travels with what is unknown of it
             np.testing.assert_allclose(
-                values.sum(axis=1) + (0 if hidden is None else hidden), 1, atol=1e-4
+                values.sum(axis=1) + (0 if hidden is None else hidden), 1, atol=PASSED
             )
         assert not any("nan" in told.value.split() for told in app.caption)
         assert (hidden is None) == any("so all" in told.value for told in app.caption)
@@ -366,8 +367,8 @@ def test_the_other_views_show_the_same_matrix(view: str, asked: dict) -> None:
     assert hidden is not None
     if view == "Table":
         table = app.dataframe[0].value
-        np.testing.assert_allclose(table.iloc[:, 1].to_numpy(float), hidden, atol=1e-6)
-        np.testing.assert_allclose(table.iloc[:, 2:].to_numpy(float), values, atol=1e-6)
+        np.testing.assert_allclose(table.iloc[:, 1].to_numpy(float), hidden, atol=STORED)
+        np.testing.assert_allclose(table.iloc[:, 2:].to_numpy(float), values, atol=STORED)
     if view == "Plotly":
         axis = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
         assert len(axis["ticktext"]) == len(values) and axis["ticktext"][0].startswith(
@@ -396,7 +397,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
         == header["queries"]
         == ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
     )
-    np.testing.assert_allclose(values.sum(axis=1), 1, atol=1e-4)
+    np.testing.assert_allclose(values.sum(axis=1), 1, atol=PASSED)
     asked = {
         name: value[0] if isinstance(value, list) else value
         for name, value in app.query_params.items()
@@ -494,7 +495,7 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     assert rows[0][1] == "hidden" and [
         f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995
     ] == [one for one in shares if one[0] == "0"]
-    assert all(sum(map(float, row[2:])) == pytest.approx(1, abs=1e-4) for row in rows[1:])
+    assert all(sum(map(float, row[2:])) == pytest.approx(1, abs=PASSED) for row in rows[1:])
     other.context.close()
 
 
@@ -533,4 +534,4 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
     pairs = words.Groups(n, (0, 2, 3, 4), ("a", "b", "c", "d"), (False,) * 4)
     found = numbers.shown(matrix, everywhere, axes, (pairs, pairs), "No sinks")
     assert found.left_out == ("c (2)",)
-    np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=1e-6)
+    np.testing.assert_allclose(found.matrix.sum(1) + found.hidden, 1, atol=STORED)

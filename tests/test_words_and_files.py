@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from bounds import DOUBLE
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import csv, numbers
@@ -122,7 +123,7 @@ def test_a_file_gives_back_every_word_and_every_number() -> None:
     values = np.random.default_rng(2).normal(size=len(HOSTILE))
     found = loaded(csv.to_csv({"word": HOSTILE, "value": values}, ("A title", "Text: =1 # x")))
     assert [csv.meant(each) if isinstance(each, str) else "" for each in found["word"]] == HOSTILE
-    assert found["value"].to_numpy() == pytest.approx(values, rel=1e-15)  # pandas' last digit
+    assert found["value"].to_numpy() == pytest.approx(values, rel=DOUBLE)  # pandas' last digit
     assert found[csv.ABOUT][0] == "A title | Text: =1 # x" and found[csv.ABOUT][1:].isna().all()
 
 
