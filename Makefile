@@ -1,6 +1,6 @@
 # make app    install into .venv and start the app
 # make test   install into .venv and run every test
-.PHONY: app test fast lint bench clean
+.PHONY: app test fast rounding lint bench clean
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
@@ -15,6 +15,15 @@ test: .venv/test
 	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal || status=1; \
 	.venv/bin/python -m pytest -m browser || status=1; \
 	exit $$status
+
+# What depends on rounding, under settings that change it: other instructions, one and two threads, another library's order of sums.
+ROUNDING = ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OMP_NUM_THREADS=2 MKL_CBWR=COMPATIBLE
+PARITY = $(addprefix tests/test_, transformer.py recording.py right.py scale.py pretrained.py huggingface.py edits.py \
+	generation.py lens.py residual.py anatomy.py lookup.py summaries.py sinks.py heads.py)
+rounding: .venv/test
+	@status=0; for setting in $(ROUNDING); do \
+	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser" $(PARITY) || status=1; \
+	done; exit $$status
 
 # Format, lint and types.
 lint: .venv/test
