@@ -51,7 +51,9 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, word }) {
       sized();
     },
   });
-  const sized = () => {
+  // Twice: names grow with the cells, and leave them less room.
+  const sized = () => [1, 2].forEach(measured);
+  const measured = () => {
     const room = scroll.clientWidth - (top.offsetLeft || 96) - 4 - (hidden?.offsetWidth || 0);
     const tall = Math.max(22.5 * letter(), Math.min(46 * letter(), window.innerHeight - 480));
     const fitting = Math.min(room / n, Math.max(22, Math.min(WIDEST, tall / rows)));

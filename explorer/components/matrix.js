@@ -123,7 +123,9 @@ function one(view, panel, m, n, titled) {
     },
   });
   let whole = false;
-  const fit = () => {
+  // Twice: names grow with the cells, and leave them less room.
+  const fit = () => [1, 2].forEach(measured);
+  const measured = () => {
     const room = scroll.clientWidth - (top.offsetLeft || 96) - 4;
     const tall = 32.5 * letter();
     const fitting = Math.min(room / n, Math.max(22, Math.min(WIDEST, tall / m)));
