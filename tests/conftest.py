@@ -120,6 +120,12 @@ def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle
     return small_gpt2
 
 
+def on_page(app: AppTest) -> list:
+    """The components that the page itself draws, without those of the frame around it."""
+    frame = ("headlight.sentence", "headlight.way")
+    return [each for each in app.get("bidi_component") if each.proto.component_name not in frame]
+
+
 def typed(app: AppTest, text: str) -> AppTest:
     """The app after a reader has drawn a text: what the sentence field does when Enter is pressed."""
     app.session_state["wanted_text"] = text

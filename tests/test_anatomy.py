@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -316,7 +316,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the browser was sent of that kind."""
     found = [
         wire.decode(element.proto.bytes)
-        for element in app.get("bidi_component")
+        for element in on_page(app)
         if element.proto.component_name == "headlight.anatomy"
     ]
     return next(each for each in found if each[0]["kind"] == kind)
@@ -384,7 +384,7 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
     app = clean(opened_page(text=TEXT))
     before = [
         each.proto.bytes
-        for each in app.get("bidi_component")
+        for each in on_page(app)
         if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
     ]
     passes = []
@@ -399,7 +399,7 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
     app.segmented_control(key="anatomy head").set_value(wire_head(before)).run()
     after = [
         each.proto.bytes
-        for each in app.get("bidi_component")
+        for each in on_page(app)
         if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
     ]
     assert before == after and not passes

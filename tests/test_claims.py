@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import PASSED, SUMMED, TOTAL
-from conftest import HOSTILE, SMALL, TEXTS
+from conftest import HOSTILE, SMALL, TEXTS, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import evidence, grounds
@@ -1215,7 +1215,7 @@ def opened(**asked: str) -> AppTest:
 def sent(app: AppTest) -> dict:
     return next(
         wire.decode(e.proto.bytes)[0]
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == "headlight.claims"
     )
 

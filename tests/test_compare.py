@@ -12,7 +12,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import compare as numbers
@@ -365,7 +365,7 @@ def clean(app: AppTest) -> AppTest:
 def sent(app: AppTest, component: str, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     decoded = [
         wire.decode(e.proto.bytes)
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == f"headlight.{component}"
     ]
     return next(each for each in decoded if each[0]["kind"] == kind)
@@ -483,7 +483,7 @@ def test_choosing_a_head_sends_no_grid_again_and_swapping_turns_signs() -> None:
     def grids() -> bytes:
         return next(
             e.proto.bytes
-            for e in app.get("bidi_component")
+            for e in on_page(app)
             if e.proto.component_name == "headlight.compare"
             and wire.decode(e.proto.bytes)[0]["kind"] == "grids"
         )

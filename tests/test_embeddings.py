@@ -11,7 +11,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import embeddings as numbers
@@ -322,7 +322,7 @@ def opened(**asked: str) -> AppTest:
 
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    made = [wire.decode(element.proto.bytes) for element in app.get("bidi_component")]
+    made = [wire.decode(element.proto.bytes) for element in on_page(app)]
     return next((header, blocks) for header, blocks in made if header["kind"] == kind)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -367,7 +367,7 @@ def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the component of that name was sent."""
     return next(
         wire.decode(each.proto.bytes)
-        for each in app.get("bidi_component")
+        for each in on_page(app)
         if each.proto.component_name == f"headlight.{name}"
     )
 
@@ -375,7 +375,7 @@ def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
 def bars_of(app: AppTest, about: str) -> dict:
     told = [
         wire.decode(each.proto.bytes)[0]
-        for each in app.get("bidi_component")
+        for each in on_page(app)
         if each.proto.component_name == "headlight.bars"
     ]
     return next(header for header in told if header["about"].startswith(about))
@@ -549,9 +549,7 @@ def test_a_held_cell_opens_with_words_that_add_up_to_one() -> None:
 def test_choosing_a_cell_sends_nothing_of_the_table_and_leaves_hidden_what_is() -> None:
     app = opened(text="The red fox saw a small bird")
     before = next(
-        each.proto.bytes
-        for each in app.get("bidi_component")
-        if each.proto.component_name == "headlight.lens"
+        each.proto.bytes for each in on_page(app) if each.proto.component_name == "headlight.lens"
     )
     hidden = sent(app, "lens")[0]["tokens"].index("[MASK]")
     assert sent(app, "lens_way")[0]["at"] == hidden
@@ -562,9 +560,7 @@ def test_choosing_a_cell_sends_nothing_of_the_table_and_leaves_hidden_what_is() 
     )
     clean(app.run())
     after = next(
-        each.proto.bytes
-        for each in app.get("bidi_component")
-        if each.proto.component_name == "headlight.lens"
+        each.proto.bytes for each in on_page(app) if each.proto.component_name == "headlight.lens"
     )
     assert before == after and sent(app, "lens_way")[0]["at"] == 2
 
@@ -574,9 +570,7 @@ def test_a_long_text_stays_light() -> None:
     text = ("the cat saw a dog near the old house and " * 60).strip()
     app = opened(model="decoder", text=text)
     proto = next(
-        each.proto
-        for each in app.get("bidi_component")
-        if each.proto.component_name == "headlight.lens"
+        each.proto for each in on_page(app) if each.proto.component_name == "headlight.lens"
     )
     assert len(sent(app, "lens")[0]["tokens"]) == 512 and len(proto.bytes) < 400_000
 

@@ -8,7 +8,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, PASSED, STORED, SUMMED, THREE_DECIMALS
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import lookup as numbers
@@ -250,7 +250,7 @@ def sent(
     """What a component was sent."""
     decoded = [
         wire.decode(e.proto.bytes)
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == f"headlight.{component}"
     ]
     return next(each for each in decoded if kind in (None, each[0].get("kind")))
@@ -363,7 +363,7 @@ def test_between_two_texts_symmetry_has_no_meaning() -> None:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_looked_up(text: str) -> None:
     for asked in ({}, {"look_at": "Graph"}, {"look_at": "Three"}, {"model": "decoder"}):
-        assert opened(text=text, **asked).get("bidi_component")
+        assert on_page(opened(text=text, **asked))
 
 
 @pytest.mark.slow
@@ -378,7 +378,7 @@ def test_any_text_is_looked_up(text: str) -> None:
 )
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = opened(text=TEXT, **asked)
-    assert app.get("bidi_component") and set(app.query_params) <= {"text", "look_at"}
+    assert on_page(app) and set(app.query_params) <= {"text", "look_at"}
 
 
 @pytest.mark.slow

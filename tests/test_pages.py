@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounds import PASSED
-from conftest import HOSTILE, typed
+from conftest import HOSTILE, on_page, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
 
@@ -33,7 +33,7 @@ def opened(**asked: str) -> AppTest:
 
 def sent(app: AppTest, name: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the component of that name was sent."""
-    protos = [element.proto for element in app.get("bidi_component")]
+    protos = [element.proto for element in on_page(app)]
     return wire.decode(
         next(proto.bytes for proto in protos if proto.component_name == f"headlight.{name}")
     )
@@ -148,18 +148,10 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 
 def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     app = clean(opened())
-    grid = next(
-        e.proto.bytes
-        for e in app.get("bidi_component")
-        if e.proto.component_name == "headlight.heads"
-    )
+    grid = next(e.proto.bytes for e in on_page(app) if e.proto.component_name == "headlight.heads")
     app.session_state["layer"], app.session_state["head"] = "2", "5"
     clean(app.run())
-    again = next(
-        e.proto.bytes
-        for e in app.get("bidi_component")
-        if e.proto.component_name == "headlight.heads"
-    )
+    again = next(e.proto.bytes for e in on_page(app) if e.proto.component_name == "headlight.heads")
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)

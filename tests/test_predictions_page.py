@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, THREE_DECIMALS
-from conftest import HOSTILE, typed
+from conftest import HOSTILE, on_page, typed
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -183,7 +183,7 @@ def clean(app: AppTest) -> AppTest:
 
 def sent(app: AppTest, name: str, at: int = 0) -> dict:
     """What the component of that name was sent, the one at that place of the page."""
-    protos = [element.proto for element in app.get("bidi_component")]
+    protos = [element.proto for element in on_page(app)]
     return wire.decode(
         [proto.bytes for proto in protos if proto.component_name == f"headlight.{name}"][at]
     )[0]
@@ -434,7 +434,7 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
         press(app, "write one")
     proto = next(
         element.proto
-        for element in app.get("bidi_component")
+        for element in on_page(app)
         if element.proto.component_name == "headlight.looks"
     )
     header, blocks = wire.decode(proto.bytes)
@@ -593,7 +593,7 @@ def said_about(app: AppTest) -> str:
     """What stands under the text in the making."""
     return next(
         wire.decode(each.proto.bytes)[0]["says"]
-        for each in app.get("bidi_component")
+        for each in on_page(app)
         if each.proto.component_name == "headlight.strip"
     )
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import residual as numbers
@@ -566,7 +566,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the map ("chart") or the line ("followed") was sent."""
     decoded = [
         wire.decode(e.proto.bytes)
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == "headlight.residual"
     ]
     return next(each for each in decoded if each[0]["kind"] == kind)
@@ -593,7 +593,7 @@ def test_any_text_is_drawn(text: str) -> None:
         len(
             next(
                 e.proto.bytes
-                for e in app.get("bidi_component")
+                for e in on_page(app)
                 if e.proto.component_name == "headlight.residual"
             )
         )
@@ -643,16 +643,12 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
 def test_following_a_token_sends_none_of_the_map_again() -> None:
     app = clean(opened(token="2"))
     before = next(
-        e.proto.bytes
-        for e in app.get("bidi_component")
-        if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
+        e.proto.bytes for e in on_page(app) if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
     )
     app.session_state["token"] = "5"
     clean(app.run())
     assert before == next(
-        e.proto.bytes
-        for e in app.get("bidi_component")
-        if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
+        e.proto.bytes for e in on_page(app) if wire.decode(e.proto.bytes)[0]["kind"] == "chart"
     )
     assert sent(app, "followed")[0]["chosen"] == 5
 

@@ -10,7 +10,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import summaries as numbers
@@ -248,7 +248,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the matrices ("panels") or the sentence ("row") were sent."""
     decoded = [
         wire.decode(e.proto.bytes)
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == "headlight.matrix"
     ]
     return next(each for each in decoded if each[0]["kind"] == kind)
@@ -336,7 +336,7 @@ def test_what_is_not_defined_between_two_texts_is_said(what: str) -> None:
 def test_any_text_is_summed_up(text: str) -> None:
     for asked in ({}, {"sum_what": "Flow"}, {"sum_what": "Writes", "sum_measure": "Share"}):
         app = opened(text=text, **asked)
-        assert app.get("bidi_component") or any("not computed" in each.value for each in app.info)
+        assert on_page(app) or any("not computed" in each.value for each in app.info)
 
 
 @pytest.mark.slow

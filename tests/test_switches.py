@@ -11,7 +11,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import PASSED, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import switches as numbers
@@ -369,7 +369,7 @@ def words(app: AppTest) -> str:
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     decoded = [
         wire.decode(e.proto.bytes)
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == "headlight.switches"
     ]
     return next(each for each in decoded if each[0]["kind"] == kind)
@@ -485,7 +485,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     )
     (header,) = [
         wire.decode(e.proto.bytes)[0]
-        for e in app.get("bidi_component")
+        for e in on_page(app)
         if e.proto.component_name == "headlight.bars"
     ][:1]
     by_word = {row["label"]: (row["behind"], row["value"]) for row in header["rows"]}

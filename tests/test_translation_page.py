@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, typed
+from conftest import HOSTILE, on_page, typed
 from driver import MARKS, Visitor
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -47,7 +47,7 @@ def clean(app: AppTest) -> AppTest:
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
     """What the picture of that kind was sent."""
-    protos = [element.proto for element in app.get("bidi_component")]
+    protos = [element.proto for element in on_page(app)]
     told = [
         wire.decode(proto.bytes)
         for proto in protos
