@@ -77,7 +77,8 @@ FLOORS = [
     (
         r"explorer/views/.*",
         {"streamlit"},
-        r"explorer\..*|models\.(recording|edits|prediction)",
+        r"explorer\.(views|frame|memory|sentences|analysis|figures|components)\..*"
+        r"|models\.(recording|edits|prediction)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]

@@ -13,7 +13,7 @@ from javascript import arrived
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import wire
-from explorer.frame import onscreen
+from explorer.frame import onscreen, opening
 from explorer.memory import passes, shelf
 from explorer.sentences.escape import literal
 from explorer.server import static
@@ -109,7 +109,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
         "3",
         "2",
     )
-    app.segmented_control(key="view").set_value("Lines").run()
+    app.segmented_control(key="view").set_value("Matrix").run()
     app.segmented_control(key="scale").set_value("Row").run()
     asked = {
         name: values[0] if isinstance(values, list) else values
@@ -120,7 +120,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
         "layer": "1",
         "head": "3",
         "token": "2",
-        "view": "Lines",
+        "view": "Matrix",
         "scale": "Row",
     }
     again = clean(opened(**asked))
@@ -140,7 +140,8 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    assert header["view"] == "matrix" and header["pin"] == -1
+    first = opening.found(passes.record("encoder", DEFAULT_TEXT))[0]
+    assert header["view"] == "lines" and header["pin"] == first.query, "it opens as without them"
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
         assert "no \\*such\\* one" in app.warning[0].value

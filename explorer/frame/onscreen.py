@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from explorer.analysis.head_view import read_text as read_text
 from explorer.memory.address import fits_address, forget_token
 from explorer.memory.models import PREFERRED, facts, handle, title
 from explorer.memory.passes import Shown, record
@@ -97,17 +98,6 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
             "reloading the page or sharing its address does not bring it back, so keep a copy."
         )
     return Shown(made.model.name, st.session_state.text, (), target)
-
-
-def read_text(recording: Recording, target: bool = False) -> str:
-    """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
-    whole, dropped, stream = (
-        (recording.target, recording.target_dropped, -1)
-        if target
-        else (recording.text, recording.dropped, 0)
-    )
-    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
-    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
 
 
 def typed_target(model: str) -> str | None:

@@ -64,7 +64,7 @@ shared = Choices(
 )
 attention = Choices(
     "attention",
-    view="Matrix",
+    view="Lines",
     scale="Head",
     tone="Linear",
     att_unit="Tokens",

@@ -70,6 +70,30 @@ def headline(one: Finding, mark: Mark = marked) -> str:
     return f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
 
 
+def short(one: Finding) -> str:
+    """A finding on a button."""
+    said = tuple(marked(word) for word in one.words)
+    if one.kind in (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED):
+        return f"{said[0]} → {said[1]} {fixed(one.value)}"
+    if one.kind in (kinds.INDUCTION, kinds.SAME_WORD):
+        return "Said before" if one.kind == kinds.INDUCTION else "Said twice"
+    if one.kind == kinds.CROSSED:
+        return f"{said[0]} and {said[1]} cross"
+    if one.kind == kinds.SAID_BY_TWO:
+        return f"{said[0]}, {said[1]} → {said[2]}"
+    if one.kind == kinds.LEFT_OUT:
+        return f"{said[0]} is left out"
+    if one.kind == kinds.CROWD:
+        return crowd(one).partition("; ")[0]
+    if one.kind == kinds.SETTLED:
+        return f"Next: {said[0]}, from {site(one.site)} on"
+    if one.kind == kinds.PUSHED:
+        return f"What pushed {said[0]}"
+    return (
+        f"{said[0]} turns most" if one.kind == kinds.TURNED else f"Most from attention: {said[0]}"
+    )
+
+
 def evidence(one: Finding, mark: Mark = marked) -> str:
     """A finding with what speaks for it: the number, and the same where nothing is to be found. One
     or two sentences."""

@@ -1,0 +1,91 @@
+"""What a recording is opened on: its findings, made once, and the step to one of them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import attention as numbers
+from explorer.analysis import heads as naming
+from explorer.analysis.finding import Finding
+from explorer.analysis.findings import findings, strongest_links
+from explorer.analysis.findings_links import Link
+from explorer.analysis.findings_stream import Answer
+from explorer.memory import models, passes, shelf
+from models.recording import Attention, Recording
+
+# Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
+ASKED_UP_TO = 64
+
+
+def found(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, the most telling first, kept beside it."""
+    return shelf.derived(recording, "findings", lambda: _find(recording))
+
+
+def _find(recording: Recording) -> tuple[Finding, ...]:
+    after = ""
+    if any(one.query != one.key for one in recording.attention):
+        after = following(recording, recording.attention[-1].query)
+    named = {one.name: named_heads(recording, one) for one in recording.attention}
+    return findings(recording, after, _answer(recording), named)
+
+
+def named_heads(recording: Recording, attention: Attention) -> tuple[naming.Head, ...]:
+    """Every head of an attention with its name on this text, kept beside the recording."""
+    return shelf.derived(
+        recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
+    )
+
+
+def links(recording: Recording, attention: Attention) -> dict[tuple[int, int], Link]:
+    """Each head's word that looks most plainly at a far word, kept beside the recording."""
+    return shelf.derived(
+        recording, (attention.name, "links"), lambda: strongest_links(recording, attention)
+    )
+
+
+def following(recording: Recording, stream: str) -> str:
+    """What the model would say after the last token of a stream."""
+    last = len(recording.stream(stream).tokens) - 1
+    likeliest = numbers.likeliest(passes.logits(recording, stream, last))
+    return next(iter(models.labels(recording.model.name, [likeliest])))
+
+
+def _answer(recording: Recording) -> Answer | None:
+    """What a decoder says next, through its layers; None for other models and long texts."""
+    stream = recording.streams[-1]
+    n = len(stream.tokens)
+    wanted = recording.model.kind == "decoder" and 1 < n <= ASKED_UP_TO
+    if not wanted or models.offers(recording.model.name).logits != stream.name:
+        return None
+    try:
+        lens = passes.lens(recording, stream.name)
+        id = int(lens.final_id[n - 1])
+        said = next(iter(models.labels(recording.model.name, [id])))
+        return Answer(lens, n - 1, said, passes.attribution(recording, stream.name, n - 1, id))
+    except ValueError:  # a model whose logits cannot be read or taken apart
+        return None
+
+
+def first(recording: Recording, attention: Attention) -> Finding | None:
+    """The finding that an attention is opened on: its strongest one that is seen in a head."""
+    return next(
+        (
+            one
+            for one in found(recording)
+            if one.page == "attention" and one.attention == attention.name
+        ),
+        None,
+    )
+
+
+def take(one: Finding) -> None:
+    """Go to what shows a finding: put its address into the session. For a callback, or before a
+    step to another page."""
+    state = st.session_state
+    state.acted = True
+    state.anatomy_cell = ""
+    for name, value in one.address:
+        state[name] = value
+    if one.page == "attention" and one.query >= 0 and one.keys:
+        state.anatomy_cell = f"{one.query}.{one.keys[0]}"

@@ -1,0 +1,224 @@
+"""One head: its name and what speaks for it, its picture, and its numbers as a table and as files."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import attention as numbers
+from explorer.analysis import heads as naming
+from explorer.analysis.head_view import NOT_ALLOWED, HeadView, heat, looked_at, notes, row_rule
+from explorer.components import head as one_head
+from explorer.frame import opening
+from explorer.frame.table import csv_button, recording_button
+from explorer.memory import shelf
+from explorer.memory.passes import Shown
+from explorer.sentences import attention as sentences
+from explorer.sentences.escape import literal
+from explorer.views.attention.screen import Screen, choices, keep_head, screen
+
+VIEWS = ("Lines", "Matrix", "Table", "Plotly")
+
+
+def show(on: Screen, view: HeadView) -> None:
+    """The panel of one head."""
+    as_ = title(on, view)
+    picture(on, view, as_)
+    if as_ == "Table":
+        table(on, view)
+    if as_ == "Plotly":
+        in_plotly(view)
+    units()
+    told(on, view, as_)
+    st.page_link(
+        "../pages/anatomy.py",
+        label=f"Take this weight apart: {sentences.opened(view.opened)}",
+        icon=":material/zoom_in:",
+    )
+    files(on, view)
+    with st.expander("Why this name?"):
+        st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])
+        if table_of := sentences.reasons(view.head):
+            st.markdown(table_of)
+        st.caption(sentences.rule(across=on.axes.said is not None))
+
+
+def title(on: Screen, view: HeadView) -> str:
+    """The head's name with what is measured of it, and the choice of its picture, which is returned."""
+    head = view.head
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        st.subheader(f"Layer {head.layer}, head {head.head}", anchor=False)
+        as_ = st.segmented_control(
+            "View",
+            VIEWS,
+            key="view",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+    meanings = naming.meanings(on.recording, on.attention)
+    link = opening.links(on.recording, on.attention).get((head.layer, head.head))
+    st.markdown(sentences.summary(head, meanings, link))
+    return as_
+
+
+def picture(on: Screen, view: HeadView, as_: str) -> None:
+    """The sentence tinted, and the matrix or the lines."""
+    shown, chosen = view.shown, view.choices
+    data = one_head.payload(
+        shown.matrix,
+        shown.axes.rows,
+        shown.axes.keys,
+        shown.axes.special,
+        allowed=shown.allowed,
+        said=shown.axes.said,
+        hidden=shown.hidden,
+        places=(shown.axes.row_places, shown.axes.key_places),
+        layer=view.head.layer,
+        head=view.head.head,
+        pin=view.pin,
+        column=view.column,
+        cell=view.cell,
+        view=as_.lower(),
+        scale=chosen.scale.lower(),
+        log=chosen.log,
+        title=view.title,
+        caption=view.caption,
+        file=view.file,
+        evidence=view.evidence,
+        token=shelf.name_of(
+            on.recording,
+            view.attention,
+            view.head.layer,
+            view.head.head,
+            chosen.scale,
+            chosen.tone,
+            as_,
+            chosen.unit,
+            chosen.kept,
+            chosen.summed,
+        ),
+    )
+    source, name, at = on.source, st.session_state.attention, (view.head.layer, view.head.head)
+    one_head.show(data, "one head", on_choice=partial(take_token, source, name, at))
+
+
+def table(on: Screen, view: HeadView) -> None:
+    """The matrix as a table."""
+    columns = view.columns
+    four = dict.fromkeys(list(columns)[1:], st.column_config.NumberColumn(format="%.4f", width=76))
+    rows, keys = on.axes.sides
+    st.dataframe(
+        columns,
+        hide_index=True,
+        height=480,
+        column_config=four,
+        alt=f"{view.title}, rows {rows} tokens, columns {keys} tokens",
+    )
+
+
+def in_plotly(view: HeadView) -> None:
+    """The same matrix in Plotly, imported only when it is wanted."""
+    from explorer.figures.attention import heatmap
+
+    drawn = heat(view)
+    about = (view.title, *view.caption)
+    figure = heatmap(
+        drawn.values,
+        drawn.weights,
+        drawn.rows,
+        drawn.columns,
+        about,
+        drawn.low,
+        drawn.high,
+        drawn.name,
+        drawn.sides,
+    )
+    rows, keys = view.shown.axes.sides
+    st.plotly_chart(
+        figure,
+        key="plotly",
+        config={
+            "displaylogo": False,
+            "toImageButtonOptions": {"format": "svg", "filename": view.file},
+        },
+        alt=f"{view.title}, {keys} tokens along x, {rows} tokens down y",
+    )
+
+
+def units() -> None:
+    """What rows and columns are: tokens or words; and whether rows sum to 1 again where some are
+    left out."""
+    state = st.session_state
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.segmented_control(
+            "Rows and columns",
+            numbers.UNITS,
+            key="att_unit",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        if state.att_keep == "All":
+            state.att_sum = numbers.SUMS[0]
+        else:
+            state["att renormalise"] = state.att_sum == "Renormalised"
+            st.toggle(
+                "Renormalise",
+                key="att renormalise",
+                help="Rows are divided by what they give the shown tokens, so that they sum to 1 again.",
+                on_change=take_sum,
+            )
+
+
+def told(on: Screen, view: HeadView, as_: str) -> None:
+    """What is measured of the head, and what the picture shows and by which rules."""
+    st.caption(sentences.figures(view.head, on.axes))
+    if lines := notes(view.shown, view.choices):
+        measured = " The name and the figures above are measured on all tokens."
+        st.caption(" ".join(map(literal, lines)) + measured)
+    if on.axes.said is not None:
+        st.caption(row_rule(on.source.target))
+    elif as_ == "Table" and not on.attention.allowed.all():
+        st.caption(f"{NOT_ALLOWED} Their weight is 0.")
+
+
+def files(on: Screen, view: HeadView) -> None:
+    """The matrix and the recording as files, made when they are asked for, from names alone."""
+    source, name, asked = on.source, st.session_state.attention, view.choices
+    at = view.head.layer, view.head.head
+
+    def columns() -> dict:
+        again = screen(source, name)
+        shown = looked_at(again.recording, again.attention, at, again.axes, asked)
+        return numbers.columns(shown.matrix, shown.axes, shown.hidden)
+
+    with st.container(horizontal=True, gap="small"):
+        csv_button(columns, (view.title, *view.caption), view.file)
+        recording_button(source.model, source.text, source.target)
+
+
+def take_sum() -> None:
+    """Whether the rows shall sum to 1 again."""
+    st.session_state.att_sum = numbers.SUMS[st.session_state["att renormalise"]]
+
+
+def take_token(source: Shown, name: str, at: tuple[int, int]) -> None:
+    """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell
+    between words its strongest pair of tokens."""
+    state = st.session_state
+    row, column, opened = (*(state["one head"].get("token") or (-1, -1)), -1)[:3]
+    on = screen(source, name)
+    shown = looked_at(on.recording, on.attention, at, on.axes, choices())
+    keep_head(at)
+    state.token = state.source = state.anatomy_cell = ""
+    if 0 <= row < len(shown.row_tokens):
+        state.token = str(shown.row_tokens[row][0])
+        if 0 <= opened < len(shown.key_tokens):
+            query, key = shown.strongest_pair(on.attention.pattern[at], row, opened)
+            state.token, state.anatomy_cell = str(query), f"{query}.{key}"
+    elif 0 <= column < len(shown.key_tokens):
+        state.source = str(shown.key_tokens[column][0])

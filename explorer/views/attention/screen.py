@@ -1,0 +1,123 @@
+"""What of the Attention page is on screen: the recording, one of its attentions, what its axes are
+called, and what the reader chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import attention as numbers
+from explorer.analysis import heads as naming
+from explorer.analysis.finding import Finding
+from explorer.analysis.head_view import Asked, Choices, HeadView, head_view
+from explorer.frame import opening
+from explorer.memory import address
+from explorer.memory.passes import Shown
+from models.recording import Attention, Recording
+
+OF_A_HEAD = (
+    "layer",
+    "head",
+    "token",
+    "source",
+    "anatomy_cell",
+)  # choices that mean nothing in another attention
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """One attention of a recording with its heads and its axes. It is made anew in every run and
+    nowhere kept."""
+
+    source: Shown
+    recording: Recording
+    attention: Attention
+    axes: numbers.Axes
+    heads: tuple[naming.Head, ...]
+
+    def head(self, at: tuple[int, int]) -> naming.Head:
+        """A head by (layer, head)."""
+        return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
+
+    def view(self, at: tuple[int, int], held: tuple[int | None, int | None]) -> HeadView:
+        """The panel of a head under what the reader chose."""
+        asked = Asked(held, st.session_state.anatomy_cell)
+        return head_view(
+            self.recording,
+            self.attention,
+            self.head(at),
+            self.axes,
+            choices(),
+            asked,
+            self.source.target,
+        )
+
+
+def names_of(recording: Recording) -> tuple[str, ...]:
+    """What the address calls the recording's attentions; the first one needs no word."""
+    return ("", *(attention.name for attention in recording.attention[1:]))
+
+
+def screen(source: Shown, name: str) -> Screen:
+    """The attention of that name, "" for the first, on the screen."""
+    recording = source.recording()
+    attention = recording.attention[names_of(recording).index(name)]
+    axes = axes_of(recording, attention)
+    return Screen(source, recording, attention, axes, opening.named_heads(recording, attention))
+
+
+def axes_of(recording: Recording, attention: Attention) -> numbers.Axes:
+    """What rows and columns are called; between two texts that takes the token the model would
+    produce after the target."""
+    if attention.query == attention.key:
+        return numbers.axes(recording, attention)
+    return numbers.axes(recording, attention, opening.following(recording, attention.query))
+
+
+def choices() -> Choices:
+    """How the reader looks at a matrix."""
+    state = st.session_state
+    return Choices(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
+
+
+def chosen_head(on: Screen, first: Finding | None) -> tuple[int, int]:
+    """The head on screen: the one chosen, or else the one that the strongest finding is seen in, or
+    else the one whose name stands out most."""
+    layers, heads = on.attention.pattern.shape[:2]
+    layer, head = address.whole("layer", layers), address.whole("head", heads)
+    if layer is not None and head is not None:
+        return layer, head
+    if first is not None:
+        return first.at
+    best = max(on.heads, key=naming.clarity)
+    return best.layer, best.head
+
+
+def held_tokens(on: Screen, first: Finding | None) -> tuple[int | None, int | None]:
+    """The row and the column that are held: of one text the chosen token's, between two texts the
+    one or the other. Until the reader chooses a head or a token, the strongest finding's word is
+    held."""
+    state = st.session_state
+    row = address.whole("token", len(on.axes.rows))
+    column = address.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
+    if row is None and column is None and first is not None and not (state.layer and state.head):
+        row = first.query if first.query >= 0 else None
+    return (row, row) if on.axes.said is None else (row, column)
+
+
+def keep_head(at: tuple[int, int]) -> None:
+    """From here on the head on screen is the reader's choice and no longer the app's."""
+    st.session_state.layer, st.session_state.head = map(str, at)
+
+
+def take_attention(source: Shown) -> None:
+    """Another attention has other heads and other tokens: it is opened on its own strongest finding, and stays chosen from here on."""
+    state = st.session_state
+    for choice in OF_A_HEAD:
+        state[choice] = ""
+    on = screen(source, state.attention)
+    if (first := opening.first(on.recording, on.attention)) is not None:
+        opening.take(first)
+    else:
+        keep_head(chosen_head(on, None))
