@@ -13,7 +13,6 @@ from explorer.memory.models import PREFERRED, facts, handle, title
 from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
 from models import library
-from models.recording import Recording
 
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
