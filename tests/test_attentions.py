@@ -624,7 +624,7 @@ def marked(function):
 def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     visitor: Visitor, browser, server: str
 ) -> None:
-    visitor.open("?model=translator")
+    visitor.open("?view=Matrix&model=translator")
     page = visitor.page
     picture = visitor.picture()
     page.get_by_text("Cross-attention", exact=True).click()
@@ -692,7 +692,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 
 @marked
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
-    visitor.open("?model=decoder&layer=1&head=2")
+    visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
     page = visitor.page
     recording = library.record(library.load("decoder"), DEFAULT_TEXT)
     n = len(recording.streams[0].tokens)
@@ -723,7 +723,7 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
 def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> None:
     phone = Visitor(
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    ).open("?model=translator&attention=cross&layer=1&head=2")
+    ).open("?view=Matrix&model=translator&attention=cross&layer=1&head=2")
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     cross = library.record(library.load("translator"), DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape

@@ -12,7 +12,7 @@ from explorer.analysis.sinks import sinks
 from models.recording import Attention, Recording
 
 UNITS = ("Tokens", "Words")
-KEPT = ("All", "No specials", "No sinks")
+KEPT = ("All", "Quiet", "No specials", "No sinks")
 SUMS = ("As they are", "Renormalised")
 LEAST_LEFT = 1e-6  # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
 SCALES = ("Head", "Row", "Global")
@@ -131,11 +131,13 @@ def shown(
     grouped: tuple[words.Groups, words.Groups] | None,
     kept: str = KEPT[0],
     renormalise: bool = False,
+    quiet: np.ndarray | None = None,
 ) -> Shown:
     """A head's matrix between tokens, or between the words that `grouped` makes, without what `kept` leaves out.
 
-    matrix and allowed (query, key); kept one of KEPT. Special tokens are left out as rows and as columns; sinks likewise, but between two
-    texts as columns alone: there a sink is a token of the source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does not exist.
+    matrix and allowed (query, key); kept one of KEPT: without what is `quiet` (key) bool, without special tokens, without the head's own sinks.
+    Special tokens are left out as rows and as columns; sinks likewise, but between two texts as columns alone: there a sink is a token of the
+    source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does not exist.
     """
     if kept not in KEPT:
         raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
@@ -150,14 +152,15 @@ def shown(
             words.merged(matrix, rows, keys),
             words.merged_allowed(allowed, rows, keys),
         )
-    gone = (
-        sinking
-        if kept == "No sinks"
-        else np.array(keys.special)
-        if kept == "No specials"
-        else np.zeros(len(keys.labels), bool)
-    )
-    gone_rows = gone if not across else np.array(rows.special) & (kept == "No specials")
+    gone = np.zeros(len(keys.labels), bool)
+    if kept == "No sinks":
+        gone = sinking
+    elif kept == "No specials":
+        gone = np.array(keys.special)
+    elif kept == "Quiet" and quiet is not None:
+        gone = np.logical_or.reduceat(quiet, keys.starts)
+    without = kept in ("No specials", "Quiet")
+    gone_rows = gone if not across else np.array(rows.special) & without
     nothing_left = bool(gone.all() or gone_rows.all())
     if nothing_left:
         gone, gone_rows = gone & False, gone_rows & False

@@ -25,7 +25,7 @@ from models.recording import Attention, Recording
 
 MOST_LINKS = 12
 # Names of heads that rest somewhere: what else they show stands behind every other link.
-IDLE = frozenset({"first", "separator", "special", "self", "sink", "end"})
+IDLE = frozenset({naming.SINK, "self"})
 IDLE_PLACES = [crowds.RESTS.index(one) for one in ("special", "first", "punctuation", "self")]
 BEHIND = 2.0
 

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks
 from explorer.analysis.heads import Head
+from explorer.analysis.numbers import percent
 from models.recording import Attention, Recording
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
@@ -27,6 +28,7 @@ SINK_RULE = (
     f"A sink is a token that takes at least {sinks.SINK:.0%} of the head’s attention on average over the rows, "
     f"and {sinks.SINK_LIFT} times an even row’s share."
 )
+CROWD_RULE = f"Quiet sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of the heads."
 MOST_NAMED = 8  # of the tokens left out
 
 
@@ -179,6 +181,7 @@ def looked_at(
 ) -> numbers.Shown:
     """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
     grouped = numbers.groups(recording, attention, axes) if choices.unit == "Words" else None
+    quiet = sinks.crowded(recording, attention) if choices.kept == "Quiet" else None
     return numbers.shown(
         attention.pattern[at],
         attention.allowed,
@@ -186,6 +189,47 @@ def looked_at(
         grouped,
         choices.kept,
         choices.summed == "Renormalised",
+        quiet,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GridView:
+    """All heads on screen: pattern (layer, head, row, column) and allowed (row, column) of the tokens that are shown, what rows and columns are
+    called, and in `note` what is left out and how much of the attention goes there; "" where nothing is."""
+
+    pattern: np.ndarray
+    allowed: np.ndarray
+    rows: tuple[str, ...]
+    keys: tuple[str, ...]
+    note: str = ""
+
+
+def grid_view(
+    recording: Recording, attention: Attention, axes: numbers.Axes, choices: Choices
+) -> GridView:
+    """All heads without the tokens that every picture leaves out. A head's own sinks are left out of its own matrix alone."""
+    gone = np.zeros(attention.pattern.shape[3], bool)
+    if choices.kept == "Quiet":
+        gone = sinks.crowded(recording, attention)
+    elif choices.kept == "No specials":
+        gone = np.array(recording.stream(attention.key).special, bool)
+    across = axes.said is not None
+    rows = np.array([special for _, special in axes.said]) & gone.any() if across else gone
+    if not gone.any() or gone.all() or rows.all():
+        return GridView(attention.pattern, attention.allowed, axes.rows, axes.keys)
+    kept_rows, kept = np.flatnonzero(~rows), np.flatnonzero(~gone)
+    part = attention.pattern[:, :, kept_rows]
+    hidden = float(part[..., gone].sum(axis=-1).mean())
+    named = [axes.keys[at] for at in np.flatnonzero(gone)]
+    more = len(named) - MOST_NAMED
+    told = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return GridView(
+        part[..., kept],
+        attention.allowed[np.ix_(kept_rows, kept)],
+        tuple(axes.rows[at] for at in kept_rows),
+        tuple(axes.keys[at] for at in kept),
+        f"Left out of every picture: {told}. {percent(hidden)} of the attention of all heads goes there.",
     )
 
 
@@ -203,7 +247,7 @@ def notes(shown: numbers.Shown, choices: Choices) -> tuple[str, ...]:
     across = shown.axes.said is not None
     if choices.unit == "Words":
         lines.append(WORD_RULE_ACROSS if across else WORD_RULE)
-    what = "sinks" if choices.kept == "No sinks" else "special tokens"
+    what = {"No sinks": "sinks", "Quiet": "sinks of the crowd"}.get(choices.kept, "special tokens")
     if shown.nothing_left:
         lines.append(f"There is nothing else than {what} here, so all are shown.")
     elif choices.kept != "All" and shown.hidden is None:
@@ -223,6 +267,8 @@ def notes(shown: numbers.Shown, choices: Choices) -> tuple[str, ...]:
         )
     if choices.kept == "No sinks":
         lines.append(SINK_RULE)
+    if choices.kept == "Quiet":
+        lines.append(CROWD_RULE)
     return tuple(lines)
 
 

@@ -19,6 +19,8 @@ SINK, SINK_LIFT = 0.2, 3
 RESTS, FEWEST = 0.3, 4
 # Heads that rest on the first and special tokens agree on them where luck would have it so in fewer cases than this.
 FLUKE = 0.003
+# Share of an attention's heads from which a sink is the crowd's.
+CROWD = 0.25
 # A head that gives the other tokens less than this in all has no distance to speak of.
 FAINT = 0.05
 
@@ -42,6 +44,12 @@ def quiet(recording: Recording, attention: Attention) -> np.ndarray:
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
     resting[:1] = True
     return sinks(attention.pattern, attention.allowed) | resting
+
+
+def crowded(recording: Recording, attention: Attention) -> np.ndarray:
+    """The keys on which the heads rest together, (key) bool: special tokens, and those that are a sink of at least a quarter of the heads."""
+    special = np.array(recording.stream(attention.key).special, dtype=bool)
+    return special | (sinks(attention.pattern, attention.allowed).mean(axis=(0, 1)) >= CROWD)
 
 
 def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:

@@ -4,14 +4,13 @@ is made, and what the checks came to. All in Markdown, with words of the text es
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isnan
 
-from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis import right
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import HeadView, Opened
 from explorer.analysis.numbers import power, softmax_told, weight
+from explorer.sentences import names
 from explorer.sentences.escape import literal
 from explorer.sentences.findings import marked
 
@@ -35,88 +34,16 @@ CLOSED = (
 
 
 def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -> str:
-    """The head's name, what it means, and what speaks for it; of a head without a name the word
-    that looks most plainly at a far one."""
-    meaning = meanings[head.name].rstrip(".")
-    if head.name == "broad":
-        said = f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
-    elif not head.n_queries:
-        said = f"**{head.name}.** {meaning}.{closest(head)}"
-    else:
-        said = (
-            f"**{head.name}.** {meaning}: {head.score:.0%} of the attention on average, where an even row would give {head.chance:.1%}; "
-            f"shown by {head.n_shown} of {head.n_queries} tokens."
-        )
+    """The head's name, what it means, and what speaks for it; of a head without a name the word that
+    looks most plainly at a far one."""
+    said = names.summary(head, dict(meanings))
     if link is None:
         return said
     looks = f"{marked(link.words[0])} looks at {marked(link.words[1])}"
     if head.name != naming.NO_PATTERN:
-        return f"{said} Farthest from that: {looks} ({link.weight:.2f})."
-    return f"**{looks}** ({link.weight:.2f}; chance would give {link.chance:.2f} at most). No habit on this text beyond that.{closest(head)}"
-
-
-def figures(head: naming.Head, axes: numbers.Axes) -> str:
-    """What is measured of every head, in a line."""
-    if isnan(head.entropy):
-        return "No token here has a choice of where to look."
-    first = (
-        "attention to the first token"
-        if axes.said is None
-        else "attention to the source’s first token"
-    )
-    distance = ""
-    if axes.said is None and not isnan(head.distance):
-        distance = f" · mean distance {head.distance:.1f} tokens, without sinks"
-    sink = "" if isnan(head.sink) else f" · {first} {head.sink:.2f}"
-    return f"Entropy {head.entropy:.2f} of an even row’s{distance}{sink}"
-
-
-def closest(head: naming.Head) -> str:
-    """For a head without a name: the habit it comes nearest to, of those that this text can show
-    well."""
-    shown = [
-        one
-        for one in head.relations
-        if one.n_queries >= naming.FEWEST_QUERIES_ELSE and one.lift > 0
-    ]
-    if head.name != naming.NO_PATTERN or not shown:
-        return ""
-    near = max(shown, key=lambda one: one.lift)
-    return f" The nearest is “{near.name}”: {near.score:.0%} of the attention, an even row {near.chance:.1%}."
-
-
-def reasons(head: naming.Head) -> str:
-    """Every pattern's score beside chance, as a table; "" where the text shows none."""
-    rows = "\n".join(
-        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of {one.n_queries} |"
-        for one in sorted(head.relations, key=lambda one: -one.lift)
-    )
-    top = "| pattern | score | chance | lift | shown by |\n|---|--:|--:|--:|--:|\n"
-    return top + rows if rows else ""
-
-
-def rule(across: bool) -> str:
-    """The rule that makes a name."""
-    near = ""
-    if not across:
-        enough = (
-            f"at least {naming.FEWEST_QUERIES_ELSE} of them (for repeated words {naming.FEWEST_QUERIES['same word']}); "
-            "to “special” only where nothing else fits"
-        )
-    else:
-        enough = (
-            f"at least {naming.FEWEST_QUERIES_ELSE} of them, more than heads that look at one random token would show by luck in "
-            f"{naming.FLUKE:.0%} of cases; the lift of “separator”, which takes in “end”, counts {naming.EDGE} less"
-        )
-        near = (
-            f" Near its place, along the diagonals, is within {naming.NEAR:.0%} of the source’s length, or half a token; "
-            "the last row, which produces what follows the target, is left out there."
-        )
-    return (
-        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the same for an even row. "
-        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that more than half of "
-        f"the single tokens reach too, and {enough}; else “broad” from an entropy of {naming.BROAD} of an even row’s.{near}"
-    )
+        return f"{said} Beside that, {looks} ({link.weight:.2f})."
+    chance = f"chance would give {link.chance:.2f} at most"
+    return f"**{looks}** ({link.weight:.2f}; {chance}). No habit on this text beyond that.{names.closest(head)}"
 
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:

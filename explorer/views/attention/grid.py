@@ -7,39 +7,52 @@ import streamlit as st
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.analysis.head_view import SCALE_LABELS
+from explorer.analysis.head_view import SCALE_LABELS, Choices, grid_view
 from explorer.components import heads as all_heads
 from explorer.memory import shelf
-from explorer.views.attention.screen import Screen
+from explorer.sentences.escape import literal
+from explorer.views.attention.screen import Screen, choices
 
-KEPT_LABELS = {"All": "All", "No specials": "No specials", "No sinks": "Quiet sinks"}
+KEPT_LABELS = {
+    "All": "All",
+    "Quiet": "Quiet sinks",
+    "No specials": "No specials",
+    "No sinks": "No own sinks",
+}
 
 
 def show(on: Screen) -> None:
     """The grid of all heads with its controls."""
-    across = on.axes.said is not None
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         controls()
-    state = st.session_state
-    what = (on.attention.name, "grid", state.scale, state.tone)
-    data = shelf.derived(
-        on.recording,
-        what,
-        lambda: all_heads.payload(
-            on.attention.pattern,
-            on.attention.allowed,
-            on.heads,
-            naming.meanings(on.recording, on.attention),
-            on.axes.rows,
-            on.axes.keys,
-            across,
-            state.scale.lower(),
-            state.tone == "Log",
-            shelf.name_of(on.recording, *what),
-        ),
-        weigh=len,
+    chosen = choices()
+    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
+    name = shelf.name_of(on.recording, *what)
+    # Kept without the arrays it is made of, which may be a whole recording's.
+    data, note = shelf.derived(
+        on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
     )
     all_heads.show(data, "heads", on_choice=take_head)
+    if note:
+        st.caption(literal(note))
+
+
+def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:
+    """What the browser draws the grid from, and a line on what is left out."""
+    shown = grid_view(on.recording, on.attention, on.axes, chosen)
+    data = all_heads.payload(
+        shown.pattern,
+        shown.allowed,
+        on.heads,
+        naming.meanings(on.recording, on.attention),
+        shown.rows,
+        shown.keys,
+        on.axes.said is not None,
+        chosen.scale.lower(),
+        chosen.log,
+        name,
+    )
+    return data, shown.note
 
 
 def controls() -> None:
@@ -52,9 +65,10 @@ def controls() -> None:
         required=True,
         persist_state="session",
         label_visibility="collapsed",
-        help="Quiet sinks leaves out tokens on which heads rest whatever the row; what goes there is stated beside each row.",
+        help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens and those on which a quarter of the heads rest; "
+        "no own sinks, in the picture of one head, those on which that head rests. What goes there is stated.",
     )
-    with st.popover("Colours", icon=":material/palette:"):
+    with st.popover("", icon=":material/palette:", help="Colour scale and tone"):
         st.segmented_control(
             "Colour scale",
             numbers.SCALES,

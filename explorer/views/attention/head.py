@@ -15,6 +15,7 @@ from explorer.frame.table import csv_button, recording_button
 from explorer.memory import shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
+from explorer.sentences import names
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
 
@@ -39,9 +40,9 @@ def show(on: Screen, view: HeadView) -> None:
     files(on, view)
     with st.expander("Why this name?"):
         st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])
-        if table_of := sentences.reasons(view.head):
+        if table_of := names.table(view.head):
             st.markdown(table_of)
-        st.caption(sentences.rule(across=on.axes.said is not None))
+        st.caption(names.rule(across=on.axes.said is not None))
 
 
 def title(on: Screen, view: HeadView) -> str:
@@ -176,7 +177,7 @@ def units() -> None:
 
 def told(on: Screen, view: HeadView, as_: str) -> None:
     """What is measured of the head, and what the picture shows and by which rules."""
-    st.caption(sentences.figures(view.head, on.axes))
+    st.caption(names.figures(view.head))
     if lines := notes(view.shown, view.choices):
         measured = " The name and the figures above are measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)
