@@ -194,42 +194,31 @@ def looked_at(
 
 
 @dataclass(frozen=True, eq=False)
-class GridView:
-    """All heads on screen: pattern (layer, head, row, column) and allowed (row, column) of the tokens that are shown, what rows and columns are
-    called, and in `note` what is left out and how much of the attention goes there; "" where nothing is."""
+class LeftOut:
+    """The tokens that every picture leaves out: keys (key) bool, None for none, and in `note` which they are and how much of the
+    attention goes there."""
 
-    pattern: np.ndarray
-    allowed: np.ndarray
-    rows: tuple[str, ...]
-    keys: tuple[str, ...]
+    keys: np.ndarray | None = None
     note: str = ""
 
 
-def grid_view(
-    recording: Recording, attention: Attention, axes: numbers.Axes, choices: Choices
-) -> GridView:
-    """All heads without the tokens that every picture leaves out. A head's own sinks are left out of its own matrix alone."""
-    gone = np.zeros(attention.pattern.shape[3], bool)
+def left_out(recording: Recording, attention: Attention, choices: Choices) -> LeftOut:
+    """What all pictures leave out. A head's own sinks are left out of its own matrix alone."""
+    stream = recording.stream(attention.key)
     if choices.kept == "Quiet":
         gone = sinks.crowded(recording, attention)
     elif choices.kept == "No specials":
-        gone = np.array(recording.stream(attention.key).special, bool)
-    across = axes.said is not None
-    rows = np.array([special for _, special in axes.said]) & gone.any() if across else gone
-    if not gone.any() or gone.all() or rows.all():
-        return GridView(attention.pattern, attention.allowed, axes.rows, axes.keys)
-    kept_rows, kept = np.flatnonzero(~rows), np.flatnonzero(~gone)
-    part = attention.pattern[:, :, kept_rows]
-    hidden = float(part[..., gone].sum(axis=-1).mean())
-    named = [axes.keys[at] for at in np.flatnonzero(gone)]
+        gone = np.array(stream.special, bool)
+    else:
+        return LeftOut()
+    if not gone.any() or gone.all():
+        return LeftOut()
+    hidden = float(attention.pattern[..., gone].sum(axis=-1).mean())
+    named = [stream.tokens[at] for at in np.flatnonzero(gone)]
     more = len(named) - MOST_NAMED
     told = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return GridView(
-        part[..., kept],
-        attention.allowed[np.ix_(kept_rows, kept)],
-        tuple(axes.rows[at] for at in kept_rows),
-        tuple(axes.keys[at] for at in kept),
-        f"Left out of every picture: {told}. {percent(hidden)} of the attention of all heads goes there.",
+    return LeftOut(
+        gone, f"Left out: {told}. {percent(hidden)} of the attention of all heads goes there."
     )
 
 

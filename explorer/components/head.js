@@ -87,8 +87,9 @@ const numberOf = ({ header }, axis, at) => header.places[axis]?.[at] ?? at;
 /** The held token, for the grid of all heads. @param {View} view */
 function tellWord({ held, header }) {
   const axis = held[ROW] >= 0 ? ROW : COLUMN;
-  const at = held[axis];
-  const word = { axis, at, rows: header.queries.length, columns: header.keys.length };
+  const at = held[axis] < 0 ? -1 : numberOf({ header }, axis, held[axis]);
+  const [rows, columns] = header.sizes;
+  const word = { axis, at, rows, columns };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
 }
 

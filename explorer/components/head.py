@@ -34,6 +34,7 @@ def payload(
     said: Sequence[tuple[str, bool]] | None = None,
     hidden: np.ndarray | None = None,
     places: tuple[Sequence[int] | None, Sequence[int] | None] = (None, None),
+    sizes: tuple[int, int] | None = None,
     cell: tuple[int, int] | None = None,
     layer: int,
     head: int,
@@ -52,7 +53,8 @@ def payload(
 
     `pin` is the row that is held and `column` the column, -1 for none: both the chosen token's where rows and columns are one text. Between
     two texts at most one is held, and `said` has for each row the token it produces and whether it is a special one. hidden (row): the share
-    of each row that goes to tokens left out. places: the numbers of rows and of columns, None for 0, 1, 2 ... `cell`: the one that is opened.
+    of each row that goes to tokens left out. places: the numbers of rows and of columns, None for 0, 1, 2 ...
+    sizes: how many rows and columns there are in all, for the grid of all heads, which shows the held token's row. `cell`: the one that is opened.
     """
     blocks = wire.fine(matrix)
     if pin >= 0 and "exact" not in blocks:
@@ -64,6 +66,7 @@ def payload(
         "token": token,
         "layer": layer,
         "head": head,
+        "sizes": list(matrix.shape if sizes is None else sizes),
         "queries": list(queries),
         "keys": list(keys),
         "special": [bool(one) for one in special],

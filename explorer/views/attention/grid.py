@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.analysis.head_view import SCALE_LABELS, Choices, grid_view
+from explorer.analysis.head_view import SCALE_LABELS, Choices, left_out
 from explorer.components import heads as all_heads
 from explorer.memory import shelf
 from explorer.sentences.escape import literal
@@ -39,20 +39,23 @@ def show(on: Screen) -> None:
 
 def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:
     """What the browser draws the grid from, and a line on what is left out."""
-    shown = grid_view(on.recording, on.attention, on.axes, chosen)
+    left = left_out(on.recording, on.attention, chosen)
     data = all_heads.payload(
-        shown.pattern,
-        shown.allowed,
-        on.heads,
-        naming.meanings(on.recording, on.attention),
-        shown.rows,
-        shown.keys,
-        on.axes.said is not None,
-        chosen.scale.lower(),
-        chosen.log,
-        name,
+        all_heads.Grid(
+            on.attention.pattern,
+            on.attention.allowed,
+            on.heads,
+            naming.meanings(on.recording, on.attention),
+            on.axes.rows,
+            on.axes.keys,
+            chosen.scale.lower(),
+            chosen.log,
+            name,
+            on.axes.said is not None,
+            left.keys,
+        )
     )
-    return data, shown.note
+    return data, left.note
 
 
 def controls() -> None:

@@ -82,6 +82,7 @@ def picture(on: Screen, view: HeadView, as_: str) -> None:
         head=view.head.head,
         pin=view.pin,
         column=view.column,
+        sizes=on.attention.allowed.shape if chosen.unit == "Tokens" else None,
         cell=view.cell,
         view=as_.lower(),
         scale=chosen.scale.lower(),
