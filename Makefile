@@ -19,7 +19,7 @@ test: .venv/test
 # What depends on rounding, under settings that change it: other instructions, one and two threads, another library's order of sums.
 ROUNDING = ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OMP_NUM_THREADS=2 MKL_CBWR=COMPATIBLE
 PARITY = $(addprefix tests/test_, transformer.py recording.py right.py scale.py pretrained.py huggingface.py edits.py \
-	generation.py lens.py residual.py anatomy.py lookup.py summaries.py sinks.py heads.py)
+	generation.py lens.py residual.py anatomy.py lookup.py summaries.py)
 rounding: .venv/test
 	@status=0; for setting in $(ROUNDING); do \
 	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser" $(PARITY) || status=1; \

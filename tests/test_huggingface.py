@@ -95,7 +95,7 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
     }
     for attention in recording.attention:
         np.testing.assert_allclose(
-            attention.pattern, torch.cat(true[names[attention.name]]).numpy(), atol=STORED
+            attention.pattern, torch.cat(true[names[attention.name]]).numpy(), atol=SUMMED
         )
     for stream in recording.streams:
         states = true[
@@ -112,7 +112,7 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
         )
         last = [stream.sites[-1]] if stream.sites[-1] == "final.normed" else ends[-1:]
         for site, state in zip([entrance, *ends[:-1], *last], states, strict=True):
-            np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=SUMMED, err_msg=site)
+            np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=PASSED, err_msg=site)
     read = recording.streams[-1]
     for token in (0, 3, len(read.tokens) - 1):
         np.testing.assert_allclose(
@@ -909,14 +909,14 @@ def test_families_that_nobody_named_are_followed_as_far_as_they_go(
     np.testing.assert_allclose(
         recording.attention[0].pattern,
         torch.cat(true["attentions" if handle.start is None else "encoder_attentions"]).numpy(),
-        atol=STORED,
+        atol=SUMMED,
     )
     assert hf.offers(handle).positions == positions and recording.streams[0].sites[0] == entrance
     for before, wrote, after in recording.streams[-1].writes():
         np.testing.assert_allclose(
             recording.streams[-1].at(before) + recording.streams[-1].at(wrote),
             recording.streams[-1].at(after),
-            atol=SUMMED,
+            atol=PASSED,
         )
 
 
@@ -1158,10 +1158,10 @@ def test_minilm_attends_as_transformers_says(text: str, minilm: hf.Handle) -> No
             output_hidden_states=True,
         )
     np.testing.assert_allclose(
-        recording.attention[0].pattern, torch.cat(true.attentions).numpy(), atol=SUMMED
+        recording.attention[0].pattern, torch.cat(true.attentions).numpy(), atol=PASSED
     )
     np.testing.assert_allclose(
-        recording.streams[0].at("5.ffn.normed"), true.last_hidden_state[0].numpy(), atol=SUMMED
+        recording.streams[0].at("5.ffn.normed"), true.last_hidden_state[0].numpy(), atol=PASSED
     )
 
 
@@ -1190,14 +1190,14 @@ def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: 
         theirs.streams[0].spans, ours.streams[0].spans
     )
     np.testing.assert_allclose(
-        theirs.streams[0].resid, ours.streams[0].resid, atol=SUMMED, rtol=SUMMED
+        theirs.streams[0].resid, ours.streams[0].resid, atol=PASSED, rtol=PASSED
     )
     for name in ("q", "k", "v", "scores", "pattern"):
         np.testing.assert_allclose(
             getattr(theirs.attention[0], name),
             getattr(ours.attention[0], name),
-            atol=SUMMED,
-            rtol=SUMMED,
+            atol=PASSED,
+            rtol=PASSED,
         )
 
 
