@@ -26,7 +26,7 @@ from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, appl
 from models.places import Put
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tape import Kept, Seen
-from models.token_edits import hidden, shuffled
+from models.token_edits import hidden, shuffled, that_fit
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
@@ -263,7 +263,9 @@ def kept(
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
     tokens, _ = frame(handle, clean(text))
-    tokens = hidden(shuffled(tokens, edits), edits, handle.tokenizer.mask, MASK)
+    tokens = shuffled(tokens, edits)
+    edits = that_fit(tokens, edits)
+    tokens = hidden(tokens, edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
     ids = torch.tensor([tokens.ids])
     first, second = Kept(wanted), Kept(wanted)

@@ -20,6 +20,16 @@ def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
     return tokens
 
 
+def that_fit(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits without those that hide a token which these tokens have not: a text that lends its vectors may be the shorter one."""
+    return tuple(
+        edit
+        for edit in edits
+        if not isinstance(edit, HideToken)
+        or (0 <= edit.token < len(tokens.ids) and not tokens.special[edit.token])
+    )
+
+
 def hidden(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label: str) -> Tokens:
     """The tokens, those that an edit hides replaced by the token `mask`, called `label`.
 

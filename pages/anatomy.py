@@ -7,20 +7,17 @@ import streamlit as st
 from explorer.analysis import anatomy as numbers
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
+from explorer.analysis.caption import model_line
 from explorer.analysis.csv import stacked
 from explorer.components import anatomy as pictures
 from explorer.frame import onscreen
+from explorer.frame.picker import attention_names, axes_of, chosen_head, pick_attention, pick_head
 from explorer.frame.table import csv_button
-from explorer.memory import address, models, passes, shelf
+from explorer.memory import address, passes, shelf
 from explorer.sentences.escape import literal
 from models.edits import Edit, from_line
 from models.recording import Attention, Recording
 
-LABELS = {
-    "encoder self": "Encoder self-attention",
-    "decoder self": "Decoder self-attention",
-    "cross": "Cross-attention",
-}
 ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
 ROW_RULE_GIVEN = "Rows are named after the next token of the target; the last one after what the model would say next."
 NO_VECTORS = "This model gives its weights but not its queries, keys and values, so its cells cannot be opened here. The Attention page shows the weights."
@@ -42,11 +39,13 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
     )
     left, right = st.columns([1, 1.25], gap="large")
     with left:
-        attention = which(recording)
+        attention = pick_attention(recording)
         heads = shelf.derived(
             recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
         )
         head = chosen_head(heads, attention)
+        with st.container(horizontal=True, gap="medium"):
+            pick_head(attention.pattern.shape[:2], (head.layer, head.head))
         axes = axes_of(recording, attention)
         query, key = chosen_cell(attention, head, axes)
     if not numbers.has_vectors(attention):
@@ -72,61 +71,6 @@ def explore(model: str, text: str, typed: str | None, edits: tuple[Edit, ...]) -
 
 
 # ---- what is chosen -----------------------------------------------------------------------------------------------
-
-
-def which(recording: Recording) -> Attention:
-    """The attention on screen, with the control that chooses it where there are several."""
-    names = ("", *(attention.name for attention in recording.attention[1:]))
-    first = recording.attention[0].name  # and not the recording, which Streamlit would keep
-    name = address.one_of("attention", names)
-    if len(names) > 1:
-        st.session_state["anatomy attention"] = (
-            name  # a key of its own: a widget of another page under the same one is gone with that page
-        )
-        st.segmented_control(
-            "Attention",
-            names,
-            key="anatomy attention",
-            format_func=lambda each: LABELS.get(each or first, each),
-            required=True,
-            label_visibility="collapsed",
-            on_change=take_attention,
-        )
-    return recording.attention[names.index(name)]
-
-
-def take_attention() -> None:
-    st.session_state.attention = st.session_state["anatomy attention"]
-    forget_choices()
-
-
-def chosen_head(heads: tuple[naming.Head, ...], attention: Attention) -> naming.Head:
-    """The head on screen, with the controls that choose it: the one chosen, or else the one whose name stands out most."""
-    layers, per_layer = attention.pattern.shape[:2]
-    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
-    found = (
-        max(heads, key=naming.clarity)
-        if layer is None or head is None
-        else heads[layer * per_layer + head]
-    )
-    st.session_state["anatomy layer"], st.session_state["anatomy head"] = found.layer, found.head
-    with st.container(horizontal=True, gap="medium"):
-        st.segmented_control(
-            "Layer", range(layers), key="anatomy layer", required=True, on_change=take_head
-        )
-        st.segmented_control(
-            "Head", range(per_layer), key="anatomy head", required=True, on_change=take_head
-        )
-    return found
-
-
-def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
-    if attention.query == attention.key:
-        return matrices.axes(recording, attention)
-    last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(passes.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 def chosen_cell(attention: Attention, head: naming.Head, axes: matrices.Axes) -> tuple[int, int]:
@@ -183,24 +127,11 @@ def outputs_of(recording: Recording, attention: Attention):
         return None
 
 
-def take_head() -> None:
-    st.session_state.layer, st.session_state.head = (
-        str(st.session_state["anatomy layer"]),
-        str(st.session_state["anatomy head"]),
-    )
-
-
 def take_cell(key: str) -> None:
     if cell := st.session_state[key].get("cell"):
         query, column = map(int, cell)
         st.session_state.token, st.session_state.anatomy_cell = str(query), f"{query}.{column}"
         st.session_state.source = ""
-
-
-def forget_choices() -> None:
-    """Another attention has other heads and other tokens."""
-    for choice in ("layer", "head", "token", "source", "anatomy_cell"):
-        st.session_state[choice] = ""
 
 
 # ---- the story ----------------------------------------------------------------------------------------------------
@@ -281,11 +212,11 @@ def caption_of(
     typed: str | None,
 ) -> tuple[str, ...]:
     """What a figure must say when it stands alone, its title first."""
-    model = recording.model
-    edits = ", ".join(map(str, recording.edits)) or "none"
     lines = [
         f"Why the weight is {numbers.say_weight(opened.weights[opened.key])}: query {axes.rows[opened.query]} ({opened.query}), key {axes.keys[opened.key]} ({opened.key})",
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention, layer {opened.layer}, head {opened.head} · edits: {edits}",
+        model_line(
+            recording, f"{attention.name}-attention, layer {opened.layer}, head {opened.head}"
+        ),
     ]
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
         if axes.said is not None:
@@ -444,12 +375,6 @@ def ignore() -> None:
     pass
 
 
-def typed_target() -> str | None:
-    """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
-    return st.session_state.target if writes and st.session_state.target.strip() else None
-
-
 def target_of(
     model: str, text: str, typed: str | None, edits: tuple[Edit, ...]
 ) -> str | tuple[int, ...] | None:
@@ -483,10 +408,9 @@ def drop_edits() -> None:
 
 
 with st.spinner("Loading the model …"):
-    typed = typed_target()
+    typed = onscreen.typed_target(st.session_state.model)
     shown = onscreen.shown(target=typed)
     edits = switched(shown.model, st.session_state.text, typed)
-address.one_of(
-    "attention", ("", *(attention.name for attention in shown.recording().attention[1:]))
-)
+onscreen.tell_target(typed)
+address.one_of("attention", attention_names(shown.recording()))
 explore(shown.model, st.session_state.text, typed, edits)

@@ -8,7 +8,8 @@ import streamlit as st
 
 from explorer.analysis import attention as numbers
 from explorer.frame import onscreen, opening
-from explorer.memory import address, models
+from explorer.frame.picker import attention_names
+from explorer.memory import address
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.views.attention import checks, findings, grid, head
@@ -16,11 +17,9 @@ from explorer.views.attention.screen import (
     OF_A_HEAD,
     chosen_head,
     held_tokens,
-    names_of,
     screen,
     take_attention,
 )
-from models.recording import Recording
 
 CHOICES = (
     ("view", head.VIEWS),
@@ -39,11 +38,10 @@ def page() -> None:
     for name, options in CHOICES:
         address.one_of(name, options)
     with st.spinner("Loading the model …"):
-        target = typed_target()
+        target = onscreen.typed_target(st.session_state.model)
         shown = onscreen.shown(target=target)
-    if target is not None:
-        tell_target(shown.recording())
-    address.one_of("attention", names_of(shown.recording()))
+    onscreen.tell_target(target)
+    address.one_of("attention", attention_names(shown.recording()))
     if not any(st.session_state[name] for name in ("attention", *OF_A_HEAD)):
         # Nothing is chosen yet: the attention that the strongest finding is seen in.
         first = next(
@@ -81,7 +79,7 @@ def explore(source: Shown) -> None:
 def which(source: Shown) -> None:
     """The control that chooses an attention where there are several, and a line on who looks at whom."""
     recording = source.recording()
-    names = names_of(recording)
+    names = attention_names(recording)
     with st.container(gap="xsmall"):
         if len(names) > 1:
             st.segmented_control(
@@ -102,31 +100,6 @@ def which(source: Shown) -> None:
 def labelled(first: str, name: str) -> str:
     """What the control calls an attention; the `first` one needs no word in the address."""
     return sentences.LABELS[name or first]
-
-
-def typed_target() -> str | None:
-    """What the reader typed for the decoder to read, on the page of translations; None where the
-    model writes its own."""
-    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
-    return st.session_state.target if writes and st.session_state.target.strip() else None
-
-
-def tell_target(recording: Recording) -> None:
-    """A word on a target that is not the model's own, and the way back."""
-    dropped = ""
-    if recording.target_dropped:
-        dropped = f" Its last {recording.target_dropped:,} tokens do not fit and are left out."
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            "The decoder reads the target that you typed on the page Translation, not what it would write itself."
-            + dropped
-        )
-        st.button("Back to the model’s own", on_click=drop_target)
-
-
-def drop_target() -> None:
-    """The model's own words again."""
-    st.session_state.target = st.session_state.token = st.session_state.source = ""
 
 
 page()

@@ -9,10 +9,13 @@ import streamlit as st
 from explorer.analysis import attention as matrices
 from explorer.analysis import lookup as numbers
 from explorer.analysis import residual, summaries
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import fixed, percent
 from explorer.components import graph as graphs
 from explorer.components import lookup as lookups
 from explorer.components import matrix as pictures
 from explorer.frame import onscreen
+from explorer.frame.picker import axes_of, pick_attention, pick_head
 from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
@@ -26,16 +29,10 @@ WAY_LABELS = {
     "Three": "Three constructions",
     "Scale": "Why the scale",
 }
-LABELS = {
-    "encoder self": "Encoder self-attention",
-    "decoder self": "Decoder self-attention",
-    "cross": "Cross-attention",
-}
 RULES = ("0.5", "1", "1.5", "2", "3", "5")
 WHOSE = ("One", "Mean")
 NO_MESSAGES = "A message is one head’s weight times **that head’s** value, so a mean of heads has weights but no messages. Choose “This head” to open them."
 WHICH_FIRST = "Where none is chosen: the one whose second key draws the mixture farthest from the first key’s value."
-MOST_SHOWN = 300_000  # cells of a table on screen
 CLOSED = "The model {} runs in code that hands out its weights of attention and no scores, queries, keys or values, so this cannot be computed. The page’s graph needs weights alone."
 # What the lecture notes say of each construction.
 NOTES = {
@@ -51,7 +48,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
     recording = passes.record(model, text, target=target)
     st.subheader("Is attention a lookup, or messages on a graph?", anchor=False)
-    attention = which(recording)
+    attention = pick_attention(recording)
     axes = axes_of(recording, attention)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         way = st.segmented_control(
@@ -77,34 +74,6 @@ def explore(model: str, text: str, target: str | None) -> None:
     address.write()
 
 
-def which(recording: Recording) -> Attention:
-    """The attention on screen, with the control that chooses it where there are several."""
-    names = ("", *(attention.name for attention in recording.attention[1:]))
-    first = recording.attention[0].name  # and not the recording, which Streamlit would keep
-    name = address.one_of("attention", names)
-    if len(names) > 1:
-        st.session_state["lookup attention"] = name
-        st.segmented_control(
-            "Attention",
-            names,
-            key="lookup attention",
-            format_func=lambda each: LABELS.get(each or first, each),
-            required=True,
-            label_visibility="collapsed",
-            on_change=take_attention,
-        )
-    return recording.attention[names.index(name)]
-
-
-def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
-    if attention.query == attention.key:
-        return matrices.axes(recording, attention)
-    last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(passes.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
-
-
 def chosen(
     recording: Recording, attention: Attention, axes: matrices.Axes, way: str
 ) -> tuple[int, int, int]:
@@ -126,9 +95,7 @@ def chosen(
             ),
         )
     labels = matrices.numbered(axes.rows)
-    st.session_state["lookup layer"], st.session_state["lookup head"] = layer, head
-    st.selectbox("Layer", range(layers), key="lookup layer", on_change=take_head, width=110)
-    st.selectbox("Head", range(heads), key="lookup head", on_change=take_head, width=110)
+    pick_head((layers, heads), (layer, head))
     if way != "Three":
         st.session_state["lookup query"] = query
         st.selectbox(
@@ -586,8 +553,8 @@ def constructions(
         a, b = pair
         names = [f"**{literal(axes.rows[at])}** ({at})" for at in pair]
         st.markdown(
-            f"**On this text** q · k is least alike both ways between {names[0]} and {names[1]}: {names[0]} scores {names[1]} **{signed(made[2].scores[a, b])}**, and {names[1]} scores {names[0]} **{signed(made[2].scores[b, a])}**. "
-            f"With U both are {signed(made[1].scores[a, b])}, with x · x both {signed(made[0].scores[a, b])}."
+            f"**On this text** q · k is least alike both ways between {names[0]} and {names[1]}: {names[0]} scores {names[1]} **{fixed(made[2].scores[a, b])}**, and {names[1]} scores {names[0]} **{fixed(made[2].scores[b, a])}**. "
+            f"With U both are {fixed(made[1].scores[a, b])}, with x · x both {fixed(made[0].scores[a, b])}."
         )
     with_table(
         lambda: numbers.constructions_table(made, axes.keys, before), (title, *caption), file
@@ -607,49 +574,14 @@ def after_softmax(before: str) -> str:
 
 def caption_of(recording: Recording, attention: Attention, what: str) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
-    model = recording.model
-    edits = ", ".join(map(str, recording.edits)) or "none"
-    target = ("Target: " + onscreen.read_text(recording, target=True),) if recording.target else ()
-    return (
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
-        what,
-        *target,
-        "Text: " + onscreen.read_text(recording),
-    )
-
-
-def percent(value: float) -> str:
-    return (
-        (f"{value:.1%}" if value < 0.0995 else f"{value:.0%}")
-        if value == value
-        else "an undefined share"
-    )
+    return caption(recording, what, of=f"{attention.name}-attention")
 
 
 def number(value: float) -> str:
     return f"{value:.2f}".replace("-", "−") if value == value else "–"
 
 
-def signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
-
-
 # ---- what the reader chose --------------------------------------------------------------------------------------------
-
-
-def take_attention() -> None:
-    """Another attention, which has other tokens and heads."""
-    st.session_state.attention = st.session_state["lookup attention"]
-    st.session_state.token = st.session_state.layer = st.session_state.head = (
-        st.session_state.source
-    ) = ""
-
-
-def take_head() -> None:
-    st.session_state.layer, st.session_state.head = (
-        str(st.session_state["lookup layer"]),
-        str(st.session_state["lookup head"]),
-    )
 
 
 def take_one(layer: int, head: int) -> None:
@@ -677,15 +609,10 @@ def ignore() -> None:
     """A picture in which nothing is chosen."""
 
 
-def typed_target() -> str | None:
-    """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes = models.handle(st.session_state.model).card.kind == "encoder-decoder"
-    return st.session_state.target if writes and st.session_state.target.strip() else None
-
-
 for name, options in (("look_at", WAYS), ("look_before", ("Weights", "Scores"))):
     address.one_of(name, options)
 with st.spinner("Loading the model …"):
-    typed = typed_target()
+    typed = onscreen.typed_target(st.session_state.model)
     shown = onscreen.shown(target=typed)
+onscreen.tell_target(typed)
 explore(shown.model, st.session_state.text, typed)

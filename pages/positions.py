@@ -8,10 +8,12 @@ from math import cos, floor, isinf, sin
 import streamlit as st
 
 from explorer.analysis import positions as numbers
+from explorer.analysis.caption import caption
 from explorer.analysis.numbers import enough_for, fixed, in_latex, power
 from explorer.analysis.right import scaling
 from explorer.figures import positions as draw
 from explorer.frame import onscreen
+from explorer.frame.picker import pick_head
 from explorer.frame.table import csv_button, show
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
@@ -549,20 +551,8 @@ def a_head(model: str, text: str, target: str | None, stream: str) -> tuple[int,
                 ),
             ),
         )
-    st.session_state["head choice"] = (layer, head)
-    return st.selectbox(
-        "Head",
-        [(one, other) for one in range(layers) for other in range(heads)],
-        key="head choice",
-        on_change=take_head,
-        format_func=lambda at: f"Layer {at[0]}, head {at[1]}",
-        help="At first the head of layer 0 that positions move most.",
-    )
-
-
-def take_head() -> None:
-    layer, head = st.session_state["head choice"]
-    st.session_state.layer, st.session_state.head = str(layer), str(head)
+    pick_head((layers, heads), (layer, head))
+    return layer, head
 
 
 def target_of(model: str, text: str) -> str | None:
@@ -590,17 +580,7 @@ def taken_away(model: str) -> tuple[WithoutPositions, ...]:
 
 def caption_of(recording: Recording, stream: str, *more: str) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
-    card = recording.model
-    return (
-        f"Headlight · model {card.name} ({card.n_parameters:,} parameters, weights {card.fingerprint}) · stream {stream}",
-        *more,
-        "Text: " + onscreen.read_text(recording),
-        *(
-            ("Target: " + onscreen.read_text(recording, target=True),)
-            if stream == "decoder" and recording.target
-            else ()
-        ),
-    )
+    return caption(recording, *more, of=f"stream {stream}")
 
 
 def sentence(model: str, text: str) -> None:

@@ -26,6 +26,7 @@ from explorer.analysis.numbers import (
 from explorer.components import bars, looks, strip
 from explorer.components import lens as one_lens
 from explorer.frame import onscreen
+from explorer.frame.picker import take_named
 from explorer.frame.table import csv_button
 from explorer.memory import address, drafts, models, passes, shelf
 from explorer.sentences.escape import literal
@@ -651,7 +652,7 @@ def newest(recording: Recording, draft: drafts.Draft, tokens: Sequence[str]) -> 
     looks.show(
         looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token),
         "newest",
-        on_choice=take_head,
+        on_choice=take_named("newest", "row"),
     )
     with st.expander("As a table", key="newest table", on_change="rerun") as box:
         if box.open:
@@ -661,10 +662,6 @@ def newest(recording: Recording, draft: drafts.Draft, tokens: Sequence[str]) -> 
                 height=320,
                 alt="What the newest token looks at, one column for each head",
             )
-
-
-def take_head() -> None:
-    st.session_state.layer, _, st.session_state.head = st.session_state.newest["row"].partition(".")
 
 
 def kept(recording: Recording, draft: drafts.Draft) -> None:

@@ -7,6 +7,7 @@ from math import sqrt
 import streamlit as st
 
 from explorer.analysis import residual as numbers
+from explorer.analysis.caption import caption
 from explorer.analysis.numbers import enough_for, fixed
 from explorer.components import residual as pictures
 from explorer.frame import onscreen
@@ -162,14 +163,8 @@ def chart(
 
 def caption_of(recording: Recording, stream: Stream, what: str) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
-    model = recording.model
-    which = f" · {stream.name} stream" if len(recording.streams) > 1 else ""
-    return (
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){which} · edits: none",
-        what,
-        "Text: " + onscreen.read_text(recording),
-        *(("Output: " + onscreen.read_text(recording, target=True),) if recording.target else ()),
-    )
+    of = f"{stream.name} stream" if len(recording.streams) > 1 else ""
+    return caption(recording, what, of=of, target="Output")
 
 
 # ---- what was written ---------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ import streamlit as st
 
 from explorer.analysis import attention as matrices
 from explorer.analysis import summaries as numbers
+from explorer.analysis.caption import model_line
 from explorer.components import matrix as pictures
 from explorer.frame import onscreen
+from explorer.frame.picker import attention_names, axes_of, pick_attention
 from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.escape import literal
@@ -41,11 +43,6 @@ CAUTION = {
     "Values": "A length has no direction: what is written for two tokens may cancel.{cancelled}",
     "Writes": "A large write need not matter for the answer: what later layers read decides.",
 }
-LABELS = {
-    "encoder self": "Encoder self-attention",
-    "decoder self": "Decoder self-attention",
-    "cross": "Cross-attention",
-}
 MEASURES = {"Length": "Length", "Share": "Signed share"}
 NO_WAY_ACROSS = (
     "**{what} is not defined through cross-attention.** It needs rows and columns that are the same tokens, so that the residual connection can be added as an identity. "
@@ -65,7 +62,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
     recording = passes.record(model, text, target=target)
     st.subheader("What do all heads say together, and can you trust the sum?", anchor=False)
-    attention = which(recording)
+    attention = pick_attention(recording)
     axes = axes_of(recording, attention)
     top = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     what = top.segmented_control(
@@ -85,38 +82,6 @@ def explore(model: str, text: str, target: str | None) -> None:
     else:
         summary(recording, attention, axes, what, top)
     address.write()
-
-
-def which(recording: Recording) -> Attention:
-    """The attention on screen, with the control that chooses it where there are several."""
-    names, first = names_of(recording), recording.attention[0].name
-    name = address.one_of("attention", names)
-    if len(names) > 1:
-        st.session_state["attention shown"] = name
-        st.segmented_control(
-            "Attention",
-            names,
-            key="attention shown",
-            format_func=lambda each: LABELS.get(each or first, each),
-            required=True,
-            label_visibility="collapsed",
-            on_change=take_attention,
-        )
-    return recording.attention[names.index(name)]
-
-
-def names_of(recording: Recording) -> tuple[str, ...]:
-    """What the address calls the recording's attentions; the first one needs no word."""
-    return ("", *(attention.name for attention in recording.attention[1:]))
-
-
-def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
-    if attention.query == attention.key:
-        return matrices.axes(recording, attention)
-    last = len(recording.stream(attention.query).tokens) - 1
-    following = matrices.likeliest(passes.logits(recording, attention.query, last))
-    return matrices.axes(recording, attention, *models.labels(recording.model.name, [following]))
 
 
 # ---- one matrix out of many -----------------------------------------------------------------------------------------
@@ -626,11 +591,9 @@ def caption_of(
     recording: Recording, attention: Attention, title: str, what: str
 ) -> tuple[str, ...]:
     """What a figure must say when it stands alone, its title first."""
-    model = recording.model
-    edits = ", ".join(map(str, recording.edits)) or "none"
     lines = [
         title,
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · {attention.name}-attention · edits: {edits}",
+        model_line(recording, f"{attention.name}-attention"),
         MEANING[what],
     ]
     if what == "Values":
@@ -672,27 +635,14 @@ def take_gap(layer: int, head: int, query: int) -> None:
     ) = "Values", str(layer), str(head), str(query)
 
 
-def take_attention() -> None:
-    """Another attention, which has other tokens and heads."""
-    st.session_state.attention = st.session_state["attention shown"]
-    st.session_state.token = st.session_state.layer = st.session_state.head = (
-        st.session_state.source
-    ) = st.session_state.sum_layer = st.session_state.sum_head = ""
-
-
 def ignore() -> None:
     """A picture in which nothing is chosen."""
 
 
-def typed_target() -> str | None:
-    """What the reader typed for the decoder to read, on the page of translations; None where the model writes its own."""
-    writes_too = models.handle(st.session_state.model).card.kind == "encoder-decoder"
-    return st.session_state.target if writes_too and st.session_state.target.strip() else None
-
-
 address.one_of("sum_what", SUMS)
 with st.spinner("Loading the model …"):
-    typed = typed_target()
+    typed = onscreen.typed_target(st.session_state.model)
     shown = onscreen.shown(target=typed)
-address.one_of("attention", names_of(shown.recording()))
+onscreen.tell_target(typed)
+address.one_of("attention", attention_names(shown.recording()))
 explore(shown.model, st.session_state.text, typed)

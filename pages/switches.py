@@ -6,13 +6,15 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import attention as matrices
 from explorer.analysis import switches as numbers
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import fixed
 from explorer.analysis.predictions import word_to_hide
 from explorer.components import bars, strip
 from explorer.components import residual as maps
 from explorer.components import switches as pictures
 from explorer.frame import onscreen
+from explorer.frame.picker import axes_of, take_named
 from explorer.frame.table import csv_button, recording_button, with_table
 from explorer.memory import address, background, models, passes, shelf
 from explorer.sentences.escape import literal
@@ -40,6 +42,7 @@ from models.edits import (
     ZeroHead,
     applies,
     from_line,
+    in_words,
     last,
     to_line,
 )
@@ -302,7 +305,7 @@ def listed(edits: tuple[Edit, ...]) -> None:
             "These are more edits than a link can carry: they stay in this tab, and every caption and file names them."
         )
     if len(edits) > MOST_PILLS:
-        st.markdown(f"**Switched:** {literal(told(edits))}")
+        st.markdown(f"**Switched:** {literal(in_words(edits))}")
         return
     st.session_state["switched"] = list(range(len(edits)))
     st.pills(
@@ -316,32 +319,9 @@ def listed(edits: tuple[Edit, ...]) -> None:
     )
 
 
-def told(edits: tuple[Edit, ...], most: int = MOST_TOLD) -> str:
-    """The edits in words; of many the first."""
-    words = [str(edit) for edit in edits[:most]]
-    return (
-        ", ".join(words) + (f" and {len(edits) - most} more" if len(edits) > most else "")
-        if edits
-        else "none"
-    )
-
-
 def caption_of(recording: Recording, what: str) -> tuple[str, ...]:
     """What a figure must say when it stands alone."""
-    model = recording.model
-    return (
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · edits: {told(recording.edits)}",
-        what,
-        "Text: " + onscreen.read_text(recording),
-        *(
-            (
-                "Output of the model as it is, read by both runs: "
-                + onscreen.read_text(recording, target=True),
-            )
-            if recording.target
-            else ()
-        ),
-    )
+    return caption(recording, what, target="Output of the model as it is, read by both runs")
 
 
 # ---- the switches -------------------------------------------------------------------------------------------------
@@ -882,7 +862,7 @@ def predictions(
             *caption_of(
                 plain, f"token {token}, {stream.tokens[token]}{', hidden' if hidden else ''}"
             ),
-            f"edits of the second run: {told(edits, MOST_EDITS)}",
+            f"edits of the second run: {in_words(edits)}",
         ),
         f"headlight-{model}-switches-words-token{token}",
         "These words as a table",
@@ -1052,7 +1032,7 @@ def attention(plain: Recording, other: Recording, edits: tuple[Edit, ...], token
         ),
         weigh=len,
     )
-    pictures.show(data, "pairs", take_head)
+    pictures.show(data, "pairs", take_named("pairs"))
     if top := numbers.most_changed(distance, 6):
         rows = [
             bars.Bar(
@@ -1093,18 +1073,6 @@ def both_matrices(runs: tuple[passes.Shown, passes.Shown], name: str, at, axes) 
     return numbers.matrix_columns(before, after, axes.rows, axes.keys)
 
 
-def axes_of(plain: Recording, of: Attention) -> matrices.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
-    if of.query == of.key:
-        return matrices.axes(plain, of)
-    end = len(plain.stream(of.query).tokens) - 1
-    return matrices.axes(
-        plain,
-        of,
-        *models.labels(plain.model.name, [matrices.likeliest(passes.logits(plain, of.query, end))]),
-    )
-
-
 def head_of(distance) -> tuple[int, int]:
     """The head on screen: the one chosen, or else the one that changed most."""
     layers, per_layer = distance.shape
@@ -1112,10 +1080,6 @@ def head_of(distance) -> tuple[int, int]:
     if layer is not None and head is not None:
         return layer, head
     return next(iter(numbers.most_changed(distance, 1)), (0, 0))
-
-
-def take_head() -> None:
-    open_head(str(st.session_state["pairs"].get("head") or ""))
 
 
 def take_bar() -> None:
@@ -1384,7 +1348,7 @@ def watch(
         take_row,
     )
     st.caption(
-        f"Logit difference {signed(found.clean)} in this run, {signed(found.donor)} in the other. "
+        f"Logit difference {fixed(found.clean)} in this run, {fixed(found.donor)} in the other. "
         + (
             "0: the patch does nothing; 1: it brings all of the other’s answer; below 0: it pushes away from it."
             if effects.normalised
@@ -1416,9 +1380,9 @@ def strongest_patch(
         edit = PatchSite(donor, effects.columns[column].name, row, name)
     value = float(effects.values[cell])
     does = (
-        f"does {signed(value)} of the way to the other answer"
+        f"does {fixed(value)} of the way to the other answer"
         if effects.normalised
-        else f"changes the difference by {signed(value)}"
+        else f"changes the difference by {fixed(value)}"
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         place = (
@@ -1445,10 +1409,6 @@ def take_row() -> None:
     row = st.session_state["patched map"].get("token")
     row = None if row is None else int(row)
     st.session_state["patch row"] = None if row == st.session_state.get("patch row") else row
-
-
-def signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 # ---- trained without ----------------------------------------------------------------------------------------------

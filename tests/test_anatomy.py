@@ -394,9 +394,9 @@ def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
         app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
         header, _ = sent(clean(app.run()), "story")
         assert f"{header['query']['at']}.{header['key']['at']}" == cell
-    app.segmented_control(key="anatomy head").set_value(3).run()
+    app.selectbox(key="head shown").set_value(3).run()
     assert sent(clean(app), "story")[0]["head"] == 3 and not passes
-    app.segmented_control(key="anatomy head").set_value(wire_head(before)).run()
+    app.selectbox(key="head shown").set_value(wire_head(before)).run()
     after = [
         each.proto.bytes
         for each in on_page(app)

@@ -18,6 +18,7 @@ from models import edits, library, own
 from models.attention import Stored
 from models.config import Config
 from models.edits import (
+    HideToken,
     MeanHead,
     MoveNorm,
     OtherPositions,
@@ -517,3 +518,37 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
 def test_a_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
         edits.from_line(line)
+
+
+def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
+    every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
+    assert (
+        edits.to_line(every) == "UniformHead:0-3:0-7:self"
+        and edits.from_line(edits.to_line(every)) == every
+    )
+    assert edits.in_words(every) == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
+    mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
+    assert edits.from_line(edits.to_line(mixed)) == mixed and len(
+        edits.to_line(mixed).split(",")
+    ) < len(mixed)
+    # What older links say, an edit a word, is read as before.
+    line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
+    assert edits.from_line(line) == edits.from_line("ZeroHead:0-1:2-3:self")
+    for bad in ("UniformHead:3-0:0:self", "UniformHead:0-9999:0-9999:self", "PatchHead:a:0-1:0"):
+        with pytest.raises(ValueError):
+            edits.from_line(bad)
+
+
+def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.Handle) -> None:
+    text, donor = "the cat sat on the mat and the dog ran", "the dog"
+    n = len(recorded(small_handle, text=text).streams[0].tokens)
+    asked = (PatchHead(donor, 1, 2), HideToken(n - 2))
+    made = recorded(small_handle, *asked, text=text)
+    assert made.edits == asked and made.streams[0].tokens[n - 2] == "[MASK]"
+    # The lending text has no such token, so it is read as it is; one that it has is hidden there too.
+    plain = own.kept(small_handle, donor, ())["encoder"]["1.attn.z"]
+    assert torch.equal(own.kept(small_handle, donor, asked)["encoder"]["1.attn.z"], plain)
+    both = own.kept(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]
+    assert not torch.equal(both, plain)
+    with pytest.raises(ValueError, match="names no token"):
+        recorded(small_handle, HideToken(n - 2), text=donor)

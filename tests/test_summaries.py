@@ -358,7 +358,8 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 def test_behind_every_picture_is_a_table(what: str) -> None:
     app = opened(text=TEXT, sum_what=what)
     assert not len(app.dataframe)
-    app.session_state["summary table"] = True
+    button = next(each for each in app.get("download_button") if each.proto.label == "Table as CSV")
+    app.session_state["table " + button.proto.id.split("-csv ", 1)[1]] = True
     app.run()
     frame = app.dataframe[0].value
     header, blocks = sent(app, "panels")

@@ -352,7 +352,7 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back() -> 
     )
     assert header["forced"] and header["says"] == own[0]["says"]
     np.testing.assert_allclose(blocks["logprob"], own[1]["logprob"], atol=SUMMED)
-    next(each for each in app.button if each.label == "Back to the model’s").click().run()
+    next(each for each in app.button if each.label == "Back to the model’s own").click().run()
     assert not sent(clean(app), "steps")[0]["forced"]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks
+from explorer.analysis.caption import model_line, read_text
 from explorer.analysis.heads import Head
 from explorer.analysis.numbers import percent
 from models.recording import Attention, Recording
@@ -269,11 +270,8 @@ def caption(
     target: str | None,
 ) -> tuple[str, ...]:
     """What a figure must say when it stands alone, in lines."""
-    model = recording.model
-    edits = ", ".join(map(str, recording.edits)) or "none"
     lines = [
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}) · "
-        f"{attention.name}-attention · edits: {edits}",
+        model_line(recording, f"{attention.name}-attention"),
         f"Colour: {choices.tone.lower()}, {SCALE_LABELS[choices.scale].lower()}",
         *notes(shown, choices),
     ]
@@ -290,18 +288,6 @@ def caption(
 def row_rule(target: str | None) -> str:
     """What a row between two texts is named after. A typed target is not what the model produces."""
     return ROW_RULE if target is None else ROW_RULE_TYPED
-
-
-def read_text(recording: Recording, target: bool = False) -> str:
-    """What a model read of its text, or of its target, on one line; " …" in place of what did not
-    fit."""
-    whole, dropped, stream = (
-        (recording.target, recording.target_dropped, -1)
-        if target
-        else (recording.text, recording.dropped, 0)
-    )
-    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
-    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
 
 
 def file_name(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from explorer.analysis.head_view import read_text as read_text
+from explorer.analysis.caption import read_text as read_text
 from explorer.memory.address import fits_address, forget_token
 from explorer.memory.models import PREFERRED, facts, handle, title
 from explorer.memory.passes import Shown, record
@@ -45,7 +45,7 @@ def model_for(*kinds: str, readout: bool = False) -> str:
     why = (
         f"This page needs another kind of model than {literal(title(chosen))}"
         if facts(chosen)["kind"] not in kinds
-        else f"{literal(title(chosen))} has no readout: it gives vectors and says no words"
+        else f"{literal(title(chosen))} has no readout: it gives a vector for each token and predicts no words"
     )
     st.caption(
         f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}."
@@ -113,12 +113,12 @@ def tell_target(target: str | None) -> None:
         st.info(
             f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation."
         )
-        st.button("Back to the model’s", key="drop target", on_click=_drop_target)
+        st.button("Back to the model’s own", key="drop target", on_click=_drop_target)
 
 
 def _drop_target() -> None:
     st.session_state.acted = True
-    st.session_state.target = st.session_state.token = ""
+    st.session_state.target = st.session_state.token = st.session_state.source = ""
 
 
 def take_preset(texts: Mapping[str, str]) -> None:

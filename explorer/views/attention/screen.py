@@ -12,6 +12,7 @@ from explorer.analysis import heads as naming
 from explorer.analysis.finding import Finding
 from explorer.analysis.head_view import Asked, Choices, HeadView, head_view
 from explorer.frame import opening
+from explorer.frame.picker import attention_names, axes_of
 from explorer.memory import address
 from explorer.memory.passes import Shown
 from models.recording import Attention, Recording
@@ -54,25 +55,12 @@ class Screen:
         )
 
 
-def names_of(recording: Recording) -> tuple[str, ...]:
-    """What the address calls the recording's attentions; the first one needs no word."""
-    return ("", *(attention.name for attention in recording.attention[1:]))
-
-
 def screen(source: Shown, name: str) -> Screen:
     """The attention of that name, "" for the first, on the screen."""
     recording = source.recording()
-    attention = recording.attention[names_of(recording).index(name)]
+    attention = recording.attention[attention_names(recording).index(name)]
     axes = axes_of(recording, attention)
     return Screen(source, recording, attention, axes, opening.named_heads(recording, attention))
-
-
-def axes_of(recording: Recording, attention: Attention) -> numbers.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would
-    produce after the target."""
-    if attention.query == attention.key:
-        return numbers.axes(recording, attention)
-    return numbers.axes(recording, attention, opening.following(recording, attention.query))
 
 
 def choices() -> Choices:

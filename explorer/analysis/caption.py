@@ -1,0 +1,35 @@
+"""What a figure or file must say when it stands alone: the model, what is shown, and what was read."""
+
+from __future__ import annotations
+
+from models.edits import in_words
+from models.recording import Recording
+
+
+def model_line(recording: Recording, of: str = "", edits: str = "") -> str:
+    """The model, what of it is shown, and its edits; `edits` where they are told in other words than the recording's own."""
+    model = recording.model
+    shown = f" · {of}" if of else ""
+    return (
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){shown}"
+        f" · edits: {edits or in_words(recording.edits) or 'none'}"
+    )
+
+
+def caption(
+    recording: Recording, *what: str, of: str = "", target: str = "Target"
+) -> tuple[str, ...]:
+    """The lines below a figure: the model's, `what` is shown, and the texts that were read, the second one called `target`."""
+    second = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
+    return (model_line(recording, of), *what, *second, f"Text: {read_text(recording)}")
+
+
+def read_text(recording: Recording, target: bool = False) -> str:
+    """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
+    whole, dropped, stream = (
+        (recording.target, recording.target_dropped, -1)
+        if target
+        else (recording.text, recording.dropped, 0)
+    )
+    end = int(recording.streams[stream].spans[:, 1].max(initial=0)) if dropped else 0
+    return " ".join((whole[:end] if end > 0 else whole).split()) + (" …" if dropped else "")
