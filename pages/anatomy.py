@@ -21,8 +21,8 @@ from models.recording import Attention, Recording
 ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
 ROW_RULE_GIVEN = "Rows are named after the next token of the target; the last one after what the model would say next."
 NO_VECTORS = "This model gives its weights but not its queries, keys and values, so its cells cannot be opened here. The Attention page shows the weights."
-NO_OUTPUT = "This model does not give its W_O here, so the story ends at z: what the head wrote into the stream cannot be told apart from the others’ writing."
-FROM_ANOTHER_TEXT = "An edit put a head’s z from another text in the place of its own. That z is not in this recording, so the story ends here."
+NO_OUTPUT = "This model does not give its W_O here, so the steps end at z: what this head wrote into the stream cannot be separated from what the others wrote."
+FROM_ANOTHER_TEXT = "An edit put a head’s z from another text in the place of its own. That z is not in this recording, so the steps end here."
 
 
 @st.fragment

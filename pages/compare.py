@@ -230,7 +230,7 @@ def pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
         [1.15, 1.25, 1] if now else [2.4, 1], vertical_alignment="bottom"
     )
     left.selectbox(
-        "Head changed in B",
+        f"Head changed in {other_letter()}",
         heads,
         index=None,
         key="head of B",
@@ -256,7 +256,7 @@ def pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
         help="Every edit of B as links write it, to put several together.",
     ):
         st.text_input(
-            "Edits of B, as they are written in links",
+            f"Edits of {other_letter()}, as they are written in links",
             key="other_edits",
             persist_state="session",
             on_change=forget_pair,
@@ -268,7 +268,7 @@ def pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
 def worded(model: str, text: str) -> tuple[Side, Side]:
     """The sentence above, and another one."""
     st.text_input(
-        "Text of B",
+        f"Text of {other_letter()}",
         key="other_text",
         persist_state="session",
         on_change=forget_pair,
@@ -291,7 +291,7 @@ def modelled(model: str, text: str) -> tuple[Side, Side]:
         COUNTERPARTS[model] if COUNTERPARTS.get(model) in options else options[0]
     )
     st.selectbox(
-        "Model of B",
+        f"Model of {other_letter()}",
         options,
         key="other model",
         format_func=models.title,
@@ -653,7 +653,7 @@ def chosen_pair(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """The heads on screen, one of A and one of B: those chosen; else those the sentence above is about."""
     (la, ha), (lb, hb) = found.a.shape[:2], found.b.shape[:2]
-    asked_for = address.numbers("other_pair", 10_000)
+    asked_for = address.numbers("other_pair", 10_000) or head_elsewhere(la, ha)
     if (
         len(asked_for) == 4
         and asked_for[0] < la
@@ -673,6 +673,19 @@ def chosen_pair(
         head = numbers.most_changed(paired)[0]
         return head, head if not by_nearest else numbers.nearest_to(near, head)
     return numbers.farthest_head(near)
+
+
+def head_elsewhere(layers: int, heads: int) -> tuple[int, ...]:
+    """The head chosen on other pages, which stays chosen here; () where there is none or A has no such head."""
+    layer, head = str(st.session_state.layer), str(st.session_state.head)
+    known = layer.isdecimal() and head.isdecimal() and len(layer + head) < 8
+    found = (int(layer), int(head)) if known else (layers, heads)
+    return found if found[0] < layers and found[1] < heads else ()
+
+
+def other_letter() -> str:
+    """What the side is called that this page's fields are about: B, and A once the sides are swapped."""
+    return "A" if st.session_state.other_swap else "B"
 
 
 def side_by_side(

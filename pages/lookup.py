@@ -33,7 +33,7 @@ RULES = ("0.5", "1", "1.5", "2", "3", "5")
 WHOSE = ("One", "Mean")
 NO_MESSAGES = "A message is one head’s weight times **that head’s** value, so a mean of heads has weights but no messages. Choose “This head” to open them."
 WHICH_FIRST = "Where none is chosen: the one whose second key draws the mixture farthest from the first key’s value."
-CLOSED = "The model {} runs in code that hands out its weights of attention and no scores, queries, keys or values, so this cannot be computed. The page’s graph needs weights alone."
+CLOSED = "The model {} gives its attention weights but not the scores, queries, keys and values behind them, so this cannot be computed. “Messages” needs the weights alone."
 # What the lecture notes say of each construction.
 NOTES = {
     "x · x": "The vectors as they enter the layer. Who looks where is tied to what the tokens say, and a vector is most like itself.",

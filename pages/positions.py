@@ -326,7 +326,7 @@ def learned_distance(model: str, text: str) -> None:
 
     found, some = numbers.by_distance(shown()), min(n - first, MOST_GRAM)
     about = (*learned_about(model, text, n), *(("Position 0 left out",) if first else ()))
-    title = ("p_i · p_j against distance", *about)
+    title = ("pᵢ · pⱼ against distance", *about)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         plot(
@@ -336,7 +336,7 @@ def learned_distance(model: str, text: str) -> None:
             f"positions-products-{model}",
         )
     with right:
-        words = f"p_i · p_j of positions {first} to {first + some - 1}"
+        words = f"pᵢ · pⱼ of positions {first} to {first + some - 1}"
         plot(
             draw.gram(numbers.gram(shown(), some), (words, *about), first),
             "gram",
@@ -379,20 +379,20 @@ def distance(model: str, text: str) -> None:
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         plot(
-            draw.products(found.law, found.low, found.high, ("p_i · p_j against distance", *about)),
+            draw.products(found.law, found.low, found.high, ("pᵢ · pⱼ against distance", *about)),
             "products",
-            "p_i · p_j against distance",
+            "pᵢ · pⱼ against distance",
             f"positions-products-{n}x{d}",
         )
     with right:
         plot(
-            draw.gram(numbers.gram(encoding, some), (f"p_i · p_j of the {first}", *about)),
+            draw.gram(numbers.gram(encoding, some), (f"pᵢ · pⱼ of the {first}", *about)),
             "gram",
-            f"p_i · p_j of the {first}, equal along every diagonal",
+            f"pᵢ · pⱼ of the {first}, equal along every diagonal",
             f"positions-gram-{some}x{d}",
         )
     st.markdown(
-        f"**Only the distance counts.** sin a sin b + cos a cos b = cos(a − b), so p_i · p_j is the sum of cos((i − j) / 10000^(2i/d)) over the {d // 2} pairs: every diagonal has one colour.  \n"
+        f"**Only the distance counts.** sin a sin b + cos a cos b = cos(a − b), so pᵢ · pⱼ is the sum of cos((i − j) / 10000^(2i/d)) over the {d // 2} pairs: every diagonal has one colour.  \n"
         f"**Measured** over all {n * n:,} products: the largest deviation from that sum is **{power(found.deviation)}** (double precision). At distance 0 it is d/2 = {found.law[0]:,.0f}"
         + (
             f", at distance 1 it is {found.law[1]:.3f} and at distance {n - 1} it is {found.law[-1]:.3f}."
@@ -404,12 +404,12 @@ def distance(model: str, text: str) -> None:
     tables(
         (
             "By distance",
-            ("p_i · p_j against distance", *about),
+            ("pᵢ · pⱼ against distance", *about),
             lambda: numbers.product_columns(numbers.products(numbers.table(n, d))),
         ),
         (
             "All pairs",
-            (f"p_i · p_j of the {first}", *about),
+            (f"pᵢ · pⱼ of the {first}", *about),
             lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j ="),
         ),
         file=f"positions-products-{n}x{d}",

@@ -208,7 +208,7 @@ def fillers(
         on_choice=take_word,
     )
     st.caption(
-        f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the scale; a torn bar is longer than its track. Choose a bar to see further down what spoke for its word."
+        f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the scale; a torn bar is longer than its track. Choose a bar to see further down what raised or lowered its word."
     )
     how = "hidden" if place in hidden else "seen"
     edits = ", ".join(map(str, recording.edits)) or "none"
@@ -947,7 +947,7 @@ def lens_formula(
         f"**How a cell is made.** Logits = {logits}, for all {recording.model.n_vocab:,} words at once, and p = softmax(logits): the readout of the "
         f"last site, used early.{transform} Only the last row is what the model says. {read}  \n"
         f"Here **{literal(labels[int(cell.ids[0])])}** has p = {chance(cell.probabilities[0])}. KL to the final = Σ p · ln(p / q) over all words, "
-        f"p the final probability and q the one here: **{cell.kl:.3f} nats**."
+        f"p the final probability and q the one here: **{plural(fixed(cell.kl, 3), 'nat')}**."
     )
 
 
@@ -1042,7 +1042,7 @@ def attribution_section(cause: Cause, recording: Recording, found: Lens, token: 
         + (
             "A bar to the right pushed the word up, one to the left down."
             if against is None
-            else f"So {one} is e^{exponent_told(taken.logit, odds)} = {odds} times as likely as {other}. A bar to the right spoke for {one}, one to the left for {other}."
+            else f"So {one} is e^{exponent_told(taken.logit, odds)} = {odds} times as likely as {other}. A bar to the right raised {one} against {other}, one to the left the other way round."
         )
     )
     name = token, word, against

@@ -437,7 +437,7 @@ def gradient(recording: Recording, stream: Stream) -> None:
     )
     if models.readout(recording.model.name) is None:
         st.info(
-            f"**{recording.model.name} has no readout**: it says no words, so there is no output whose gradient could go back through its layers. A stack of random layers and one of its own sub-layers can be differentiated:"
+            f"**{recording.model.name} has no readout**: it predicts no words, so there is no output whose gradient could go back through its layers. A stack of random layers and one of its own sub-layers can be differentiated:"
         )
         deep.panel(
             recording, stream.name, caption_of(recording, stream, "")[::2], options("deep-stack")

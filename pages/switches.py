@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import switches as numbers
 from explorer.analysis.caption import caption
-from explorer.analysis.numbers import fixed
+from explorer.analysis.numbers import fixed, plural
 from explorer.analysis.predictions import word_to_hide
 from explorer.components import bars, strip
 from explorer.components import residual as maps
@@ -581,7 +581,7 @@ def heads(plain: Recording, edits: tuple[Edit, ...]) -> None:
     """A board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
     address.one_of("brush", tuple(BRUSHES))
     st.segmented_control(
-        "Heads: a press makes one",
+        "What a click on a head does to it",
         list(BRUSHES),
         key="brush",
         format_func=BRUSH_LABELS.get,
@@ -854,7 +854,9 @@ def predictions(
         ignore,
     )
     if edits:
-        st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {said.kl:.3f} nats.")
+        st.caption(
+            f"Pale: before; filled: after. KL(before ‖ after) = {plural(fixed(said.kl, 3), 'nat')}."
+        )
     columns = numbers.answer_columns(said, words, labels)
     with_table(
         columns,

@@ -590,3 +590,13 @@ def test_a_reader_opens_heads_by_mouse_and_keys_and_finds_the_nearest(
         page.get_by_role("heading", name="L2 H2 of both sides")
     ).wait_for()
     assert parse_qs(urlparse(page.url).query)["other_pair"] == ["2.2"]
+
+
+@pytest.mark.slow
+def test_swapped_sides_keep_their_names_and_the_chosen_head_comes_along() -> None:
+    app = opened(other_what="Sentence", other_text="the dog sat", layer="1", head="2")
+    assert app.session_state["pair shown"].split(".")[:2] == ["1", "2"]
+    assert app.text_input(key="other_text").label == "Text of B"
+    next(each for each in app.button if each.label == "Swap A and B").click().run()
+    assert not app.exception and app.text_input(key="other_text").label == "Text of A"
+    assert app.text_input(key="other_text").value == "the dog sat"
