@@ -779,14 +779,14 @@ def order(model: str, text: str) -> None:
             columns,
             hide_index=True,
             height=min(420, 38 + 35 * max(1, len(pairs.here))),
-            column_config=formats(columns),
+            column_config={"cosine, with": st.column_config.NumberColumn(format="%.4f")},
             alt="How far each word’s last vectors agree in the two orders",
         )
         st.caption(
             "Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and every layer’s rounding takes a little."
         )
     head_maps(asked, found, about)
-    layer, head = st.session_state["head choice"]
+    layer, head = st.session_state["layer shown"], st.session_state["head shown"]
     bare = st.session_state.positions == "Without"
     tables(
         ("Words", ("The same words in two orders", *about), lambda: order_columns(asked)),
