@@ -21,7 +21,7 @@ def caption(
 ) -> tuple[str, ...]:
     """The lines below a figure: the model's, `what` is shown, and the texts that were read, the second one called `target`."""
     second = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
-    return (model_line(recording, of), *what, *second, f"Text: {read_text(recording)}")
+    return (model_line(recording, of), *what, f"Text: {read_text(recording)}", *second)
 
 
 def read_text(recording: Recording, target: bool = False) -> str:
