@@ -239,7 +239,7 @@ def notes(shown: numbers.Shown, choices: Choices) -> tuple[str, ...]:
         lines.append(WORD_RULE_ACROSS if across else WORD_RULE)
     what = {"No sinks": "sinks", "Quiet": "sinks of the crowd"}.get(choices.kept, "special tokens")
     if shown.nothing_left:
-        lines.append(f"There is nothing else than {what} here, so all are shown.")
+        lines.append(f"There are only {what} here, so all are shown.")
     elif choices.kept != "All" and shown.hidden is None:
         lines.append(f"There are no {what} here, so all is shown.")
     elif shown.hidden is not None:
