@@ -10,6 +10,7 @@ in Headlight's own classes, for the families that they cover. `hub:minilm` and `
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -104,19 +105,60 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
 
         return pretrained.load(packaged_folder(), MINILM)
     if name.startswith(IN_ITS_OWN_CODE):
-        from models.pretrained import huggingface
+        from models.pretrained import huggingface, proof
 
-        return huggingface.load(
-            str(packaged_folder()) if where == MINILM else where, progress, name
-        )
+        where = str(packaged_folder()) if where == MINILM else where
+        return proof.prove(huggingface.load(where, progress, name), name)
     if name.startswith(IN_OURS):
         from models.pretrained import families as pretrained
-        from models.pretrained import hub
+        from models.pretrained import hub, proof
 
-        return pretrained.load(hub.find(where, progress), name)
+        return proof.prove(pretrained.load(hub.find(where, progress, name), name), name)
     from models import own
 
     return own.load(name)
+
+
+def spelled(name: str) -> str:
+    """A name in the one way that `load` and lists use: no white space, no slash at its end, a folder by its whole path."""
+    way, where = _way(name.strip())
+    return f"{way}{_whole(where)}" if way else name.strip()
+
+
+def _way(where: str) -> tuple[str, str]:
+    """ "hub:" or "ours:" where a name begins with it, else "", and the rest."""
+    way = next((each for each in (IN_ITS_OWN_CODE, IN_OURS) if where.startswith(each)), "")
+    return way, where.removeprefix(way).strip()
+
+
+def _whole(where: str) -> str:
+    path = os.path.expanduser(where)
+    return os.path.abspath(path) if path.startswith(("/", ".")) else where.rstrip("/")
+
+
+def tried(
+    where: str,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> str:
+    """What `load` calls a Hugging Face model, after it was loaded and run once in a process of its own, under limits on time and memory.
+
+    `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for Headlight's classes. Files that are not here
+    are fetched first. Raises ValueError, one sentence, for a model that cannot be used, and where `cancelled()` became true.
+    """
+    from models.pretrained import hub, trial
+
+    way, where = _way(where.strip())
+    where = _whole(where) if where else where
+    folder = hub.locate(where, progress)
+    return trial.tester.try_out(folder, where, way, cancelled) + where
+
+
+def fetched() -> tuple[str, ...]:
+    """Names of the hub's models whose files lie in this machine's cache of it."""
+    from models.pretrained import hub
+
+    return hub.fetched()
 
 
 def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> str:

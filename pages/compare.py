@@ -14,6 +14,7 @@ from explorer.components import matrix as maps
 from explorer.frame import onscreen
 from explorer.frame.table import csv_button, with_table
 from explorer.memory import address, models, passes, shelf
+from explorer.memory.offered import choices, needs_asking
 from explorer.sentences.escape import literal
 from models.edits import (
     Edit,
@@ -309,15 +310,13 @@ def others(model: str) -> tuple[str, ...]:
     cards, base = models.cards(), model.partition("@")[0]
     asked = str(st.session_state.other_model)
     linked = (
-        (asked,)
-        if ":" in asked and (models.is_loaded(asked) or not models.is_borrowed(asked))
-        else ()
+        (asked,) if ":" in asked and not needs_asking(asked) else ()
     )  # a link alone fetches nothing
     names = (
         *([base] if base in cards else []),
         *checkpoints(base, cards),
         *cards,
-        *models.borrowed(),
+        *(name for name in choices() if ":" in name),
         *linked,
     )
     return tuple(name for name in dict.fromkeys(names) if name != model)

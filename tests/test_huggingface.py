@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import importlib.util
 import json
@@ -22,7 +23,7 @@ from conftest import HOSTILE
 from safetensors.torch import load_file, save_file
 
 from models import edits, library, shipped
-from models.pretrained import hub
+from models.pretrained import files, hub
 from models.pretrained import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz
 
@@ -670,7 +671,7 @@ def test_a_card_says_which_weights_these_are(folder: Callable, tmp_path: Path) -
     path = folder("llama")
     handle = hf.load(str(path))
     parameters = sum(tensor.numel() for tensor in load_file(path / "model.safetensors").values())
-    assert handle.card.fingerprint == hub.digest([path / "model.safetensors"])[:12]
+    assert handle.card.fingerprint == files.digest([path / "model.safetensors"])[:12]
     assert (handle.card.weights, handle.card.n_parameters, handle.card.n_positions) == (
         "float32",
         parameters,
@@ -959,7 +960,7 @@ class Hub(http.server.ThreadingHTTPServer):
 
     @property
     def commit(self) -> str:
-        return hub.digest(sorted(self.folder.iterdir()))[:40]
+        return files.digest(sorted(self.folder.iterdir()))[:40]
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -1004,7 +1005,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
                 200,
                 body,
                 {
-                    "ETag": f'"{hub.hashlib.sha256(body).hexdigest()}"',
+                    "ETag": f'"{hashlib.sha256(body).hexdigest()}"',
                     "X-Repo-Commit": self.server.commit,
                 },
             )

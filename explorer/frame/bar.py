@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import line
-from explorer.memory import address, models
+from explorer.memory import address, models, offered, told
+from explorer.memory.settings import settings
 from explorer.sentences.escape import literal
 from models import library
 
@@ -28,29 +29,31 @@ def show() -> None:
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                f"The link asks for the Hugging Face model {literal(models.title(offered))}, which is not in memory. {models.title(state.model)} is shown until it is."
+                f"The link asks for the Hugging Face model {literal(models.title(offered))}, which this visit has not opened yet. {literal(models.title(state.model))} is shown until it is."
             )
             st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
         words.warning(
-            f"{literal(refused.rstrip('.'))}. The model shown is {models.title(state.model)}."
+            f"{literal(refused.rstrip('.'))}. The model shown is {literal(models.title(state.model))}."
         )
 
 
 def options() -> list[str]:
-    """The models to choose from: those that are here, those in memory, and the one on screen."""
-    return list(dict.fromkeys((*library.names(), *models.borrowed(), st.session_state.model)))
+    """The models to choose from: those that are here, those that this visitor opened, and the one on screen."""
+    return list(dict.fromkeys((*offered.choices(), st.session_state.model)))
 
 
 def ready() -> None:
     """Wait until the model on screen is in memory, with a bar that says how far it has come; go back to the last one where it cannot be used."""
     state = st.session_state
     if problem := fetched(state.model):
+        told.refused("model")
         state.refused = problem
         state.model = state.get("last_model", models.DEFAULT_MODEL)
         address.forget_head()
         if fetched(state.model):
             state.model = models.DEFAULT_MODEL
+    offered.remember(state.model)
     state.last_model = state.model
 
 
@@ -85,10 +88,14 @@ def open_dialog() -> None:
 
 @st.dialog("A Hugging Face model", width="large")
 def borrow() -> None:
-    """Ask for a model, fetch it, and open it."""
+    """Ask for a model, fetch it, try it, and open it; where it does not fit, say why and keep what was asked for."""
+    if settings().public:
+        st.markdown("This server offers the models in its list, and opens no others.")
+        return
     st.markdown(
-        "Its name on the hub, such as `distilbert/distilbert-base-uncased` or `openai-community/gpt2`, or a folder with its files. "
-        "Weights are read from safetensors alone, and none of a model’s own code is run. Size is checked before anything is fetched."
+        "Its name on the hub, such as `distilbert/distilbert-base-uncased` or `openai-community/gpt2`, or a folder with its files; with `hub:` before it, "
+        "in its own code. Weights are read from safetensors alone, and none of a model’s own code is run. Size is checked before anything is fetched, and "
+        "the model is tried in a process of its own first."
     )
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
@@ -98,24 +105,57 @@ def borrow() -> None:
         asked = narrow.form_submit_button("Open it", width="stretch")
     if asked:
         open_model(where)
+    already_here()
     st.caption(
         "Families that are tried in the tests. A model of another family is tried when it is loaded, and shows what is found in it."
     )
     st.dataframe(library.families(), hide_index=True, height=320)
 
 
+def already_here() -> None:
+    """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in this machine's cache of the hub."""
+    found = [name for name in offered.choices() if ":" in name or name == library.MINILM]
+    held = [name for name in library.fetched() if name not in map(models.title, found)]
+    if not (found or held):
+        return
+    st.caption("Already here:")
+    with st.container(horizontal=True):
+        for name in (*found, *held):
+            st.button(
+                literal(models.title(name)),
+                key=f"already {name}",
+                on_click=want,
+                args=(name,),
+                type="tertiary",
+            )
+
+
+def want(name: str) -> None:
+    """The reader wants a model that is here."""
+    if ":" in name or name == library.MINILM:
+        st.session_state.wanted_model = name
+    else:
+        st.session_state["wanted where"] = name
+        st.session_state.borrowing = True
+
+
 def open_model(where: str) -> None:
-    """Fetch the model that a reader named, and go to it."""
+    """Fetch and try the model that a reader named, and go to it."""
     finding = models.Loading.found(where)
-    bar = st.progress(0.0, text="Looking for it …")
+    words = st.empty()
+    with words.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, text="Looking for it …")
+        st.button("Cancel", key="cancel loading", on_click=finding.stop)
     while not finding.wait(ASK_AGAIN):
         bar.progress(
             finding.share,
-            text=f"{finding.share:.0%} fetched" if finding.share else "Looking for it …",
+            text=f"{finding.share:.0%} fetched" if 0 < finding.share < 1 else "Trying it …",
         )
-    bar.empty()
+    words.empty()
     if finding.problem:
+        told.refused("model")
         st.warning(literal(finding.problem))
     else:
+        offered.remember(finding.result)
         st.session_state.wanted_model = finding.result
         st.rerun()

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.memory import choices, collector
+from explorer.memory import choices, collector, offered
 from explorer.memory.choices import default
-from explorer.memory.models import DEFAULT_MODEL, is_borrowed, is_loaded
+from explorer.memory.models import DEFAULT_MODEL
 from explorer.memory.settings import LONGEST_FIELD
 from explorer.sentences.escape import literal
 from models import library
@@ -53,12 +53,11 @@ def begin(page: str) -> None:
     state.written = asked
     state.text = asked.get("text", DEFAULT_TEXT)[:LONGEST_FIELD]
     state.model = asked.get("model", DEFAULT_MODEL)
-    if not library.knows(state.model):
+    state.model = library.spelled(state.model)
+    if not offered.is_allowed(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL
-    if is_borrowed(state.model) and not is_loaded(
-        state.model
-    ):  # a link alone fetches nothing: the reader is asked first
+    if offered.needs_asking(state.model):  # a link alone fetches nothing: the reader is asked first
         state.offered_model, state.model = state.model, DEFAULT_MODEL
     for name in choices.names():
         state[name] = asked.get(name, default(name))

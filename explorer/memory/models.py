@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.memory import collector
+from explorer.memory import collector, offered, told
 from explorer.memory.settings import settings
 from models import library
 from models.offers import Offers
@@ -36,6 +36,8 @@ def handle(name: str) -> Any:
         if name in _handles:
             _handles.move_to_end(name)
             return _handles[name]
+    if not offered.is_allowed(name):
+        raise ValueError("This model is not offered on this server.")
     if problem := no_room(name):
         raise ValueError(problem)
     loading = Loading.of(name)
@@ -58,15 +60,6 @@ def is_borrowed(name: str) -> bool:
     )
 
 
-def borrowed() -> tuple[str, ...]:
-    """The pretrained models in memory that no list names, and MiniLM in its own code where its package is installed."""
-    here = library.names()
-    with _handles_lock:
-        held = tuple(_handles)
-    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in here else ()
-    return (*minilm, *(name for name in held if name.partition("@")[0] not in here))
-
-
 class Loading:
     """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then its `result`, or a `problem` in a sentence.
 
@@ -74,30 +67,49 @@ class Loading:
     """
 
     _under_way: dict[Hashable, Loading] = {}
+    _proven: set[str] = set()  # names of models that went through a trial in this process
     _asking, _turn = threading.Lock(), threading.Lock()
 
     def __init__(
         self,
         key: tuple[str, str],
-        begin: Callable[[Callable[[int, int], None]], Any],
+        begin: Callable[[Loading], Any],
         done: Callable[[Any], None],
     ) -> None:
         self.share, self.result, self.problem = 0.0, None, ""
         self._key, self._begin, self._done = key, begin, done
+        self._wanted, self._stopped = 0, threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     @classmethod
     def of(cls, name: str) -> Loading:
-        """The loading of a model."""
-        return cls._only(
-            ("model", name), lambda told: library.load(name, told), lambda made: _keep(name, made)
-        )
+        """The loading of a model; of a borrowed one after a trial in a process of its own."""
+
+        def begin(self: Loading) -> Any:
+            if is_borrowed(name) and name not in cls._proven:
+                library.tried(name, self._told, self._stopped.is_set)
+                cls._proven.add(name)
+            return library.load(name, self._told)
+
+        return cls._only(("model", name), begin, lambda made: _keep(name, made))
 
     @classmethod
     def found(cls, where: str) -> Loading:
-        """A Hugging Face model's files on their way; the result is its name for `handle`."""
-        return cls._only(("files", where), lambda told: library.name_of(where, told))
+        """A Hugging Face model's files on their way, and its trial; the result is its name for `handle`."""
+
+        def begin(self: Loading) -> str:
+            if settings().public:
+                raise ValueError("This server opens no other models.")
+            return library.tried(where, self._told, self._stopped.is_set)
+
+        return cls._only(("files", where), begin, cls._proven.add)
+
+    def stop(self) -> None:
+        """One who asked for it wants it no more; it ends with the last of them."""
+        self._wanted -= 1
+        if self._wanted <= 0:
+            self._stopped.set()
 
     def wait(self, seconds: float | None) -> bool:
         """True once it has ended, within so many seconds; None: however long it takes."""
@@ -108,12 +120,13 @@ class Loading:
     def _only(
         cls,
         key: tuple[str, str],
-        begin: Callable[[Callable[[int, int], None]], Any],
+        begin: Callable[[Loading], Any],
         done: Callable[[Any], None] = lambda result: None,
     ) -> Loading:
         with cls._asking:
             if key not in cls._under_way:
                 cls._under_way[key] = cls(key, begin, done)
+            cls._under_way[key]._wanted += 1
             return cls._under_way[key]
 
     def _told(self, done: int, total: int) -> None:
@@ -127,14 +140,15 @@ class Loading:
                 if kind == "model" and name.partition("@")[0] in library.names()
                 else self._turn
             ):
-                self.result = self._begin(self._told)
+                self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
             self.problem = str(error) or "The model cannot be read; choose another."
         except (
             Exception
         ) as error:  # files from anywhere, read by code of many families: they fail in any way
-            self.problem = f"The model cannot be read ({type(error).__name__}: {str(error)[:200]}); choose another."
+            self.problem = "The model cannot be read; choose another."
+            told.raised(error)
         finally:
             with self._asking:
                 self._under_way.pop(self._key, None)

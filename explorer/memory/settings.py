@@ -22,8 +22,8 @@ class Settings:
 
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`: of one long computation.
     `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `public`: strangers use this
-    server, so they choose among `models` and open none of their own. `models`: the names that are offered, with commas
-    between them; none: all that are here.
+    server, so they choose among `models` and open none of their own. `models`: names that are offered beside the
+    shipped ones, with commas between them.
     """
 
     max_chars: int = 20_000

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from models.config import Config
 from models.own import Handle, handle_of
-from models.pretrained import hub
+from models.pretrained import files
+from models.pretrained.files import NotLoaded, mend
 from models.tokenizer import Tokenizer, WordPiece
 from models.transformer import Decoder, Encoder, Model
 
@@ -53,19 +54,23 @@ def load(folder: Path, name: str) -> Handle:
 
     Raises ValueError, saying what is missing, for a family or a variant that our classes do not cover, and for a broken folder.
     """
-    described = json.loads((folder / "config.json").read_text("utf-8"))
+    described = files.read_config(folder, name)
     family = described.get("model_type")
     if family not in FAMILIES:
-        raise ValueError(
+        raise NotLoaded(
             f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}"
         )
     try:
-        stored, tensors = _files(folder)
+        stored, tensors = _files(folder, name)
         model = build(described, tensors)
         tokenizer, ends = _tokenizer(folder)
-    except (KeyError, TypeError, RuntimeError) as error:
-        raise ValueError(
-            f"the files of {name} do not fit together ({type(error).__name__}: {str(error).splitlines()[0][:160]}); fetch the model again"
+    except NotLoaded as error:
+        raise NotLoaded(
+            f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
+        ) from error
+    except Exception as error:  # files from anywhere fail in any way
+        raise NotLoaded(
+            f"The files of {name} do not fit together; {mend(name)} or choose another."
         ) from error
     kinds = sorted(
         {
@@ -86,7 +91,7 @@ def load(folder: Path, name: str) -> Handle:
 
 def covers(folder: Path) -> bool:
     """True for a folder whose model is of a family and of a variant that our classes cover."""
-    described = json.loads((folder / "config.json").read_text("utf-8"))
+    described = files.read_config(folder, str(folder))
     if described.get("model_type") not in FAMILIES or not described.get(
         "tie_word_embeddings", True
     ):
@@ -94,7 +99,7 @@ def covers(folder: Path) -> bool:
     try:
         _tokenizer(folder)
         FAMILIES[described["model_type"]].config(described, {})
-    except (ValueError, KeyError, TypeError):
+    except Exception:  # files from anywhere fail in any way; its own code may read them
         return False
     return True
 
@@ -113,7 +118,13 @@ def build(described: dict, tensors: Tensors) -> Model:
             for key, tensor in family.tensors(config, bare)
         }
     except KeyError as missing:
-        raise ValueError(f"the weights lack {missing.args[0]}") from missing
+        raise NotLoaded(f"the weights lack {missing.args[0]}") from missing
+    for key, wanted in model.state_dict().items():
+        if key in found and found[key].shape != wanted.shape:
+            shapes = (str(tuple(each.shape)) for each in (found[key], wanted))
+            raise NotLoaded(
+                "{} is {} in the files and {} by the configuration".format(key, *shapes)
+            )
     model.load_state_dict(found, assign=True)
     return model
 
@@ -140,22 +151,22 @@ def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
     words = tensors.get("wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight")
     for key in READOUT_MATRICES:
         if key in tensors and words is not None and not torch.equal(tensors[key], words):
-            raise ValueError(
+            raise NotLoaded(
                 "its readout is not tied to its embedding, which Headlight’s own classes need; open it in its own code"
             )
     layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
     if layers and max(layers) >= config.n_layer:
-        raise ValueError(
-            f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; fetch the model again"
+        raise NotLoaded(
+            f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; take a whole copy of the model"
         )
 
 
-def _files(folder: Path) -> tuple[str, Tensors]:
+def _files(folder: Path, name: str) -> tuple[str, Tensors]:
     """The weights in a folder, and the first half of the hash of their files."""
-    files, tensors = hub.weights_of(folder, str(folder)), {}
-    for file in files:
+    held, tensors = files.weights_of(folder, name), {}
+    for file in held:
         tensors |= load_file(file)
-    return hub.digest(files)[:12], tensors
+    return files.digest(held)[:12], tensors
 
 
 # ---- BERT, RoBERTa, DistilBERT ---------------------------------------------------------------------------------------
@@ -163,7 +174,7 @@ def _files(folder: Path) -> tuple[str, Tensors]:
 
 def _activation(name: str) -> str:
     if name not in ACTIVATION:
-        raise ValueError(f"the activation {name!r} is not among {', '.join(ACTIVATION)}")
+        raise NotLoaded(f"the activation {name!r} is not among {', '.join(ACTIVATION)}")
     return ACTIVATION[name]
 
 
@@ -172,7 +183,7 @@ def bert_config(described: dict, tensors: Tensors) -> Config:
     if described.get("position_embedding_type", "absolute") != "absolute" or described.get(
         "is_decoder"
     ):
-        raise ValueError("only encoders with absolute positions run in Headlight’s own classes")
+        raise NotLoaded("only encoders with absolute positions run in Headlight’s own classes")
     return Config(
         n_vocab=described["vocab_size"],
         d_model=described["hidden_size"],
@@ -260,7 +271,7 @@ def bert_tensors(
 def distilbert_config(described: dict, tensors: Tensors) -> Config:
     """DistilBERT is BERT under other names, without segments."""
     if described.get("sinusoidal_pos_embds"):
-        raise ValueError(
+        raise NotLoaded(
             "DistilBERT with sinusoidal positions does not run in Headlight’s own classes"
         )
     as_bert = {
@@ -291,7 +302,7 @@ def gpt2_config(described: dict, tensors: Tensors) -> Config:
         or described.get("scale_attn_by_inverse_layer_idx")
         or described.get("add_cross_attention")
     ):
-        raise ValueError(
+        raise NotLoaded(
             "a GPT-2 with another scale of its scores, or with cross-attention, does not run in Headlight’s own classes"
         )
     d_model = described["n_embd"]
@@ -352,11 +363,11 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[st
     """The tokenizer in a folder, and the special tokens that stand around a text."""
     file = folder / "tokenizer.json"
     if not file.exists():
-        raise ValueError("the folder has no tokenizer.json, which Headlight’s own classes need")
+        raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
     try:
         pieces = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises bare ones
-        raise ValueError(f"tokenizer.json cannot be read ({str(error)[:120]})") from error
+        raise NotLoaded("its tokenizer.json cannot be read") from error
     pieces.no_truncation()
     pieces.no_padding()
     kind = json.loads(file.read_text("utf-8"))["model"]["type"]
@@ -390,4 +401,4 @@ def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[st
         return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
     if kind == "BPE":
         return Tokenizer(pieces, names), ends
-    raise ValueError(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")
+    raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")

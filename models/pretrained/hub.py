@@ -6,13 +6,13 @@ disk. Weights are read from safetensors alone, which hold numbers and no code, a
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import prod
 from pathlib import Path
+
+from models.pretrained import files
+from models.pretrained.files import PICKLES, NotLoaded, mend
 
 # The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes seconds.
 MOST_PARAMETERS = 1_600_000_000
@@ -21,25 +21,7 @@ MEMORY_TO_SPARE = 1 << 30
 DISK_TO_SPARE = 1 << 30
 WAIT_SECONDS = 10.0
 
-BYTES = {
-    "F64": 8,
-    "F32": 4,
-    "F16": 2,
-    "BF16": 2,
-    "I64": 8,
-    "I32": 4,
-    "I16": 2,
-    "I8": 1,
-    "U8": 1,
-    "BOOL": 1,
-    "F8_E4M3": 1,
-    "F8_E5M2": 1,
-}
-FLOATS = ("F64", "F32", "F16", "BF16")
-WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
-VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.spm")
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
 
 # Another address of the hub, such as a mirror; None for the one that the environment (HF_ENDPOINT) or huggingface_hub knows.
 ENDPOINT: str | None = None
@@ -47,39 +29,55 @@ ENDPOINT: str | None = None
 Progress = Callable[[int, int], None]
 
 
-class NotLoaded(ValueError):
-    """A model cannot be used here: one sentence says why and what to do."""
-
-
 def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     """The folder with a model's files, fetched from the hub first where `where` is a name there.
 
     `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded, which calls the model `name`, `where` if empty.
     """
+    folder = locate(where, progress)
+    if files.is_folder(where.strip()):
+        check(folder, name or where.strip())
+    return folder
+
+
+def locate(where: str, progress: Progress | None = None) -> Path:
+    """As `find`, and of a folder nothing is looked at yet."""
     where = where.strip()
     if not where:
         raise NotLoaded(
             "Give the name of a model on the Hugging Face hub, such as distilbert-base-uncased, or a folder."
         )
+    if not files.is_folder(where):
+        return _from_hub(where, progress)
     folder = Path(where).expanduser()
-    if where.startswith(("/", ".", "~")) or (folder / "config.json").is_file():
-        if not folder.is_dir():
-            raise NotLoaded(f"There is no folder {where}; check the path.")
-        check(folder, name or where)
-        return folder
-    return _from_hub(where, progress)
+    if not folder.is_dir():
+        raise NotLoaded(f"There is no folder {where}; check the path.")
+    return folder
+
+
+def fetched() -> tuple[str, ...]:
+    """Names of models whose files lie in this machine's cache of the hub."""
+    from huggingface_hub import constants
+
+    held = Path(constants.HF_HUB_CACHE).glob("models--*")
+    return tuple(sorted(each.name.removeprefix("models--").replace("--", "/") for each in held))
 
 
 def check(folder: Path, name: str) -> None:
-    """Raises NotLoaded where a folder's model cannot be used: what `check_config` and `check_size` refuse, no safetensors, or no vocabulary."""
-    check_config(_read_config(folder, name), name)
-    check_size(parameters(folder, name), 0, name)
-    if not any(
-        any(folder.glob(pattern)) for pattern in VOCABULARIES
-    ):  # transformers would make up an empty one
+    """Raises NotLoaded where a folder's model cannot be used: files out of all proportion, what `check_config` and `check_size` refuse, no
+    safetensors, or no vocabulary or a strange one."""
+    try:
+        files.check_sizes(folder, name)
+        config = files.read_config(folder, name)
+        check_config(config, name)
+        tensors = list(files.headers(folder, name))
+        files.check_layers(config, len(tensors), name)
+        check_size(files.parameters(folder, name), 0, name)
+        files.check_rules(folder, name)
+    except OSError as error:
         raise NotLoaded(
-            f"There is no tokenizer in {name}; put its tokenizer.json beside the weights."
-        )
+            f"The files of {name} cannot be read ({error.strerror or 'an error of the disk'}); {mend(name)}."
+        ) from error
 
 
 def check_config(config: dict, name: str) -> None:
@@ -87,7 +85,12 @@ def check_config(config: dict, name: str) -> None:
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
+    files.check_numbers(config, name)
     kind = config.get("model_type")
+    if not isinstance(kind, str):
+        raise NotLoaded(
+            f"The config.json of {name} does not say what type of model it is; {mend(name)}."
+        )
     if kind not in CONFIG_MAPPING:
         if config.get("auto_map"):
             raise NotLoaded(
@@ -112,7 +115,7 @@ def check_config(config: dict, name: str) -> None:
         Exception
     ) as error:  # a family's settings refuse what they do not understand in ways of their own
         raise NotLoaded(
-            f"The config.json of {name} describes no model that can be built; fetch the model again or choose another."
+            f"The config.json of {name} describes no model that can be built; {mend(name)} or choose another."
         ) from error
     takes = (model[0] if isinstance(model, (tuple, list)) else model).main_input_name
     if takes != "input_ids" or any(
@@ -125,6 +128,12 @@ def check_config(config: dict, name: str) -> None:
         raise NotLoaded(
             f"{name} has no attention ({kind}), so there are no heads to see; choose a Transformer."
         )
+    for key in ("num_attention_heads", "hidden_size", "num_hidden_layers", "vocab_size"):
+        value = getattr(read, key, 1)
+        if not isinstance(value, (int, list)) or isinstance(value, int) and value < 1:
+            raise NotLoaded(
+                f"The config.json of {name} says {key} is {str(value)[:40]}, and it is a whole number above 0; {mend(name)}."
+            )
 
 
 def check_size(count: int, download: int, name: str) -> None:
@@ -148,80 +157,6 @@ def check_size(count: int, download: int, name: str) -> None:
         )
 
 
-def weights_of(folder: Path, name: str) -> list[Path]:
-    """The safetensors files of a folder, in the order of their names. Raises NotLoaded where there are none or one is missing."""
-    index = folder / "model.safetensors.index.json"
-    if (folder / "model.safetensors").is_file():
-        files = [folder / "model.safetensors"]
-    elif index.is_file():
-        try:
-            named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
-            if any(Path(file).name != file for file in named):
-                raise ValueError("a file outside the folder")
-            files = sorted(folder / file for file in named)
-        except (ValueError, KeyError, AttributeError) as error:
-            raise NotLoaded(
-                f"The list of weight files of {name} cannot be read; fetch the model again."
-            ) from error
-    else:
-        files = []
-    if not files:
-        if any(path.suffix in PICKLES for path in folder.iterdir()):
-            raise NotLoaded(
-                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
-            )
-        raise NotLoaded(
-            f"There are no weights (model.safetensors) in {name}; fetch the model again."
-        )
-    if missing := [file.name for file in files if not file.is_file()]:
-        raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; fetch the model again.")
-    return files
-
-
-def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Type and shape of every tensor of a folder's weights, read from the files' heads alone. Raises NotLoaded for a broken file."""
-    for file in weights_of(folder, name):
-        size = file.stat().st_size
-        try:
-            with file.open("rb") as stream:
-                length = int.from_bytes(stream.read(8), "little")
-                head = json.loads(stream.read(length) if 0 < length < size else b"")
-            tensors = [each for key, each in head.items() if key != "__metadata__"]
-            whole = (
-                8 + length + max((each["data_offsets"][1] for each in tensors), default=0) == size
-            )
-            found = [(each["dtype"], tuple(each["shape"])) for each in tensors]
-        except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise NotLoaded(
-                f"{file.name} of {name} is no safetensors file; fetch the model again."
-            ) from error
-        if not whole:
-            raise NotLoaded(f"{file.name} of {name} is cut short or broken; fetch the model again.")
-        yield from found
-
-
-def parameters(folder: Path, name: str) -> int:
-    """How many numbers a folder's weights hold."""
-    return sum(prod(shape) for _, shape in headers(folder, name))
-
-
-def treatment(folder: Path, name: str) -> str:
-    """How the weights are stored and computed, for the card: "float16, computed in float32"."""
-    kinds = sorted({kind for kind, _ in headers(folder, name) if kind in FLOATS}, key=FLOATS.index)
-    stored = " and ".join(WORDS[kind] for kind in kinds)
-    return stored if kinds == ["F32"] else f"{stored}, computed in float32"
-
-
-def digest(files: list[Path]) -> str:
-    """SHA-256 over files one after another, read in pieces, in hexadecimal."""
-    total = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as stream:
-            while piece := stream.read(1 << 20):
-                total.update(piece)
-    return total.hexdigest()
-
-
 def free_memory() -> int | None:
     """Bytes of memory that this process may still take, as the machine or its container says; None where neither does."""
     said = []
@@ -236,22 +171,6 @@ def free_memory() -> int | None:
     if most.is_file() and used.is_file() and (limit := most.read_text().strip()).isdigit():
         said.append(max(0, int(limit) - int(used.read_text())))
     return min(said, default=None)
-
-
-def _read_config(folder: Path, name: str) -> dict:
-    if not (folder / "config.json").is_file():
-        raise NotLoaded(
-            f"There is no config.json in {name}, so it is not a model that transformers can read; check the name."
-        )
-    try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-    except ValueError as error:
-        raise NotLoaded(
-            f"The config.json of {name} cannot be read; fetch the model again."
-        ) from error
-    if not isinstance(config, dict):
-        raise NotLoaded(f"The config.json of {name} is no configuration; fetch the model again.")
-    return config
 
 
 def _from_hub(name: str, progress: Progress | None) -> Path:
@@ -285,7 +204,7 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         folder = Path(
             _fetch(name, "config.json", None, None)
         ).parent  # without a revision, so that it is found again offline
-        check_config(_read_config(folder, name), name)
+        check_config(files.read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, wanted), total, name)
         for file in wanted:
             _fetch(
@@ -332,7 +251,12 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
                 f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
             )
         raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
-    return sorted(file for file in sizes if file.endswith(SMALL_FILES)) + sorted(named)
+    small = sorted(file for file in sizes if file.endswith(SMALL_FILES))
+    if large := [file for file in small if sizes[file] > files.MOST_VOCABULARY]:
+        raise NotLoaded(
+            f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any vocabulary; choose another."
+        )
+    return small + sorted(named)
 
 
 def _count_on_hub(info: object, sizes: dict[str, int], wanted: list[str]) -> int:

@@ -27,9 +27,10 @@ from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.offers import Offers
 from models.own import clean
 from models.prediction import Lens
-from models.pretrained import hub
+from models.pretrained import files, hub
+from models.pretrained.files import NotLoaded, mend
 from models.pretrained.hooks import HONOURED, Pass, Place, listening, put_hooks, register
-from models.pretrained.hub import NotLoaded, Progress
+from models.pretrained.hub import Progress
 from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
 from models.pretrained.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
 from models.readouts import readout
@@ -156,8 +157,8 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
             model,
             tokenizer,
             name,
-            hub.digest(hub.weights_of(folder, name))[:12],
-            hub.treatment(folder, name),
+            files.digest(files.weights_of(folder, name))[:12],
+            files.treatment(folder, name),
         )
 
 
@@ -181,7 +182,7 @@ def handle_of(
         RuntimeError,
     ) as error:  # a family's code may want more than a bare text
         raise NotLoaded(
-            f"{name} does not run on a bare text ({_first_line(error)}); choose a model of another family."
+            f"{name} does not run on a bare text; choose a model of another family."
         ) from error
     put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
     card = Card(
@@ -342,7 +343,7 @@ def _tokenizer(folder: Path, name: str) -> HubTokenizer:
         Exception
     ) as error:  # files from anywhere, read by code of many families: they fail in any way
         raise NotLoaded(
-            f"The tokenizer of {name} cannot be read ({_first_line(error)}); fetch the model again or choose another."
+            f"The tokenizer of {name} cannot be read; {mend(name)} or choose another."
         ) from error
 
 
@@ -355,6 +356,7 @@ def _model(folder: Path, name: str) -> nn.Module:
             folder, trust_remote_code=False, local_files_only=True
         )
         for kind in (*_readouts(config), transformers.AutoModel):
+            _expect_size(kind, config, folder, name)
             model, told = kind.from_pretrained(
                 folder,
                 config=config,
@@ -368,13 +370,26 @@ def _model(folder: Path, name: str) -> nn.Module:
             missing = [key for key in told["missing_keys"] if "pooler" not in key]
             if not missing:
                 return model
+    except NotLoaded:
+        raise
     except Exception as error:  # as for the tokenizer
         raise NotLoaded(
-            f"The weights of {name} do not fit its configuration ({_first_line(error)}); fetch the model again or choose another."
+            f"The weights of {name} do not fit its configuration; {mend(name)} or choose another."
         ) from error
     raise NotLoaded(
-        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; fetch the model again or choose another."
+        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} or choose another."
     )
+
+
+def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
+    """Raises NotLoaded where the configuration describes a far larger model than the files hold: what is missing would be made up, in memory."""
+    with torch.device("meta"):
+        described = sum(each.numel() for each in kind.from_config(config).parameters())
+    held = files.parameters(folder, name)
+    if described > 2 * held + 1_000_000:
+        raise NotLoaded(
+            f"The config.json of {name} describes {described:,} numbers and its weights are {held:,}; {mend(name)} or choose another."
+        )
 
 
 def _readouts(config: object) -> tuple[type, ...]:

@@ -1,0 +1,30 @@
+"""How the app holds a class: `python -m benchmarks.class --readers 60 --seconds 60`.
+
+Readers each send a new text of 8 to 20 words every three seconds (benchmarks/readers.py). The same load falls on an empty Streamlit page
+in the same run; what the app adds is the difference. Figures: readers, texts, p50 and p95, CPU of the server a text, RSS.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.readers import measure
+
+
+def main(given: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readers", type=int, nargs="+", default=[10, 30, 60])
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--model", default="")
+    asked = parser.parse_args(given)
+    print(
+        f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} {'CPU a text':>10} {'RSS MB':>8}"
+    )
+    for readers in asked.readers:
+        print(measure("benchmarks/empty.py", readers, asked.seconds).row("empty"), flush=True)
+        print(measure("app.py", readers, asked.seconds, asked.model).row("Headlight"), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Which models a visitor may choose. On a public server those that come with it and those that its operator lists; else any, and what
+one visitor opened stands on no other's list."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from explorer.memory.settings import settings
+from models import library
+
+OPENED = "opened models"  # in a visit's state: the borrowed models that this visitor opened
+
+
+def here() -> tuple[str, ...]:
+    """The models that come with this server: the shipped ones, MiniLM in both ways, and what the operator lists."""
+    shipped = library.names()
+    minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in shipped else ()
+    return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
+
+
+def is_allowed(name: str) -> bool:
+    """True for a model that may be opened on this server. It says nothing of whether there is one."""
+    base = name.partition("@")[0]
+    return (
+        name in here() or base in library.names() or (not settings().public and library.knows(name))
+    )
+
+
+def opened() -> tuple[str, ...]:
+    """The borrowed models that this visitor opened, in order."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return ()
+    return tuple(st.session_state.get(OPENED, ()))
+
+
+def remember(name: str) -> None:
+    """This visitor has opened a model."""
+    if name not in here() and name.partition("@")[0] not in library.names():
+        st.session_state[OPENED] = tuple(dict.fromkeys((*opened(), name)))
+
+
+def needs_asking(name: str) -> bool:
+    """True for a model that a link alone does not open: it does not come with this server, and this visitor has not opened it."""
+    return (
+        name not in here()
+        and name.partition("@")[0] not in library.names()
+        and name not in opened()
+    )
+
+
+def choices() -> tuple[str, ...]:
+    """The models for this visitor to choose from."""
+    return (*here(), *(name for name in opened() if is_allowed(name)))

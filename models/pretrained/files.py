@@ -1,0 +1,278 @@
+"""A folder of a Hugging Face model, looked at before anything is built of it: sizes, heads of weight files, configuration, tokenizer rules.
+
+A folder may come from anywhere. Nothing here reads more of it than has been found to be of a sensible size, and whatever is wrong
+with it is one sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+
+MEGABYTE = 1 << 20
+MOST_HEADER = 100_000_000  # bytes; the format's own limit
+MOST_CONFIG = 2 * MEGABYTE
+MOST_VOCABULARY = 64 * MEGABYTE
+MOST_INDEX = 16 * MEGABYTE
+MOST_LAYERS = 1000
+MOST_GROWTH = 64  # how many times longer a tokenizer's rules may make a text
+MOST_AROUND = 64  # special tokens and other pieces that may stand around a text
+
+BYTES = {
+    "F64": 8,
+    "F32": 4,
+    "F16": 2,
+    "BF16": 2,
+    "I64": 8,
+    "I32": 4,
+    "I16": 2,
+    "I8": 1,
+    "U64": 8,
+    "U32": 4,
+    "U16": 2,
+    "U8": 1,
+    "BOOL": 1,
+    "F8_E4M3": 1,
+    "F8_E5M2": 1,
+}
+FLOATS = ("F64", "F32", "F16", "BF16")
+WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.spm")
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
+# What config.json calls the number of layers, by family.
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
+
+
+class NotLoaded(ValueError):
+    """A model cannot be used here: one sentence says why and what to do."""
+
+
+def is_folder(where: str) -> bool:
+    """True for what is a path, and no name on the hub."""
+    return where.startswith(("/", ".", "~")) or (Path(where).expanduser() / "config.json").is_file()
+
+
+def mend(name: str) -> str:
+    """What to do about a model whose files are wrong: of a folder, look at it; from the hub, fetch it anew."""
+    where = name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
+    return "check the folder" if is_folder(where) else "fetch the model again"
+
+
+def check_sizes(folder: Path, name: str) -> None:
+    """Raises NotLoaded where a file of configuration or vocabulary is larger than any real one, or is no file at all."""
+    for path in folder.iterdir():
+        if path.suffix not in (".json", ".txt", ".model", ".spm"):
+            continue
+        if path.exists() and not path.is_file():
+            raise NotLoaded(f"{path.name} of {name} is no file; {mend(name)}.")
+        most = (
+            MOST_VOCABULARY
+            if path.stem in ("tokenizer", "vocab", "merges") or path.suffix in (".model", ".spm")
+            else MOST_INDEX
+            if path.name.endswith(".index.json")
+            else MOST_CONFIG
+        )
+        if path.is_file() and path.stat().st_size > most:
+            raise NotLoaded(
+                f"{path.name} of {name} has {path.stat().st_size / MEGABYTE:,.0f} MB and Headlight reads {most // MEGABYTE}; choose another model."
+            )
+
+
+def read_config(folder: Path, name: str) -> dict:
+    """The folder's config.json. Raises NotLoaded where there is none, or it is no configuration."""
+    return _object(folder / "config.json", name, "no configuration")
+
+
+def read_rules(folder: Path, name: str) -> dict:
+    """The folder's tokenizer.json, {} where it has another kind of vocabulary. Raises NotLoaded where it cannot be read."""
+    file = folder / "tokenizer.json"
+    return _object(file, name, "no tokenizer") if file.is_file() else {}
+
+
+def _object(file: Path, name: str, otherwise: str) -> dict:
+    if not file.is_file():
+        raise NotLoaded(
+            f"There is no {file.name} in {name}, so it is not a model that transformers can read; check the name."
+        )
+    try:
+        read = json.loads(file.read_text("utf-8"))
+    except (ValueError, RecursionError, OSError) as error:
+        raise NotLoaded(f"The {file.name} of {name} cannot be read; {mend(name)}.") from error
+    if not isinstance(read, dict):
+        raise NotLoaded(f"The {file.name} of {name} is {otherwise}; {mend(name)}.")
+    return read
+
+
+def check_numbers(config: dict, name: str) -> None:
+    """Raises NotLoaded where config.json names more layers than any model that is taken, which would be built without end."""
+    for key, value in config.items():
+        if "layers" in key or key == "n_layer":
+            if isinstance(value, bool) or not isinstance(value, int):
+                continue
+            if value > MOST_LAYERS:
+                raise NotLoaded(
+                    f"The config.json of {name} says {key} is {value:,}, and Headlight takes up to {MOST_LAYERS:,}; choose another model."
+                )
+
+
+def check_layers(config: dict, tensors: int, name: str) -> None:
+    """Raises NotLoaded where config.json names more layers than the files hold tensors."""
+    for key in LAYERS:
+        value = config.get(key)
+        if isinstance(value, int) and value > tensors:
+            raise NotLoaded(
+                f"The config.json of {name} names {value:,} layers and its weights are {tensors} tensors; {mend(name)}."
+            )
+
+
+def check_rules(folder: Path, name: str) -> None:
+    """Raises NotLoaded where the tokenizer's rules would make a text many times longer, or put much around it."""
+    if not any(
+        path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)
+    ):  # transformers would make up an empty one
+        raise NotLoaded(
+            f"There is no tokenizer in {name}; put its tokenizer.json beside the weights."
+        )
+    rules = read_rules(folder, name)
+    try:
+        growth = _growth(rules.get("normalizer")) * _growth(rules.get("pre_tokenizer"))
+        around = _around(rules.get("post_processor"))
+    except (RecursionError, TypeError, AttributeError) as error:
+        raise NotLoaded(f"The tokenizer.json of {name} cannot be read; {mend(name)}.") from error
+    if growth > MOST_GROWTH:
+        raise NotLoaded(
+            f"The tokenizer of {name} makes texts up to {min(growth, 10**9):,} times longer, and Headlight takes {MOST_GROWTH}; choose another model."
+        )
+    if around > MOST_AROUND:
+        raise NotLoaded(
+            f"The tokenizer of {name} puts {around:,} tokens around every text, and Headlight takes {MOST_AROUND}; choose another model."
+        )
+
+
+def _growth(rule: dict | None) -> int:
+    """By how much a rule can lengthen a text of one character at most: what is put in place of a match, one rule after the other."""
+    if rule is None:
+        return 1
+    steps = [*rule.get("normalizers", ()), *rule.get("pretokenizers", ())]
+    growth = prod(map(_growth, steps))
+    content = rule.get("content")
+    if rule.get("type") == "Replace" and isinstance(content, str):
+        # A pattern may match nothing at all, between any two characters.
+        may_be_empty = "Regex" in (rule.get("pattern") or {})
+        growth *= max(1, len(content) + may_be_empty)
+    if rule.get("type") == "Prepend":
+        growth *= max(1, len(rule.get("prepend") or "") // 16)
+    return min(growth, 10**12)
+
+
+def _around(rule: dict | None) -> int:
+    """How many pieces a post-processor puts around a text."""
+    if rule is None:
+        return 0
+    inner = sum(map(_around, rule.get("processors", ())))
+    ids = (
+        sum(
+            len(token.get("ids", ()))
+            for token in (rule.get("special_tokens") or {}).values()
+            if isinstance(token, dict)
+        )
+        if isinstance(rule.get("special_tokens"), dict)
+        else 0
+    )
+    return inner + len(rule.get("single", ())) + ids
+
+
+def weights_of(folder: Path, name: str) -> list[Path]:
+    """The safetensors files of a folder, in the order of their names. Raises NotLoaded where there are none or one is missing."""
+    index = folder / "model.safetensors.index.json"
+    if (folder / "model.safetensors").is_file():
+        files = [folder / "model.safetensors"]
+    elif index.is_file():
+        try:
+            named = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
+            if any(Path(file).name != file for file in named):
+                raise ValueError("a file outside the folder")
+            files = sorted(folder / file for file in named)
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            raise NotLoaded(
+                f"The list of weight files of {name} cannot be read; {mend(name)}."
+            ) from error
+    else:
+        files = []
+    if not files:
+        if any(path.suffix in PICKLES for path in folder.iterdir()):
+            raise NotLoaded(
+                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
+            )
+        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; {mend(name)}.")
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; {mend(name)}.")
+    return files
+
+
+def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Type and shape of every tensor of a folder's weights, read from the files' heads alone. Raises NotLoaded for a broken file."""
+    for file in weights_of(folder, name):
+        size = file.stat().st_size
+        try:
+            with file.open("rb") as stream:
+                length = int.from_bytes(stream.read(8), "little")
+                if 0 < length < size and length > MOST_HEADER:
+                    raise NotLoaded(
+                        f"The head of {file.name} of {name} has {length / 1e6:,.0f} MB and the format allows 100; choose another model."
+                    )
+                head = json.loads(stream.read(length) if 0 < length < size else b"")
+            tensors = [each for key, each in head.items() if key != "__metadata__"]
+            found = [(each["dtype"], tuple(each["shape"])) for each in tensors]
+            offsets = sorted(tuple(each["data_offsets"]) for each in tensors)
+            fits = all(
+                isinstance(edge, int) and edge >= 0 for _, shape in found for edge in shape
+            ) and all(
+                each["data_offsets"][1] - each["data_offsets"][0] == BYTES[kind] * prod(shape)
+                for each, (kind, shape) in zip(tensors, found)
+                if kind in BYTES
+            )
+            ends = [0, *(end for _, end in offsets)]
+            whole = 8 + length + ends[-1] == size
+            fits = fits and [begin for begin, _ in offsets] == ends[:-1]
+        except NotLoaded:
+            raise
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            IndexError,
+            RecursionError,
+        ) as error:
+            raise NotLoaded(
+                f"{file.name} of {name} is no safetensors file; {mend(name)}."
+            ) from error
+        if not whole or not fits:
+            raise NotLoaded(f"{file.name} of {name} is cut short or broken; {mend(name)}.")
+        yield from found
+
+
+def parameters(folder: Path, name: str) -> int:
+    """How many numbers a folder's weights hold."""
+    return sum(prod(shape) for _, shape in headers(folder, name))
+
+
+def treatment(folder: Path, name: str) -> str:
+    """How the weights are stored and computed, for the card: "float16, computed in float32"."""
+    kinds = sorted({kind for kind, _ in headers(folder, name) if kind in FLOATS}, key=FLOATS.index)
+    stored = " and ".join(WORDS[kind] for kind in kinds)
+    return stored if kinds == ["F32"] else f"{stored}, computed in float32"
+
+
+def digest(files: list[Path]) -> str:
+    """SHA-256 over files one after another, read in pieces, in hexadecimal."""
+    total = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while piece := stream.read(1 << 20):
+                total.update(piece)
+    return total.hexdigest()

@@ -1,0 +1,243 @@
+"""A model from anywhere is loaded and run once in a process of its own, under limits on memory and time, before the app loads it.
+
+    python -m models.pretrained.trial
+
+is that process's parent: it imports the heavy libraries once, reads one request a line, and answers each from a fork of itself, so that
+many trials cost one start. Whatever a folder does to a fork, out of memory, without end or a crash inside a library, the fork is gone
+afterwards and the answer is one sentence. It ends when nobody asks for a while, or when its own parent is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from models.pretrained.files import NotLoaded
+
+SECONDS = 90.0  # for one trial
+SPARE = 1 << 30  # bytes beside what the weights explain
+IDLE = 120.0  # seconds after which a tester without work ends
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOOK_AGAIN = 0.1  # seconds between two looks at whether the reader still wants it
+
+
+class Tester:
+    """The process that tries models, started when it is first needed. One trial at a time."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._turn = threading.Lock()
+
+    def try_out(
+        self,
+        folder: Path,
+        name: str,
+        way: str = "",
+        cancelled: Callable[[], bool] = lambda: False,
+        seconds: float = SECONDS,
+        spare: int = SPARE,
+    ) -> str:
+        """How the model in a folder runs, "ours:" or "hub:"; `way` where it is to be one of them. `name` is what sentences call it.
+
+        Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more memory than its weights explain, or
+        `cancelled()` became true.
+        """
+        asked = {
+            "folder": str(folder),
+            "name": name,
+            "way": way,
+            "seconds": seconds,
+            "spare": spare,
+        }
+        with self._turn:
+            for _ in range(2):  # it may just have ended, since nobody asked for a while
+                try:
+                    said = self._asked(asked, cancelled)
+                    break
+                except (BrokenPipeError, ValueError):
+                    self._end()
+            else:
+                raise NotLoaded(f"{name} could not be tried; ask for it again.")
+        if said["problem"]:
+            raise NotLoaded(said["problem"])
+        return said["way"]
+
+    def close(self) -> None:
+        """End the process."""
+        with self._turn:
+            self._end()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "models.pretrained.trial"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,  # what libraries say of hostile files is not for the log
+                text=True,
+                start_new_session=True,
+                env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            )
+        return self._process
+
+    def _asked(self, asked: dict, cancelled: Callable[[], bool]) -> dict:
+        process = self._running()
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        while not select.select([process.stdout], [], [], LOOK_AGAIN)[0]:
+            if cancelled():
+                self._end()
+                return {"problem": "Stopped.", "way": ""}
+        return json.loads(process.stdout.readline())
+
+    def _end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._process = None
+
+
+# ---- in the other process --------------------------------------------------------------------------------------------
+
+
+def tried(folder: Path, name: str, way: str = "") -> str:
+    """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where it is given. Raises NotLoaded."""
+    from models.pretrained import families, hub, huggingface, proof
+
+    hub.check(folder, name)
+    if way == "ours:" or not way and families.covers(folder):
+        try:
+            proof.stretch(proof.prove(families.load(folder, name), name), name)
+            return "ours:"
+        except NotLoaded:
+            if way or not _runs_in_its_own_code(folder):
+                raise
+    proof.stretch(proof.prove(huggingface.load(str(folder), None, name), name), name)
+    return "hub:"
+
+
+def _runs_in_its_own_code(folder: Path) -> bool:
+    """True for a model that our classes refuse and its own code takes."""
+    from models.pretrained import huggingface, proof
+
+    try:
+        proof.prove(huggingface.load(str(folder)), str(folder))
+    except NotLoaded:
+        return False
+    return True
+
+
+def _limit(asked: dict) -> None:
+    """Bound this process: memory beyond what it holds now, time, files written, cores dumped."""
+    from models.pretrained import files
+
+    try:
+        weights = 4 * files.parameters(Path(asked["folder"]), asked["name"])
+    except (NotLoaded, OSError, MemoryError):
+        weights = 0
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = max(1 << 20, held + 5 * weights + int(asked["spare"]))
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    seconds = int(asked["seconds"]) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _forked(asked: dict) -> dict:
+    """The answer to one request, made in a fork of this process."""
+    name = asked["name"]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        try:
+            _limit(asked)
+            said = {"way": tried(Path(asked["folder"]), name, asked["way"]), "problem": ""}
+        except NotLoaded as error:
+            said = {"way": "", "problem": " ".join(str(error).split())}
+        except MemoryError:
+            os._exit(3)
+        except BaseException:
+            said = {"way": "", "problem": f"{name} cannot be read; choose another."}
+        os.write(writing, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    said, end = b"", time.monotonic() + asked["seconds"]
+    while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
+        part = os.read(reading, 65536)
+        if not part:
+            break
+        said += part
+    os.close(reading)
+    late = time.monotonic() >= end
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if said:
+        return json.loads(said)
+    why = (
+        f"did not end within {asked['seconds']:.0f} seconds"
+        if late
+        else "took more memory than its weights explain, or crashed"
+    )
+    return {"way": "", "problem": f"Loading {name} {why}; choose another model."}
+
+
+def _warm() -> None:
+    """Try a tiny model made here, so that what libraries import on their first use is imported once and not in every fork."""
+    import tempfile
+
+    import tokenizers
+    import transformers
+
+    names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    pieces = {piece: at for at, piece in enumerate((*names, *map(chr, range(33, 127))))}
+    rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token="[UNK]"))
+    rules.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=len(pieces), **sizes, intermediate_size=8)
+    with tempfile.TemporaryDirectory() as folder:
+        transformers.BertForMaskedLM(config).save_pretrained(folder)
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=rules, **dict(zip(roles, names))
+        ).save_pretrained(folder)
+        tried(Path(folder), folder)
+        from models.pretrained import huggingface
+
+        huggingface.load(folder)
+
+
+def main() -> None:
+    """Answer requests until there are no more, or none for a while."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    import torch
+
+    torch.set_num_threads(1)
+    _warm()
+    waiting = ""
+    while select.select([0], [], [], IDLE)[0]:
+        part = os.read(0, 65536).decode()
+        if not part:
+            return
+        waiting += part
+        while "\n" in waiting:
+            line, _, waiting = waiting.partition("\n")
+            print(json.dumps(_forked(json.loads(line))), file=answers, flush=True)
+
+
+tester = Tester()
+
+if __name__ == "__main__":
+    main()

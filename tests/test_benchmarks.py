@@ -1,0 +1,83 @@
+"""Every benchmark runs, at its smallest size: what is not run rots. No figure is judged here."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from models import shipped
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+# Those that are commands, beside what they are made of.
+COMMANDS = {"browser", "class", "forward", "generation", "names", "pretrained"}
+
+
+def test_every_command_is_run_below_and_by_make() -> None:
+    commands = {
+        file.stem
+        for file in (ROOT / "benchmarks").glob("*.py")
+        if 'if __name__ == "__main__":' in file.read_text("utf-8")
+    }
+    assert commands == COMMANDS
+    made = (ROOT / "Makefile").read_text("utf-8")
+    assert {name for name in commands if f"-m benchmarks.{name}" in made} == commands
+
+
+def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import forward
+
+    monkeypatch.setattr(forward, "LENGTHS", (16,))
+    monkeypatch.setattr(forward, "ROUNDS", 1)
+    forward.main()
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_generation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import generation
+
+    monkeypatch.setattr(generation, "LENGTHS", (16,))
+    monkeypatch.setattr(generation, "ROUNDS", 1)
+    monkeypatch.setattr(generation, "WIDTH", 2)
+    generation.main()
+    assert "16" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shipped.packaged() is None, reason="MiniLM's package is not installed")
+def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import pretrained
+
+    monkeypatch.setattr(pretrained, "LENGTHS", (16,))
+    monkeypatch.setattr(pretrained, "ROUNDS", {16: 1})
+    pretrained.main()
+    assert "16" in capsys.readouterr().out
+
+
+def test_names(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import names
+
+    names.main(["--recordings", "1", "--models", "encoder"])
+    assert "encoder" in capsys.readouterr().out
+
+
+def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["class", "--readers", "1", "--seconds", "3"])
+    runpy.run_module("benchmarks.class", run_name="__main__")
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
+    assert all(float(cell) > 0 for row in rows for cell in row.split()[1:])
+
+
+@pytest.mark.parametrize("case", ["make 2x2x8 #1", "grid 2x2x8 #2", "plotly 2x2x8 #3", "empty #4"])
+def test_the_page_that_the_browser_measures(case: str) -> None:
+    page = AppTest.from_file(str(ROOT / "benchmarks" / "matrices.py"), default_timeout=60).run()
+    page.text_input(key="case").set_value(case).run()
+    assert not page.exception and page.caption[-1].value.startswith(f"done {case}")
+    if case.startswith("grid"):
+        page.session_state["opened"] = "1.1"
+        page.run()
+        assert not page.exception and len(page.get("bidi_component")) == 2

@@ -1,0 +1,109 @@
+"""Model folders from anywhere: whatever is wrong with one is said in one clear sentence, and the app that tried it is as it was."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+from hostile import KINDS
+
+from models import library
+from models.pretrained.files import NotLoaded
+from models.pretrained.trial import Tester
+
+pytestmark = pytest.mark.slow
+# What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a text of a few words.
+RAW = re.compile(
+    r"Error\b|Exception|object has no|NoneType|modulo|math domain|unsupported operand|invalid literal|state_dict|not subscriptable"
+    r"|Traceback|0x[0-9a-f]+|positional argument|index out of|__\w+__|line \d+|column \d+|expected `|shorten|fetch",
+)
+
+
+@pytest.fixture(scope="module")
+def tester() -> Iterator[Tester]:
+    """One process that tries them all."""
+    one = Tester()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny sound model."""
+    return tiny.build("bert", tmp_path_factory.mktemp("sound"))
+
+
+def resident(pid: int) -> int:
+    """Bytes that a process holds."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def test_there_are_at_least_fifty_kinds() -> None:
+    assert len(KINDS) >= 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hostile_folder_is_refused_in_one_sentence(
+    kind: str, tester: Tester, sound: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(sound, folder)
+    KINDS[kind](folder)
+    with pytest.raises(NotLoaded) as refused:
+        tester.try_out(folder, str(folder), seconds=30)
+    said = str(refused.value).replace(str(folder), "the folder")
+    assert said.endswith(".") and "\n" not in said and 20 < len(said) < 260, said
+    assert not RAW.search(said), said
+    assert "the folder" in said and ("; " in said or "own classes" in said), said
+
+
+def test_what_is_sound_still_loads_after_all_of_them(tester: Tester, sound: Path) -> None:
+    assert tester.try_out(sound, str(sound)) == "ours:"
+    before = resident(tester._process.pid)
+    for kind in ("a million layers", "NaN", "doubled 40 times", "width 10^7"):
+        assert kind in KINDS
+    with pytest.raises(NotLoaded):
+        tester.try_out(sound / "nothing", "x")
+    assert tester.try_out(sound, str(sound)) == "ours:"
+    # A fork's memory goes with it; what stays is a page or two of the tester's own.
+    assert resident(tester._process.pid) < before + 2**23
+
+
+def test_a_family_outside_our_classes_runs_in_its_own_code(tester: Tester, tmp_path: Path) -> None:
+    assert tester.try_out(tiny.build("llama", tmp_path), str(tmp_path)) == "hub:"
+
+
+def test_a_trial_without_end_is_ended(tester: Tester, sound: Path) -> None:
+    with pytest.raises(NotLoaded, match="did not end within 0 seconds"):
+        tester.try_out(sound, "it", seconds=0.001)
+
+
+def test_a_trial_that_takes_too_much_memory_is_ended(tester: Tester, sound: Path) -> None:
+    with pytest.raises(NotLoaded, match="it ") as refused:
+        tester.try_out(sound, "it", spare=-(2**29))
+    assert not RAW.search(str(refused.value))
+
+
+def test_a_reader_who_no_longer_wants_it_waits_for_nothing(sound: Path) -> None:
+    one = Tester()
+    start = time.monotonic()
+    with pytest.raises(NotLoaded, match="Stopped"):
+        one.try_out(sound, "it", cancelled=lambda: time.monotonic() > start + 0.2)
+    assert one._process is None
+    one.close()
+
+
+@pytest.mark.parametrize("kind", ["NaN", "words numbered beyond the model's", "a million layers"])
+def test_the_door_itself_refuses_them_too(kind: str, sound: Path, tmp_path: Path) -> None:
+    """Whoever loads a model from Python, without a trial, is told the same."""
+    folder = tmp_path / "model"
+    shutil.copytree(sound, folder)
+    KINDS[kind](folder)
+    for way in ("hub:", "ours:"):
+        with pytest.raises(NotLoaded):
+            library.load(f"{way}{folder}")
