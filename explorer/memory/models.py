@@ -198,9 +198,11 @@ def no_room(name: str) -> str:
             return ""
         if any(not _readers(each) - {mine} for each in held):
             return ""
+    shown = [title(each) for each in held if not offered.needs_asking(each)]
+    instead = f"Choose one of these: {', '.join(shown)}, or try" if shown else "Try"
     return (
-        f"This server holds {len(held)} pretrained models at a time, and other readers are looking at each of them: "
-        f"{', '.join(map(title, held))}. Choose one of these, or try again in a few minutes."
+        f"This server holds {len(held)} pretrained models at a time, and other readers are looking at each of them. "
+        f"{instead} again in a few minutes."
     )
 
 
