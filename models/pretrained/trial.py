@@ -33,6 +33,8 @@ LOOK_AGAIN = 0.1  # seconds between two looks at whether the reader still wants 
 class Tester:
     """The process that tries models, started when it is first needed. One trial at a time."""
 
+    __test__ = False  # no test, whatever its name
+
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._turn = threading.Lock()
