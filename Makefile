@@ -41,6 +41,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.names
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
+	.venv/bin/python -m benchmarks.soak
 
 .venv/app: requirements.txt constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
