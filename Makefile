@@ -39,6 +39,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.generation
 	.venv/bin/python -m benchmarks.pretrained
 	.venv/bin/python -m benchmarks.names
+	.venv/bin/python -m benchmarks.findings
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
 	.venv/bin/python -m benchmarks.soak

@@ -352,3 +352,11 @@ def test_what_is_worth_a_look_leads_to_different_places(encoder) -> None:
         heads = [(one.attention, one.at) for one in chosen if one.head >= 0]
         assert len(set(heads)) == len(heads)
         assert len({sentences.headline(one) for one in chosen}) == len(chosen)
+
+
+def test_the_benchmark_runs(capsys) -> None:
+    """At its smallest size, so that it does not rot."""
+    from benchmarks import findings as benchmark
+
+    benchmark.main((8,), 1)
+    assert "times the names of the heads" in capsys.readouterr().out

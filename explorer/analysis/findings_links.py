@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -180,6 +181,14 @@ class Between:
             for one in (self.rows, self.keys)
         )
 
+    @cached_property
+    def interest(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the words of rows and of columns weigh in the order of links."""
+        return (
+            np.array([_weight_of(label, True) for label in self.rows.labels]),
+            np.array([_weight_of(label, False) for label in self.keys.labels]),
+        )
+
     def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight between two words."""
         top, left = self.rows.starts[row], self.keys.starts[key]
@@ -266,12 +275,8 @@ def _elsewhere(
 def _interest(seen: Between, row: np.ndarray, key: np.ndarray) -> np.ndarray:
     """How much a reader would want to hear of a link between these words: more of a word that
     stands for another, less of one that fills every text, less of near ones."""
-    rows, keys = (
-        np.array([_weight_of(label, asked) for label in one.labels])
-        for one, asked in ((seen.rows, True), (seen.keys, False))
-    )
-    apart = np.abs(key - row)
-    return rows[row] * keys[key] * np.where(apart <= FAR, 0.85, 1.0)
+    rows, keys = seen.interest
+    return rows[row] * keys[key] * np.where(np.abs(key - row) <= FAR, 0.85, 1.0)
 
 
 def _weight_of(label: str, as_query: bool) -> float:

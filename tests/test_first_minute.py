@@ -1,0 +1,108 @@
+"""The first minute on the Attention page, in a real browser: it opens on what is found, each step leads to its head and word, and any text
+gives a headline or none."""
+
+from __future__ import annotations
+
+import pytest
+from driver import MARKS, Visitor
+
+from explorer.analysis import findings
+from explorer.sentences import findings as sentences
+from models import library
+from models.examples import DEFAULT_TEXT
+
+pytestmark = MARKS
+
+
+def found(text: str, model: str = "encoder"):
+    return findings.worth(findings.findings(library.record(library.load(model), text)))
+
+
+def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:
+    visitor.open()
+    page, best = visitor.page, found(DEFAULT_TEXT)[0]
+    assert page.locator("h1").inner_text() == sentences.headline(best, str)
+    held = page.locator(".head .token[aria-pressed=true]")
+    assert held.get_attribute("data-at") == str(best.query)
+    chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
+    assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
+    assert "animal 0.77" in page.locator(".head .says").inner_text()
+    # A picture stands above the fold of a small screen.
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert page.locator(".grid .cell").first.bounding_box()["y"] < 600
+
+
+def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visitor) -> None:
+    visitor.open()
+    page, second = visitor.page, found(DEFAULT_TEXT)[1]
+    button = page.get_by_role("button", name=" → ".join(second.words))
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"h3:has-text('Layer {second.layer}, head {second.head}')")
+    page.wait_for_url(f"**token={second.query}**")
+    visitor.drawn()
+    held = page.locator(".head .token[aria-pressed=true]")
+    assert held.get_attribute("data-at") == str(second.query)
+
+
+def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.get_by_role("button", name="does it still look there").click()
+    page.wait_for_url("**text=**wide**")
+    visitor.drawn()
+    assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
+    assert page.locator(".head .token[aria-pressed=true]").inner_text() == "it"
+
+
+def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
+    visitor.open()
+    page = visitor.page
+    page.locator(".head .token[aria-pressed=true]").click()
+    page.wait_for_url("**layer=**")
+    visitor.drawn()
+    assert page.locator(".head .token[aria-pressed=true]").count() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The central bank raised its rate on Monday. Its president said that it would act again.",
+        "Der Hund bellt, weil er die Katze im Garten gesehen hat.",
+        "मुझे पिज़्ज़ा खाना बहुत पसंद है।",
+        "I 💛 it 👩‍👩‍👧 🇳🇵",
+        "Hi",
+        "",
+    ],
+)
+def test_any_text_opens_on_something(visitor: Visitor, text: str) -> None:
+    visitor.open().paste(text)
+    page, told = visitor.page, found(text)
+    assert page.locator(".cell[aria-pressed=true]").count() == 1
+    if told:
+        visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
+        assert page.locator("h1").inner_text() == sentences.headline(told[0], str)
+    else:
+        assert page.locator("h1").count() == 0
+
+
+def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Visitor) -> None:
+    visitor.open("?att_keep=Quiet")
+    page = visitor.page
+    assert "[CLS]" not in visitor.tokens()
+    assert page.get_by_text("of the attention of all heads goes there").count() == 1
+    assert "hidden" in page.locator(".head .says").inner_text()
+
+
+def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: str) -> None:
+    phone = Visitor(
+        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ).open()
+    phone.page.locator(".cell").nth(4).tap()
+    phone.page.wait_for_selector("h3:has-text('Layer 0, head 4')")
+    phone.drawn()
+    phone.page.wait_for_timeout(1200)  # a smooth scroll
+    box = phone.page.locator(".head .tokens").first.bounding_box()
+    assert 0 <= box["y"] < 400
+    assert not phone.errors
+    phone.context.close()
