@@ -49,7 +49,7 @@ def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
     page.get_by_role("button", name="does it still look there").click()
-    page.wait_for_url("**text=**wide**")
+    page.wait_for_selector(".head .token:text-is('wide')")
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()
     assert page.locator(".head .token[aria-pressed=true]").inner_text() == "it"
