@@ -29,7 +29,7 @@ def show(recording: Recording, source: Shown) -> None:
             sentences.headline(best), anchor=False, help=sentences.evidence(best), width="content"
         )
         if test := sentences.question(best):
-            st.button(
+            pressed = st.button(
                 test,
                 key="retype",
                 type="tertiary",
@@ -37,6 +37,8 @@ def show(recording: Recording, source: Shown) -> None:
                 on_click=retype,
                 args=(source.text, best),
             )
+            if pressed:
+                st.rerun()  # the whole page: the text stands above it
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.caption("Worth a look", width="content")
         for at, one in enumerate(chosen):
