@@ -183,32 +183,36 @@ def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
 
 
 def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
-    """BLEU and chrF on held-out sentences, by greedy choice and by a beam of 4, words that are none, and alignment on hand-made pairs."""
+    """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too), words that are none, and alignment on hand-made pairs."""
     learned, held_out = read_pairs(data)
     answers: dict[str, list[str]] = {}
     for english, french in zip(held_out.english, held_out.french):
         answers.setdefault(english, []).append(french)
     sources = list(answers)
-    long = [at for at, text in enumerate(sources) if len(text.split()) >= LONG]
+    long = [text for text in sources if len(text.split()) >= LONG]
     scores: dict[str, float | str] = {
         "held-out sentences": len(sources),
         f"of them with {LONG} words or more": len(long),
     }
-    for way, translate in (("greedy", greedy), ("beam of 4", beam)):
-        said = translate(handle, sources)
-        for words, chosen in (("all", list(range(len(sources)))), (f"{LONG} words or more", long)):
-            bleu, single, chrf = bleu_and_chrf(
-                [said[at] for at in chosen], [answers[sources[at]] for at in chosen]
-            )
-            scores |= {
-                f"BLEU, {way}, {words}": bleu,
-                f"BLEU against one reference, {way}, {words}": single,
-                f"chrF, {way}, {words}": chrf,
-            }
-    said = greedy(handle, list(kept_out.TO_TRANSLATE))
+    said = dict(zip(sources, greedy(handle, sources)))
+    by_beam = dict(zip(long, beam(handle, long)))  # the short ones gain little by it
+    for what, some, answer in (
+        ("greedy, all", sources, said),
+        (f"greedy, {LONG} words or more", long, said),
+        (f"beam of 4, {LONG} words or more", long, by_beam),
+    ):
+        bleu, single, chrf = bleu_and_chrf(
+            [answer[text] for text in some], [answers[text] for text in some]
+        )
+        scores |= {
+            f"BLEU, {what}": bleu,
+            f"BLEU against one reference, {what}": single,
+            f"chrF, {what}": chrf,
+        }
+    hand_made = greedy(handle, list(kept_out.TO_TRANSLATE))
     known = gates.vocabulary((*learned.french, *learned.english))
     scores["words that are none, in translations of 60 hand-made sentences"] = round(
-        gates.unknown(said, known), 4
+        gates.unknown(hand_made, known), 4
     )
     scores |= alignments.accuracy(handle)
     return (

@@ -201,7 +201,8 @@ def ship(name: str, run: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     save_file(halves(saved["model"]), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
-    early = {int(file.stem.removeprefix("at-")): file for file in run.glob("at-*.pt")}
+    wanted = train.recipe_class(name).shown
+    early = {step: file for step in wanted if (file := run / f"at-{step}.pt").exists()}
     if early:
         states = {
             step: coarse.coarsened(torch.load(early[step], weights_only=True))
@@ -240,9 +241,10 @@ def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def curve(run: Path) -> list[list[float]]:
-    """The loss over the run, as [step, nats] each 50 steps."""
+    """The loss over the run, as [step, nats] each 50 steps; of a step computed twice after a break, the later one."""
     lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
-    return [[line["step"], line["loss"]] for line in lines if "loss" in line]
+    found = {line["step"]: line["loss"] for line in lines if "loss" in line}
+    return [[step, found[step]] for step in sorted(found)]
 
 
 def small_recipe(name: str) -> list[str]:

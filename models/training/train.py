@@ -192,6 +192,11 @@ def recipe_of(name: str, data: Path | None) -> Recipe:
     return ON_CORPORA[name](data)
 
 
+def recipe_class(name: str) -> type[Recipe]:
+    """The recipe of a model, without its text."""
+    return algorithms.RECIPES[name] if name in algorithms.RECIPES else ON_CORPORA[name]
+
+
 def rate(step: int, steps: int, warm_up: int = 400) -> float:
     """The share of the full learning rate at `step` of `steps`: a rise, a plateau, and a fall over the last fifth."""
     fall = max(1, steps // 5)
