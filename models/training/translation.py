@@ -146,7 +146,7 @@ class Translation:
     """The recipe of the translator."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
-    steps, check, rate, warm_up = 5_200, 500, 1.2e-3, 600
+    steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
     shown = (0, 400, 1000)
     in_half = True
 
