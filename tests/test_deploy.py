@@ -1,0 +1,108 @@
+"""Several processes behind one address: nginx with the project's own configuration, two real processes, and readers who stay where they are."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import driver
+import httpx2
+import pytest
+from websockets.sync.client import connect
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(NGINX is None, reason="nginx is not installed on this machine"),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+    """The proxy's address and those of two processes behind it, each with room for one reader."""
+    folder = tmp_path_factory.mktemp("nginx")
+    serving = [driver.serving(HEADLIGHT_MAX_SESSIONS="1") for _ in range(2)]
+    servers = [next(each) for each in serving]
+    proxy = free_port()
+    said = (ROOT / "deploy" / "nginx.conf").read_text("utf-8").replace("8600", str(proxy))
+    for port, server in zip(("8601", "8602"), servers):
+        said = said.replace(port, server.rpartition(":")[2])
+    temporary = "".join(
+        f"{each}_temp_path {folder}/{each};\n"
+        for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/errors;\nevents {{}}\nhttp {{ access_log off;\n{temporary}{said}}}\n"
+    )
+    process = subprocess.Popen(
+        [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]
+    )
+    address = f"http://127.0.0.1:{proxy}"
+    for _ in range(100):
+        try:
+            httpx2.get(f"{address}/_stcore/health")
+            break
+        except httpx2.HTTPError:
+            time.sleep(0.1)
+    yield address, servers
+    process.terminate()
+    process.wait(10)
+    for each in serving:
+        next(each, None)
+
+
+def place(answer: httpx2.Response) -> str:
+    """The process that a reader was sent to, as the cookie names it."""
+    return re.search(r"headlight_place=(\d+)", answer.headers["set-cookie"]).group(1)
+
+
+def readers(server: str) -> int:
+    time.sleep(2.1)  # /healthz gives an answer again for two seconds
+    return httpx2.get(f"{server}/healthz", timeout=30).json()["sessions"]
+
+
+def stay_at(address: str, port: str) -> connect:
+    """A reader's websocket through the proxy, with the cookie of their process."""
+    return connect(
+        f"{address.replace('http', 'ws')}/_stcore/stream",
+        subprotocols=["streamlit", "xsrf"],
+        additional_headers={"Cookie": f"headlight_place={port}"},
+        max_size=None,
+    )
+
+
+def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
+    behind: tuple[str, list[str]],
+) -> None:
+    address, servers = behind
+    ports = {server.rpartition(":")[2]: server for server in servers}
+    with ExitStack() as stay:
+        one = place(httpx2.get(address))
+        for _ in range(4):
+            told = httpx2.get(
+                f"{address}/_stcore/health", headers={"Cookie": f"headlight_place={one}"}
+            )
+            assert place(told) == one
+        stay.enter_context(stay_at(address, one))
+        assert readers(ports[one]) == 1
+        other = next(port for port in ports if port != one)
+        assert readers(ports[other]) == 0
+        # That process has no room for another; the proxy gives the newcomer to the one that has.
+        come = httpx2.get(address, headers={"Cookie": f"headlight_place={one}"})
+        assert come.status_code == 200 and place(come) == other
+        stay.enter_context(stay_at(address, other))
+        assert readers(ports[other]) == 1
+        assert httpx2.get(address).status_code == 503
