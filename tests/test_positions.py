@@ -635,7 +635,7 @@ def test_the_largest_and_the_smallest_table(width: str, places: str) -> None:
 def test_another_text_forgets_the_order_typed_for_the_last() -> None:
     app = opened(text="Ram pushed Hari", ask="Order", order="Retype", retyped="Hari Ram pushed")
     app.pills(key="preset").set_value("Pizza").run()
-    assert "pizza · eat" in told(clean(app)) and app.text_input(key="retyped").value == ""
+    assert "pizza \\. eat" in told(clean(app)) and app.text_input(key="retyped").value == ""
 
 
 # ---- a journey ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from models.recording import Attention, Recording
 
 def formula(on: Screen, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
-    made = scoring(on.recording, on.attention, view.head.layer)
+    opens = on.attention.opens  # without scores there is nothing to say how they are made
+    made = scoring(on.recording, on.attention, view.head.layer) if opens else ""
     st.markdown(sentences.formula(view, made, typed=on.source.target is not None))
 
 
