@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from explorer.memory import collector, passes, shelf, turns
+from explorer.memory import collector, models, passes, shelf, turns
 from explorer.memory.settings import settings
 from explorer.memory.shelf import Shelf, weight_of
 from explorer.memory.turns import TooLong, Turns
 from models.slices import breath
 
+ROOT = Path(__file__).resolve().parent.parent
 WAIT = 30  # seconds until a test gives up
 
 
@@ -247,6 +251,34 @@ def test_a_text_is_cut_before_it_is_split_into_tokens() -> None:
     recording = passes.record("encoder", text)
     assert recording.text == text[: settings().max_chars]
     assert recording is passes.record("encoder", text + "!"), "what is not read changes nothing"
+
+
+@pytest.mark.slow
+def test_a_cut_text_is_told_and_stays_in_the_field() -> None:
+    text = "ab " * settings().max_chars
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90).run()
+    app.session_state["wanted_text"] = text
+    app.run()
+    told = [each.value for each in app.warning if "characters" in each.value]
+    assert not app.exception and app.session_state["text"] == text
+    assert f"{len(text):,} characters; {settings().max_chars:,} are read" in told[0]
+
+
+# ---- models in memory ---------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_others_look_at_is_not_taken_from_under_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = [f"ours:/models/{at}" for at in range(settings().max_models)]
+    monkeypatch.setattr(models, "_handles", OrderedDict.fromkeys(held))
+    monkeypatch.setattr(models, "_asked", {(f"reader of {name}", name): 0.0 for name in held})
+    assert "other readers are looking" in models.no_room("ours:/models/new")
+    assert models.no_room(held[0]) == models.no_room("encoder") == ""
+    del models._asked[f"reader of {held[1]}", held[1]]
+    assert models.no_room("ours:/models/new") == ""
+    models._keep("ours:/models/new", None)
+    assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
 
 
 # ---- the collector ------------------------------------------------------------------------------------------------
