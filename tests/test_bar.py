@@ -143,7 +143,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_one_of_its_heads_silenced(
     page = visitor.page
     page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
-    page.get_by_role("button", name="Any Hugging Face model").focus()
+    page.get_by_role("button", name="add icon").focus()
     page.keyboard.press("Enter")
     field = page.get_by_role("dialog").get_by_label("Name or folder")
     field.focus()

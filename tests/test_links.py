@@ -40,6 +40,10 @@ BAITED = {
     "other_what": "Sentence",
     "att_right": "1",
 }
+# True where the page says these words, or its field holds them.
+SAYS = """said => document.body.innerText.includes(said)
+  || [document, ...[...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean)]
+    .some(root => [...root.querySelectorAll('textarea')].some(field => field.value === said))"""
 # Addresses of links anywhere on the page, in shadow roots and in SVG too, that lead to another origin.
 LEAVING = """() => {
   const found = [], roots = [document];
@@ -57,10 +61,7 @@ LEAVING = """() => {
 def left_by(visitor: Visitor, page: str, asked: dict[str, str], said: str) -> list[str]:
     """Links out of the app on a page opened with these words in its address, once it says `said`."""
     visitor.page.goto(f"{visitor.server}/{page}?{urlencode(asked)}")
-    visitor.until(
-        "said => document.body.innerText.includes(said) || document.querySelector('textarea')?.value === said",
-        said,
-    )
+    visitor.until(SAYS, said)
     visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
     return visitor.page.evaluate(LEAVING)
 
@@ -78,4 +79,4 @@ def test_nor_do_what_other_models_say(visitor: Visitor, page: str, model: str) -
 
 
 def test_nor_does_a_folder_that_a_link_names(visitor: Visitor) -> None:
-    assert left_by(visitor, "", {"model": f"ours:/{MODEL}"}, "which is not in memory") == []
+    assert left_by(visitor, "", {"model": f"ours:/{MODEL}"}, "has not opened yet") == []
