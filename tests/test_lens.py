@@ -15,6 +15,7 @@ from conftest import HOSTILE, on_page
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
 from explorer.analysis.csv import meant, to_csv
 from explorer.components import wire
@@ -573,6 +574,19 @@ def test_a_long_text_stays_light() -> None:
         each.proto for each in on_page(app) if each.proto.component_name == "headlight.lens"
     )
     assert len(sent(app, "lens")[0]["tokens"]) == 512 and len(proto.bytes) < 400_000
+
+
+def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
+    """A broad head of a decoder looks at the tokens so far, as the Attention page has it."""
+    text = "She opened the door and looked at the old"
+    recording = library.record(library.load("decoder"), text)
+    attention = recording.attention[0]
+    meanings = naming.meanings(recording, attention)
+    heads = naming.describe(recording, attention)
+    broad = next(head for head in heads if head.name == "broad")
+    app = opened(model="decoder", text=text, part=f"self.{broad.layer}.{broad.head}")
+    said = next(each.value for each in app.markdown if "is called **broad**" in each.value)
+    assert meanings["broad"].rstrip(".") in said and "so far" in said
 
 
 @pytest.mark.slow
