@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
 
 from explorer.analysis import anatomy, lookup, right
-from explorer.memory import models
+from explorer.memory import models, offered
 from models import library
 
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
@@ -35,14 +35,24 @@ def model(request: pytest.FixtureRequest, folders: dict[str, Path]) -> str:
     """The name of a borrowed model in memory."""
     way, _, family = request.param.partition(":")
     name = f"{way}:{folders[family]}"
-    models.handle(name)
+    there(name)
     return name
+
+
+def there(name: str) -> object:
+    """The loaded model, without the trial in a process of its own that other tests are about."""
+    for other in [each for each in models._handles if models.is_borrowed(each) and each != name]:
+        del models._handles[other]  # its readers are the tests before this one
+    models.Loading._proven.add(name)
+    return models.handle(name)
 
 
 def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
     for name, value in asked.items():
         app.query_params[name] = value
+    if (model := asked.get("model", "")) in models._handles:
+        app.session_state[offered.OPENED] = (model,)  # this visitor has opened it before
     if page != "attention":
         app.switch_page(str(ROOT / f"pages/{page}.py"))
     return app.run()
@@ -64,7 +74,9 @@ def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "load", lambda name, told=None: asked.append(name))
     app = opened("attention", model="hub:someone/large")
     assert not asked and app.session_state.model == models.DEFAULT_MODEL
-    assert any("someone/large" in each.value and "not in memory" in each.value for each in app.info)
+    assert any(
+        "someone/large" in each.value and "not opened yet" in each.value for each in app.info
+    )
     assert "Fetch it" in [button.label for button in app.button]
 
 
@@ -80,13 +92,13 @@ def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> Non
 def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Path]) -> None:
     """T5 divides by nothing and adds a number for the distance: the same at every place, and no failure of the law."""
     name = f"hub:{folders['t5']}"
-    handle = models.handle(name)
-    recording, offered = library.record(handle, TEXT), library.offers(handle)
+    handle = there(name)
+    recording, shows = library.record(handle, TEXT), library.offers(handle)
     attention = recording.attention[0]
     added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
     np.testing.assert_allclose(added, added[0], atol=SUMMED)
     assert abs(added[0]) > 1e-4
-    checks = right.checks(recording, built={"biased": offered.biased})
+    checks = right.checks(recording, built={"biased": shows.biased})
     told = next(check for check in checks if "q · k" in check.law)
     assert not told.checked and any("bias" in why for why in told.not_checked)
 

@@ -79,7 +79,7 @@ function value(view, q, k) {
 }
 
 // The number of a row's or a column's token, which is not its place where others are left out.
-/** @param {View} view */
+/** @param {{header: any}} view */
 const numberOf = ({ header }, axis, at) => header.places[axis]?.[at] ?? at;
 
 // ---- what is held and what is looked at ----------------------------------------------------------
