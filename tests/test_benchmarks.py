@@ -13,8 +13,11 @@ from models import shipped
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-# Those that are commands, beside what they are made of.
-COMMANDS = {"browser", "class", "forward", "generation", "names", "pretrained"}
+# Those that are commands, beside what they are made of; the last two run in tests of their own.
+COMMANDS = {"browser", "class", "forward", "generation", "names", "pretrained"} | {
+    "findings",
+    "soak",
+}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
