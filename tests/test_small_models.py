@@ -160,7 +160,7 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     lacks = {
         "positions": "pos.wrote" not in sites,
         "norm": ".normed" not in sites,
-        "scale": handle.model.attentions()[recording.attention[0].name][0].divisor(()) == 1.0,
+        "scale": handle.model.attentions()[recording.attention[0].name][0].scale == 1.0,
     }
     if part in lacks:
         assert lacks[part] and sum(lacks.values()) == 1
