@@ -80,7 +80,7 @@ def controls(model: str, text: str) -> str | None:
             help="Puts the model’s translation into the field, to be changed.",
         )
         return None
-    right.button("Back to the model’s", on_click=drop_own, width="stretch")
+    right.button("Back to the model’s own", on_click=drop_own, width="stretch")
     if not address.fits_address(typed):
         st.info(
             "Your own words are too many for a link. They stay in this tab; reloading the page does not bring them back."
