@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis.way import Station, held, likeliest, stations
 from explorer.components import way
 from explorer.components.way import Stop
-from explorer.frame import onscreen
+from explorer.frame import onscreen, opening
 from explorer.memory import models, passes
 from models.recording import Recording
 
@@ -39,6 +39,7 @@ SAID = {
     "cross": "Layer {}: the decoder looks at the source",
     "ffn": "Layer {}: the feed-forward network, each word by itself",
 }
+MOST_TOKENS = 128  # up to which the word is the one that the first page opens on
 MOST = 14  # layers a row has room for; of deeper models every few are shown
 
 
@@ -46,7 +47,7 @@ def show(page: str) -> None:
     """The map of the text and model on screen, with the part that `page` shows lit."""
     state = st.session_state
     recording = passes.record(state.model, state.text, target=onscreen.typed_target(state.model))
-    stream, token = held(recording, str(st.session_state.get("token", "")))
+    stream, token = held(recording, str(state.get("token", "")) or _opened_on(recording))
     passed = stations(recording, stream, token)
     every = -(-recording.model.n_layer // MOST)
     passed = tuple(each for each in passed if each.layer < 0 or each.layer % every == 0)
@@ -57,6 +58,14 @@ def show(page: str) -> None:
     ]
     about = f"The way of “{word}” through the model"
     way.show(stops, _said(recording, stream, token), page == "predictions", about, _go)
+
+
+def _opened_on(recording: Recording) -> str:
+    """The word that an encoder's first page opens on; "" where none is, and for other models."""
+    if recording.model.kind != "encoder" or len(recording.streams[0].tokens) > MOST_TOKENS:
+        return ""
+    found = opening.first(recording, recording.attention[0])
+    return str(found.query) if found is not None and found.query >= 0 else ""
 
 
 def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:
