@@ -624,7 +624,7 @@ def marked(function):
 def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     visitor: Visitor, browser, server: str
 ) -> None:
-    visitor.open("?view=Matrix&model=translator")
+    visitor.open("?view=Matrix&model=translator&attention=decoder+self")
     page = visitor.page
     picture = visitor.picture()
     page.get_by_text("Cross-attention", exact=True).click()
@@ -659,7 +659,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     weights = cross.pattern[layer, head][:, 2]
 
     def held(one) -> tuple[str, list[bool]]:
-        says = one.page.locator(".says").inner_text()
+        says = one.page.locator(".head .says").inner_text()
         box, area = (
             one.page.locator("i.column.pinned").bounding_box(),
             one.page.locator("canvas.cells").bounding_box(),

@@ -634,7 +634,7 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     )
     phone.page.wait_for_selector(".near table")
     phone.page.wait_for_selector(".picture canvas")
-    assert phone.page.title() == "Headlight"
+    assert phone.page.title() == "Embeddings · Headlight"
     stream = of(library.load("encoder"), text)
     shown = phone.page.locator(".line").first.locator(".chip").all_inner_texts()
     assert shown == [token for token, special in zip(stream.tokens, stream.special) if not special]

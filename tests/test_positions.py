@@ -690,4 +690,4 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
         page.get_by_text("Every number as a table").click()
         page.get_by_role("button", name="Download CSV").click()
     text = Path(coming.value.path()).read_text("utf-8")
-    assert text.startswith("# The same words in two orders") and "Ram" in text
+    assert text.startswith("token,place,") and "Ram" in text and "two orders" in text
