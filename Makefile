@@ -29,6 +29,7 @@ rounding: .venv/test
 lint: .venv/test
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
+	.venv/bin/mypy --no-error-summary
 
 # The tests that need no browser and no shipped weights: seconds.
 fast: .venv/test

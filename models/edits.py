@@ -368,8 +368,8 @@ def in_words(edits: tuple[Edit, ...]) -> str:
     said = []
     for block in blocks(edits):
         words = str(block[0])
-        if len(block) > 1:
-            first, last = block[0], block[-1]
+        first, last = block[0], block[-1]
+        if len(block) > 1 and isinstance(first, OfHead) and isinstance(last, OfHead):
             heads = (
                 f"heads {first.head} to {last.head}"
                 if first.head < last.head
@@ -390,13 +390,14 @@ def in_words(edits: tuple[Edit, ...]) -> str:
 def _length_of_block(edits: tuple[Edit, ...]) -> int:
     """How many edits from the first on are one block of heads."""
     first = edits[0]
-    if not isinstance(first, HEAD_EDITS):
+    if not isinstance(first, OfHead):
         return 1
 
     def at(place: int) -> tuple[int, int] | None:
         edit = edits[place] if place < len(edits) else None
-        same = type(edit) is type(first) and edit.attention == first.attention
-        return (edit.layer, edit.head) if same else None
+        if isinstance(edit, type(first)) and edit.attention == first.attention:
+            return edit.layer, edit.head
+        return None
 
     wide = 1
     while at(wide) == (first.layer, first.head + wide):

@@ -30,7 +30,7 @@ NEAR = (
 )
 
 
-def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
+def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
     """Every relation's mask for a text of n tokens, each (n, n) bool.
 
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
@@ -64,7 +64,9 @@ def of(tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
     }
 
 
-def across(n_queries: int, tokens: Sequence[str], special: Sequence[bool]) -> dict[str, np.ndarray]:
+def across(
+    n_queries: int, tokens: Sequence[str], special: Sequence[bool] | np.ndarray
+) -> dict[str, np.ndarray]:
     """Every relation's mask between a target and the source it is written from, each (n_queries, n) bool, for a source of n `tokens`.
 
     Query i is where a decoder produces token i + 1 of its target; the last query produces none of it, only what comes after.

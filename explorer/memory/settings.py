@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Any
 
 PREFIX = "HEADLIGHT_"
 LONGEST_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
@@ -47,7 +48,7 @@ BOUNDS = {
 
 def read(given: Mapping[str, str]) -> Settings:
     """Settings from environment variables. Raises ValueError, naming the variable, for a value that cannot be."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for field in fields(Settings):
         value = given.get(f"{PREFIX}{field.name.upper()}", "").strip()
         if value:

@@ -24,7 +24,8 @@ class Making:
     """Something that is being made: others who want it wait for whoever makes it."""
 
     def __init__(self) -> None:
-        self.owner, self.ended, self.made = threading.get_ident(), threading.Event(), ()
+        self.owner, self.ended = threading.get_ident(), threading.Event()
+        self.made: tuple[Any, ...] = ()
 
 
 class Shelf:
@@ -49,11 +50,11 @@ class Shelf:
                     self.held.move_to_end(key)
                     return self.held[key][0]
                 making = self.making.get(key)
-                mine = making is None
-                if mine:
-                    making = self.making[key] = Making()
-            if mine:
-                return self._make(key, making, make, weigh)
+                mine = Making()
+                if making is None:
+                    self.making[key] = mine
+            if making is None:
+                return self._make(key, mine, make, weigh)
             if making.owner == threading.get_ident():
                 return make()  # asked for within its own making
             with aside():
