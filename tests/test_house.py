@@ -300,3 +300,77 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
         if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer/views"):
             here = {key for _, key in keys_of(path)}
             assert not here & around, f"{path.name}: {here & around}"
+
+
+# Grown before there was a limit, with the most lines that each may have: a number here only falls.
+LONG_FILES = {
+    "explorer/analysis/anatomy.py": 660,
+    "explorer/analysis/compare.py": 930,
+    "explorer/analysis/embeddings.py": 560,
+    "explorer/analysis/lookup.py": 460,
+    "explorer/analysis/positions.py": 720,
+    "explorer/analysis/residual.py": 630,
+    "explorer/analysis/right.py": 410,
+    "explorer/analysis/summaries.py": 440,
+    "explorer/analysis/switches.py": 690,
+    "explorer/figures/positions.py": 540,
+    "models/edits.py": 480,
+    "models/pretrained/families.py": 410,
+    "models/pretrained/huggingface.py": 660,
+    "models/pretrained/survey.py": 620,
+    "pages/anatomy.py": 420,
+    "pages/compare.py": 1190,
+    "pages/embeddings.py": 900,
+    "pages/lookup.py": 620,
+    "pages/positions.py": 1120,
+    "pages/predictions.py": 1300,
+    "pages/residual.py": 800,
+    "pages/summaries.py": 650,
+    "pages/switches.py": 1510,
+    "pages/translation.py": 480,
+}
+LONG_FUNCTIONS = {
+    "explorer/components/compare.py:grids": 63,
+    "explorer/components/head.py:payload": 63,
+    "explorer/components/translation.py:steps": 66,
+    "explorer/figures/compare.py:paths": 68,
+    "explorer/figures/lookup.py:histogram": 64,
+    "explorer/figures/positions.py:circle": 64,
+    "models/pretrained/hooks.py:attend": 65,
+    "models/pretrained/survey.py:_stream": 65,
+    "models/readouts/readout.py:attribute": 62,
+    "pages/compare.py:compared": 89,
+    "pages/compare.py:every_pair": 75,
+    "pages/compare.py:opened": 95,
+    "pages/embeddings.py:beside": 73,
+    "pages/lookup.py:constructions": 98,
+    "pages/lookup.py:messages": 111,
+    "pages/lookup.py:over_all": 75,
+    "pages/positions.py:order": 80,
+    "pages/positions.py:sentence": 77,
+    "pages/positions.py:shift": 70,
+    "pages/predictions.py:attribution_section": 67,
+    "pages/predictions.py:choices": 74,
+    "pages/residual.py:gradient": 83,
+    "pages/residual.py:watch": 108,
+    "pages/summaries.py:disagreement": 61,
+    "pages/summaries.py:summary": 77,
+    "pages/summaries.py:writes": 85,
+    "pages/switches.py:attention": 121,
+    "pages/switches.py:patching": 79,
+    "pages/switches.py:trained": 64,
+    "pages/switches.py:vectors": 75,
+    "pages/switches.py:watch": 93,
+}
+MOST_LINES, MOST_LINES_OF_A_PAGE, MOST_LINES_OF_A_FUNCTION = 400, 150, 60
+
+
+def test_files_and_functions_stay_short_and_long_ones_only_shrink() -> None:
+    for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))]:
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+        most = MOST_LINES_OF_A_PAGE if name.startswith("pages/") else MOST_LINES
+        assert len(text.splitlines()) <= LONG_FILES.get(name, most), name
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
+                most = LONG_FUNCTIONS.get(f"{name}:{node.name}", MOST_LINES_OF_A_FUNCTION)
+                assert node.end_lineno - node.lineno < most, f"{name}: {node.name}"
