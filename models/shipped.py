@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -28,7 +28,13 @@ FIRST = (
 
 def names() -> tuple[str, ...]:
     """The models whose weights are shipped."""
-    found = {card.parent.name for card in WEIGHTS.glob("*/card.json")}
+    return _names(WEIGHTS, WEIGHTS.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _names(folder: Path, changed: int) -> tuple[str, ...]:
+    """The models in a folder, looked for again when one has come or gone: every page asks many times."""
+    found = {card.parent.name for card in folder.glob("*/card.json")}
     return (*(name for name in FIRST if name in found), *sorted(found - {*FIRST}))
 
 
