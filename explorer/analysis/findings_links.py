@@ -310,12 +310,13 @@ def _mismatched(seen: Between, cell: tuple[int, int, int, int], query: int) -> f
     heads = attention.pattern.shape[1]
     if not attention.opens or heads < 2:
         return 0.0
-    products = attention.k[layer] @ attention.q[layer, head, query]
-    own = products[head].astype(np.float64)
+    products = (attention.k[layer] @ attention.q[layer, head, query]).astype(np.float64)
+    own = products[head]
     scores = attention.scores[layer, head, query].astype(np.float64)
     around = own - own.mean()
     times = float(around @ scores) / float(around @ around) if around.any() else 0.0
-    others = np.where(attention.allowed[query], times * np.delete(products, head, axis=0), -np.inf)
+    products = products[np.arange(heads) != head]
+    others = np.where(attention.allowed[query], times * products, -np.inf)
     shares = np.exp(others - others.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     first = seen.keys.starts[key]

@@ -17,7 +17,7 @@ Only what is allowed counts, and a row that leaves no choice speaks for nothing:
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,7 +123,7 @@ class Relation:
 
     @property
     def lift(self) -> float:
-        return (self.score - self.chance) / (1 - self.chance) if self.chance < 1 else 0.0
+        return lift(self.score, self.chance)
 
 
 @dataclass(frozen=True)
@@ -150,33 +150,43 @@ class Head:
     evidence: tuple[Evidence, ...]
 
 
+def lift(score: float, chance: float) -> float:
+    """How far a score stands above chance: 0 at chance, 1 where all attention goes there."""
+    return (score - chance) / (1 - chance) if chance < 1 else 0.0
+
+
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
     masks = masks_of(recording, attention)
     found = _relations(recording, attention, masks)
-    entropy = relations.entropy(attention.pattern, attention.allowed)
-    distance, _ = sinks.reach(recording, attention)
-    shares = _shares(recording, attention, masks.get(SINK))
+    entropy = relations.entropy(attention.pattern, attention.allowed).ravel().tolist()
+    distance = sinks.reach(recording, attention)[0].ravel().tolist()
+    shares = [
+        [(label, share) for share in each.ravel().tolist()]
+        for label, each in _shares(recording, attention, masks.get(SINK))
+    ]
     short = min(attention.pattern.shape[2:]) < FEWEST_TOKENS
-    described = []
-    for layer, head in np.ndindex(attention.pattern.shape[:2]):
-        measured, even = found[layer][head], float(entropy[layer, head])
-        name, best = (TOO_SHORT, None) if short else _name(measured, even)
-        described.append(
-            Head(
-                layer,
-                head,
-                name,
-                *_figures(name, best, even, attention.pattern.shape[2]),
-                even,
-                float(distance[layer, head]),
-                next((one.score for one in measured if one.name == SINK), float("nan")),
-                tuple((label, float(share[layer, head])) for label, share in shares),
-                measured,
-                _evidence(attention.pattern[layer, head], masks.get(name)),
-            )
+    none = (TOO_SHORT, None)
+    names = [none if short else _name(*each) for each in zip(found, entropy)]
+    evidence = _evidence_of(attention.pattern, masks, [name for name, _ in names])
+    n_queries = attention.pattern.shape[2]
+    return tuple(
+        Head(
+            layer,
+            head,
+            name,
+            *_figures(name, best, entropy[at], n_queries),
+            entropy[at],
+            distance[at],
+            next((one.score for one in found[at] if one.name == SINK), float("nan")),
+            tuple(each[at] for each in shares),
+            found[at],
+            evidence[at],
         )
-    return tuple(described)
+        for at, ((layer, head), (name, best)) in enumerate(
+            zip(np.ndindex(attention.pattern.shape[:2]), names)
+        )
+    )
 
 
 def _figures(
@@ -192,14 +202,13 @@ def _figures(
 
 def _relations(
     recording: Recording, attention: Attention, masks: dict[str, np.ndarray]
-) -> list[list[tuple[Relation, ...]]]:
-    """Every relation that this text can show and that can name a head, for each [layer][head]."""
-    layers, heads = attention.pattern.shape[:2]
+) -> list[tuple[Relation, ...]]:
+    """Every relation that this text can show and that can name a head, for each head, layer by layer."""
     across = attention.query != attention.key
     tokens = recording.stream(attention.query).tokens
     kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
     agreed = sinks.resting(recording, attention).fluke
-    found: list[list[list[Relation]]] = [[[] for _ in range(heads)] for _ in range(layers)]
+    found = []
     for name in NAMING_ACROSS if across else NAMING:
         if name not in masks:
             continue
@@ -210,41 +219,44 @@ def _relations(
         least = RESTED * chance if name == SINK else chance + NAMED * (1 - chance)
         shown = mass >= least
         different = (shown @ np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]] > 0).sum(-1)
-        by_luck = at_least(chance)
-        for layer, head in np.ndindex(layers, heads):
-            n_shown = int(shown[layer, head].sum())
-            one = Relation(
-                name,
-                float(mass[layer, head].mean()),
-                float(chance.mean()),
-                len(chance),
-                n_shown,
-                agreed if name == SINK else float(by_luck[n_shown]),
-            )
-            against = _against(one, int(different[layer, head]))
-            found[layer][head].append(replace(one, against=against))
-    return [[tuple(each) for each in layer] for layer in found]
+        n_shown = shown.sum(axis=-1)
+        fluke = np.full(n_shown.shape, agreed) if name == SINK else at_least(chance)[n_shown]
+        of_heads = (each.ravel().tolist() for each in (mass.mean(-1), n_shown, fluke, different))
+        even = float(chance.mean())
+        found.append([_relation(name, even, len(chance), *one) for one in zip(*of_heads)])
+    return list(zip(*found)) if found else [()] * int(np.prod(attention.pattern.shape[:2]))
+
+
+def _relation(
+    name: str,
+    chance: float,
+    n_queries: int,
+    score: float,
+    n_shown: int,
+    fluke: float,
+    different: int,
+) -> Relation:
+    """How much a head follows a relation, and what speaks against naming it so. different: how many different tokens show it."""
+    if name == SINK:
+        weak, rare = score < RESTED * chance, fluke > sinks.FLUKE
+    else:
+        weak, rare = lift(score, chance) < NAMED, fluke > FLUKE
+    against = ""
+    if weak:
+        against = WEAK
+    elif name != SINK and 2 * n_shown <= n_queries:
+        against = FEW_ROWS
+    elif different < FEWEST_ROWS:
+        against = FEW_TOKENS
+    elif rare:
+        against = LUCK
+    return Relation(name, score, chance, n_queries, n_shown, fluke, against)
 
 
 def _codes(names: Iterable[Hashable]) -> np.ndarray:
     """A number for each name, the same for equal ones, from 0."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=int)
-
-
-def _against(one: Relation, different: int) -> str:
-    """Why a relation cannot name a head, "" where it can. different: how many different tokens show it."""
-    if one.name == SINK:
-        weak, rare = one.score < RESTED * one.chance, one.fluke > sinks.FLUKE
-    else:
-        weak, rare = one.lift < NAMED, one.fluke > FLUKE
-    if weak:
-        return WEAK
-    if one.name != SINK and 2 * one.n_shown <= one.n_queries:
-        return FEW_ROWS
-    if different < FEWEST_ROWS:
-        return FEW_TOKENS
-    return LUCK if rare else ""
 
 
 def clarity(head: Head) -> float:
@@ -303,15 +315,19 @@ def _shares(
     ]
 
 
-def _evidence(pattern: np.ndarray, mask: np.ndarray | None, most: int = 3) -> tuple[Evidence, ...]:
-    """The strongest cells (query, key) of a relation as `masks_of` has it, one for each query at most, strongest first."""
-    if mask is None:
-        return ()
-    held = np.where(mask, pattern, -1.0)
-    keys = held.argmax(axis=1)
-    weights = held[np.arange(len(keys)), keys]
-    return tuple(
-        Evidence(int(query), int(keys[query]), float(weights[query]))
-        for query in np.argsort(-weights, kind="stable")[:most]
-        if weights[query] >= 0
-    )
+def _evidence_of(
+    pattern: np.ndarray, masks: dict[str, np.ndarray], names: list[str], most: int = 3
+) -> list[tuple[Evidence, ...]]:
+    """For each head, layer by layer, the strongest cells (query, key) of the relation it is named after, as `masks_of` has it: one for
+    each query at most, strongest first."""
+    heads = pattern.reshape(-1, *pattern.shape[2:])
+    found: list[tuple[Evidence, ...]] = [()] * len(heads)
+    for name in set(names) & set(masks):
+        which = [at for at, each in enumerate(names) if each == name]
+        held = np.where(masks[name], heads[which], -1.0)
+        keys, weights = held.argmax(axis=-1), held.max(axis=-1)
+        first = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
+        cells = (first, np.take_along_axis(keys, first, -1), np.take_along_axis(weights, first, -1))
+        for at, one in zip(which, zip(*(each.tolist() for each in cells))):
+            found[at] = tuple(Evidence(*cell) for cell in zip(*one) if cell[2] >= 0)
+    return found

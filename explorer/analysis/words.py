@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Groups:
     labels: tuple[str, ...]
     special: tuple[bool, ...]
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """How many tokens each group has, (group)."""
         return np.diff(self.starts, append=self.n)

@@ -17,6 +17,7 @@ from explorer.memory.turns import LOOK, aside, still_wanted
 from models.recording import Recording
 
 SHELF_BYTES = settings().shelf_bytes
+PLAIN = frozenset((int, float, bool, type(None)))
 EACH = 16  # bytes an object takes at least, beside its arrays and texts
 
 
@@ -37,6 +38,7 @@ class Shelf:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self.total = 0  # bytes of all that is held
         self.looking = threading.Lock()
         self.making: dict[Hashable, Making] = {}
 
@@ -83,17 +85,17 @@ class Shelf:
     def weight(self) -> int:
         """What all of it weighs, in bytes."""
         with self.looking:
-            return sum(weight for _, weight in self.held.values())
+            return self.total
 
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
+            self.total += weight - self.held.pop(key, (None, 0))[1]
             self.held[key] = (value, weight)
-            total = sum(weight for _, weight in self.held.values())
-            while len(self.held) > 1 and total > self.limit:
+            while len(self.held) > 1 and self.total > self.limit:
                 others = list(self.held)[:-1]
                 # To drop what is light would make no room, and it may have been long in the making.
                 heavy = (key for key in others if self.held[key][1] > self.limit / 100)
-                total -= self.held.pop(next(heavy, others[0]))[1]
+                self.total -= self.held.pop(next(heavy, others[0]))[1]
 
 
 def weight_of(value: Any) -> int:
@@ -103,6 +105,9 @@ def weight_of(value: Any) -> int:
     total, left = 0, [value]
     while left:
         one = left.pop()
+        if type(one) in PLAIN:
+            total += EACH
+            continue
         if id(one) in seen:
             continue
         seen.add(id(one))
