@@ -22,6 +22,7 @@ TABS = {
     "translation": "Translate",
     "switches": "Switches",
     "compare": "Compare",
+    "training": "Training",
     "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
 }
 MARK = str(ROOT / "explorer/static/headlight.svg")

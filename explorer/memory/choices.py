@@ -162,3 +162,11 @@ compare = Choices(
     other_word="",
 )
 claims = Choices("claims", claim="", claim_verdict="All", claim_note="All notes")
+training = Choices(
+    "training",
+    train_view="Checkpoints",
+    train_step=OF_MODEL,
+    train_habit=OF_MODEL,
+    train_of=OF_MODEL,
+    train_pair="",
+)

@@ -1,0 +1,151 @@
+"""Heads forming: the scores of habits over a model's checkpoints, when a head took one up for good, and the loss beside it.
+
+A habit, its score, its chance and what speaks against it are those of `explorer.analysis.heads`, measured on the same text at each
+checkpoint. A head *has* a habit at a checkpoint where nothing speaks against it there: it lies beyond chance and beyond luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from explorer.analysis import heads as naming
+
+# What a head can take up. A sink speaks of many heads at once, "broad" of none.
+HABITS = (*(name for name in naming.NAMING if name != naming.SINK), *naming.NAMING_ACROSS[:2])
+Curve = tuple[tuple[float, float], ...]  # (step, loss in nats), steps rising
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All heads of one attention at one checkpoint, measured on the reader's text."""
+
+    step: int
+    heads: tuple[naming.Head, ...]
+
+
+@dataclass(frozen=True)
+class Course:
+    """One head and one habit over the checkpoints. All four tuples are aligned with `steps`.
+
+    scores, chances: NaN where the text cannot show the habit. has: True where nothing speaks against it.
+    """
+
+    habit: str
+    at: tuple[int, int]
+    steps: tuple[int, ...]
+    scores: tuple[float, ...]
+    chances: tuple[float, ...]
+    has: tuple[bool, ...]
+
+    @property
+    def became(self) -> int | None:
+        """The place of the first checkpoint from which on the head has the habit at every one; None where it lacks it at the last."""
+        lacking = [place for place, has in enumerate(self.has) if not has]
+        first = lacking[-1] + 1 if lacking else 0
+        return first if first < len(self.steps) else None
+
+    @property
+    def lost(self) -> int | None:
+        """The place of the last checkpoint with the habit, where the last of all lacks it; None where it never had it, or has it."""
+        having = [place for place, has in enumerate(self.has) if has]
+        return having[-1] if having and not self.has[-1] else None
+
+    @property
+    def jump(self) -> int | None:
+        """The place of the checkpoint with the largest rise in score since the one before; None where it never rises."""
+        rises = [
+            (self.scores[place] - self.scores[place - 1], place)
+            for place in range(1, len(self.steps))
+        ]
+        found = [(rise, place) for rise, place in rises if isfinite(rise) and rise > 0]
+        return max(found)[1] if found else None
+
+
+def course(stages: Sequence[Stage], habit: str, at: tuple[int, int]) -> Course:
+    """A head's way into a habit, over stages in the order of their steps."""
+    found = [_relation(stage, habit, at) for stage in stages]
+    nan = float("nan")
+    return Course(
+        habit,
+        at,
+        tuple(stage.step for stage in stages),
+        tuple(nan if one is None else one.score for one in found),
+        tuple(nan if one is None else one.chance for one in found),
+        tuple(
+            one is not None and not one.against and _head(stage, at).name != naming.TOO_SHORT
+            for stage, one in zip(stages, found)
+        ),
+    )
+
+
+def habits(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """The habits that this text can show, in the order of HABITS."""
+    shown = {one.name for head in stages[-1].heads for one in head.relations}
+    return tuple(name for name in HABITS if name in shown)
+
+
+def best_head(stage: Stage, habit: str) -> tuple[int, int]:
+    """The head with the highest score for a habit; of those that have it, where any does."""
+
+    def rank(head: naming.Head) -> tuple[bool, float]:
+        one = next((one for one in head.relations if one.name == habit), None)
+        return (False, -1.0) if one is None else (not one.against, one.score)
+
+    best = max(stage.heads, key=rank)
+    return best.layer, best.head
+
+
+def best_courses(stages: Sequence[Stage]) -> tuple[Course, ...]:
+    """For each habit the head that has most of it in the end, and its way there."""
+    return tuple(course(stages, habit, best_head(stages[-1], habit)) for habit in habits(stages))
+
+
+def most_telling(courses: Sequence[Course]) -> Course | None:
+    """The course a reader should see first: of the habits a head has in the end, induction, else the one that rose most."""
+    formed = [one for one in courses if one.became is not None and one.jump is not None]
+    if not formed:
+        return max(courses, key=lambda one: _or_nothing(one.scores[-1]), default=None)
+    return max(formed, key=lambda one: (one.habit == "induction", one.scores[-1] - one.scores[0]))
+
+
+def loss_at(curve: Curve, step: float) -> float | None:
+    """The loss at the point of a curve that is nearest to a step; None for an empty curve."""
+    return min(curve, key=lambda point: abs(point[0] - step))[1] if curve else None
+
+
+def first_below(curve: Curve, loss: float) -> float | None:
+    """The first step from which on a curve stays at or below a loss; None where it ends above."""
+    above = [place for place, (_, value) in enumerate(curve) if value > loss]
+    place = above[-1] + 1 if above else 0
+    return curve[place][0] if place < len(curve) else None
+
+
+def smoothed(curve: Curve, most: int = 400) -> Curve:
+    """At most so many points, each the mean of its neighbours, so that a long curve is drawn quickly."""
+    by = -(-len(curve) // most)
+    parts = [curve[at : at + by] for at in range(0, len(curve), max(1, by))]
+    return tuple((part[-1][0], sum(loss for _, loss in part) / len(part)) for part in parts if part)
+
+
+def pairs(cards: Mapping[str, Mapping]) -> tuple[tuple[str, str], ...]:
+    """Models trained alike but for one thing, (whole, other), where both cards keep their curves: real text first."""
+    found = []
+    for name, card in cards.items():
+        whole = card.get("of") or (name.partition("-no-")[0] if card.get("without") else "")
+        if whole in cards and card.get("curve") and cards[whole].get("curve"):
+            found.append((whole, name))
+    return tuple(sorted(found, key=lambda pair: "-no-" in pair[1]))
+
+
+def _or_nothing(value: float) -> float:
+    return value if isfinite(value) else -1.0
+
+
+def _head(stage: Stage, at: tuple[int, int]) -> naming.Head:
+    return next(head for head in stage.heads if (head.layer, head.head) == at)
+
+
+def _relation(stage: Stage, habit: str, at: tuple[int, int]) -> naming.Relation | None:
+    return next((one for one in _head(stage, at).relations if one.name == habit), None)

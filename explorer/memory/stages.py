@@ -1,0 +1,38 @@
+"""A model's checkpoints, from its first step to the model itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.memory.models import facts
+from models import library
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights of a model after so many steps, under the name that `handle` takes; the last ones are the model itself."""
+
+    step: int
+    model: str
+
+
+def checkpoints(model: str) -> tuple[Checkpoint, ...]:
+    """A model's checkpoints in the order of their steps; none for a model that has no earlier weights. `model` may be one of them."""
+    base = model.partition("@")[0]
+    early = library.checkpoints(base)
+    if not early:
+        return ()
+    found = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
+    return (*found, Checkpoint(int(facts(base)["steps"]), base))
+
+
+def curve(model: str) -> tuple[tuple[float, float], ...]:
+    """A model's loss over its training, (step, nats); empty where its card keeps none."""
+    base = model.partition("@")[0]
+    found = facts(base).get("curve", ()) if base in library.names() else ()
+    return tuple((float(step), float(loss)) for step, loss in found)
+
+
+def with_checkpoints() -> tuple[str, ...]:
+    """The models here that have earlier weights."""
+    return tuple(name for name in library.names() if library.checkpoints(name))

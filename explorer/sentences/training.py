@@ -1,0 +1,118 @@
+"""When heads took up their habits, and what the loss did meanwhile, in words."""
+
+from __future__ import annotations
+
+from math import isfinite, isnan
+
+from explorer.analysis import heads as naming
+from explorer.analysis.training import Course, Curve, first_below, loss_at
+
+KINDS = {
+    "previous": "a previous-token head",
+    "next": "a next-token head",
+    "self": "a head that looks at its own token",
+    "same word": "a same-word head",
+    "induction": "an induction head",
+    "diagonal": "a head that walks along the source",
+    "anti-diagonal": "a head that walks back along the source",
+}
+WHERE = {
+    "previous": "on the token before",
+    "next": "on the token after",
+    "self": "on the token itself",
+    "same word": "on the same word elsewhere",
+    "induction": "on what followed the same word last time",
+    "diagonal": "near the same place of the source",
+    "anti-diagonal": "near the mirrored place of the source",
+}
+WHAT_COUNTS = (
+    f"A head has a habit at a checkpoint where its lift over an even row is at least {naming.NAMED}, in more than half of the "
+    f"rows that can show it, of {naming.FEWEST_ROWS} different tokens or more, and luck would do as much in under "
+    f"{naming.FLUKE:.0%} of heads. It became that head at the first checkpoint from which on this holds at every one."
+)
+
+
+def head_name(at: tuple[int, int]) -> str:
+    """A head by its layer and number: "L1 H3"."""
+    return f"L{at[0]} H{at[1]}"
+
+
+def headline(one: Course) -> str:
+    """When this head took up its habit, in one sentence."""
+    name, kind = head_name(one.at), KINDS[one.habit]
+    if isnan(one.scores[-1]):
+        return f"This text cannot show whether {name} is {kind}."
+    if (place := one.became) is not None:
+        if place == 0:
+            return f"{name} was {kind} from step {one.steps[0]:,} on."
+        return f"{name} became {kind} at step {one.steps[place]:,}."
+    if (place := one.lost) is not None:
+        return f"{name} was {kind} at step {one.steps[place]:,}, and is none in the end."
+    return f"On this text {name} is {kind} at no checkpoint."
+
+
+def evidence(one: Course) -> str:
+    """The numbers behind the headline."""
+    if isnan(one.scores[-1]):
+        return ""
+    where = WHERE[one.habit]
+    place = one.became if one.became is not None else one.lost
+    if place is None:
+        best = max(range(len(one.steps)), key=lambda at: _low(one.scores[at]))
+        return (
+            f"At most {one.scores[best]:.2f} of its attention lies {where} (step {one.steps[best]:,}), "
+            f"where an even row gives {one.chances[best]:.2f}."
+        )
+    said = (
+        f"{one.scores[place]:.2f} of its attention lies {where} at step {one.steps[place]:,}, "
+        f"where an even row gives {one.chances[place]:.2f}"
+    )
+    if place and isfinite(one.scores[place - 1]):
+        said += f"; at step {one.steps[place - 1]:,} it was {one.scores[place - 1]:.2f}"
+    if place < len(one.steps) - 1:
+        said += f"; in the end, at step {one.steps[-1]:,}, it is {one.scores[-1]:.2f}"
+    return f"{said}."
+
+
+def beside_loss(one: Course, curve: Curve) -> str:
+    """The largest rise of a score and what the loss did in the same steps; "" where either is missing."""
+    place = one.jump
+    if place is None or len(curve) < 2:
+        return ""
+    before, after = one.steps[place - 1], one.steps[place]
+    high, low = loss_at(curve, before), loss_at(curve, after)
+    if high is None or low is None:
+        return ""
+    said = (
+        f"Its score rose most between steps {before:,} and {after:,}, from {one.scores[place - 1]:.2f} "
+        f"to {one.scores[place]:.2f}. The loss went from {high:.2f} to {low:.2f} nats"
+    )
+    whole = curve[0][1] - curve[-1][1]
+    if high > low and whole > 0:
+        said += (
+            f" in these steps: {(high - low) / whole:.0%} of its whole fall in "
+            f"{(after - before) / (curve[-1][0] - curve[0][0] or 1):.0%} of the steps"
+        )
+    return f"{said}."
+
+
+def twins(names: tuple[str, str], curves: tuple[Curve, Curve], differs: str) -> str:
+    """Two runs that differ in one thing, their losses compared at the end of the shorter one."""
+    last = min(curve[-1][0] for curve in curves)
+    ends = [float(loss_at(curve, last) or 0) for curve in curves]
+    better, worse = (0, 1) if ends[0] <= ends[1] else (1, 0)
+    said = (
+        f"After {last:,.0f} steps the loss of {names[better]} is {ends[better]:.2f} nats, that of "
+        f"{names[worse]} {ends[worse]:.2f}."
+    )
+    reached = first_below(curves[better], ends[worse])
+    if reached is not None and reached < last:
+        said += (
+            f" {names[better]} was below {ends[worse]:.2f} for good from step {reached:,.0f} on, "
+            f"{last / reached:.1f} times sooner."
+        )
+    return f"{said} They differ in one thing: {names[1]} was trained without {differs}."
+
+
+def _low(value: float) -> float:
+    return value if isfinite(value) else -1.0

@@ -1,0 +1,230 @@
+"""Heads forming: a model's checkpoints on the reader's own text, the grid at one of them beside scores and loss over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import heads as naming
+from explorer.analysis import training as numbers
+from explorer.analysis.caption import caption
+from explorer.analysis.training import Course, Stage
+from explorer.components import curves
+from explorer.components import heads as all_heads
+from explorer.components.curves import Line, Panel
+from explorer.frame import picker
+from explorer.frame.table import with_table
+from explorer.memory import address, models, shelf, stages
+from explorer.memory.stages import Checkpoint
+from explorer.sentences import training as sentences
+from explorer.sentences.escape import literal
+from explorer.views.training import course
+from explorer.views.training.course import Text
+from models.recording import Recording
+
+COLOURS = {name: at % 6 for at, name in enumerate(numbers.HABITS)}
+
+
+def show(of: Text) -> None:
+    """The whole view of one model: when a head took up its habit, the grid, and the curves."""
+    every = stages.checkpoints(of.model)
+    at = chosen_checkpoint(every)
+    recording = of.shown(at).recording()
+    attention = chosen_attention(recording)
+    top = st.container()
+    left, right = st.columns([1, 1.08], gap="large")
+    with left:
+        grid(of, at, attention)
+    found = course.stages(of, attention)
+    courses = numbers.best_courses(found)
+    chosen = chosen_course(found, courses)
+    with top:
+        headline(of, chosen)
+    with right:
+        if chosen is not None:
+            habit_control(courses, chosen)
+        drawn(of, at, attention, courses, chosen)
+    below(of, at, recording, found, courses)
+
+
+def chosen_checkpoint(every: Sequence[Checkpoint]) -> Checkpoint:
+    """The checkpoint on screen: the one chosen, or the model itself."""
+    steps = tuple(str(each.step) for each in every)
+    wanted = address.one_of("train_step", ("", *steps))
+    return every[steps.index(wanted)] if wanted else every[-1]
+
+
+def chosen_attention(recording: Recording) -> str:
+    """The attention on screen, with its control where there are several."""
+    names = course.attention_names(recording)
+    if len(names) == 1:
+        return names[0]
+    if address.one_of("train_of", ("", *names)) == "":
+        st.session_state.train_of = names[0]
+    st.segmented_control(
+        "Attention",
+        names,
+        key="train_of",
+        format_func=lambda name: picker.LABELS.get(name, name),
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+        on_change=forget_head,
+    )
+    return st.session_state.train_of
+
+
+def forget_head() -> None:
+    """Another attention has other heads."""
+    st.session_state.layer = st.session_state.head = st.session_state.train_habit = ""
+
+
+def chosen_course(found: Sequence[Stage], courses: Sequence[Course]) -> Course | None:
+    """The head and habit on screen: what the reader chose of each, and else what tells most. None where the text shows no habit."""
+    names = tuple(one.habit for one in courses)
+    if not names:
+        return None
+    last = found[-1].heads
+    layer = address.whole("layer", last[-1].layer + 1)
+    head = address.whole("head", last[-1].head + 1)
+    habit = address.one_of("train_habit", ("", *names))
+    if layer is not None and head is not None:
+        own = [numbers.course(found, name, (layer, head)) for name in names]
+        wanted = next((one for one in own if one.habit == habit), None)
+        return wanted or numbers.most_telling(own)
+    return next((one for one in courses if one.habit == habit), None) or numbers.most_telling(
+        courses
+    )
+
+
+def headline(of: Text, chosen: Course | None) -> None:
+    """When it became that head, in one sentence, and the numbers behind it."""
+    if chosen is None:
+        st.subheader("This text is too short to show a habit.", anchor=False)
+        return
+    st.subheader(sentences.headline(chosen), anchor=False, help=sentences.WHAT_COUNTS)
+    beside = sentences.beside_loss(chosen, stages.curve(of.model))
+    st.markdown(f"{sentences.evidence(chosen)} {beside}")
+
+
+def habit_control(courses: Sequence[Course], chosen: Course) -> None:
+    """The control that chooses a habit; its key is its own, because what tells most is no choice yet."""
+    st.session_state["habit shown"] = chosen.habit
+    st.segmented_control(
+        "Habit",
+        [one.habit for one in courses],
+        key="habit shown",
+        required=True,
+        label_visibility="collapsed",
+        on_change=take_habit,
+    )
+
+
+def take_habit() -> None:
+    """The habit chosen; its best head is shown, whichever was before."""
+    st.session_state.train_habit = st.session_state["habit shown"]
+    st.session_state.layer = st.session_state.head = ""
+
+
+def grid(of: Text, at: Checkpoint, name: str) -> None:
+    """Every head at the checkpoint, all on one colour scale, so that a head is seen to grow sharp."""
+    recording = of.shown(at).recording()
+    attention = course.attention_of(recording, name)
+    token = shelf.name_of(recording, "training", name)
+
+    def made() -> bytes:
+        axes = picker.axes_of(recording, attention)
+        found = next(each for each in course.stages(of, name) if each.step == at.step)
+        return all_heads.payload(
+            all_heads.Grid(
+                attention.pattern,
+                attention.allowed,
+                found.heads,
+                naming.meanings(recording, attention),
+                axes.rows,
+                axes.keys,
+                "global",
+                False,
+                token,
+                axes.said is not None,
+            )
+        )
+
+    data = shelf.derived(recording, ("training", name), made)
+    all_heads.show(data, "training heads", on_choice=picker.take_named("training heads"))
+
+
+def drawn(
+    of: Text, at: Checkpoint, attention: str, courses: Sequence[Course], chosen: Course | None
+) -> None:
+    """Loss and scores over the steps, with the checkpoint marked."""
+    every = stages.checkpoints(of.model)
+    recording = of.shown(every[-1]).recording()
+    about = f"Loss and scores of habits over the training of {models.title(of.model)}."
+    data = curves.payload(
+        panels(stages.curve(of.model), courses, chosen),
+        about=about,
+        token=shelf.name_of(recording, "curves", attention, chosen and (chosen.habit, chosen.at)),
+        title=sentences.headline(chosen) if chosen else about,
+        caption=caption(recording, about, of=attention),
+        file=f"headlight-{of.model.replace(':', '-')}-training",
+        steps=[each.step for each in every],
+        at=every.index(at),
+    )
+    curves.show(data, "training curves", partial(take_step, [each.step for each in every]))
+
+
+def panels(loss: numbers.Curve, courses: Sequence[Course], chosen: Course | None) -> list[Panel]:
+    """The loss, and each habit's best head, the chosen one thick with its chance."""
+    points = numbers.smoothed(loss)
+    shown = []
+    if points:
+        lows = [value for _, value in points]
+        shown.append(
+            Panel("Loss, nats", (Line("loss", points, 5, bold=True),), min(lows), max(lows))
+        )
+    lines = []
+    for one in courses:
+        bold = chosen is not None and one.habit == chosen.habit
+        one = chosen if bold and chosen is not None else one
+        name = f"{one.habit} {sentences.head_name(one.at)}"
+        lines.append(Line(name, list(zip(one.steps, one.scores)), COLOURS[one.habit], bold))
+        if bold:
+            even = list(zip(one.steps, one.chances))
+            lines.append(Line("an even row", even, dashed=True))
+    shown.append(Panel("Attention along the habit", lines, 0, 1))
+    return shown
+
+
+def take_step(steps: Sequence[int]) -> None:
+    """The checkpoint that the reader went to."""
+    place = st.session_state["training curves"].get("step")
+    if isinstance(place, int) and 0 <= place < len(steps):
+        st.session_state.train_step = str(steps[place])
+
+
+def below(
+    of: Text,
+    at: Checkpoint,
+    recording: Recording,
+    found: Sequence[Stage],
+    courses: Sequence[Course],
+) -> None:
+    """The way to other pages, and every number as a table."""
+    words = f"Explore step {at.step:,} on Attention"
+    if st.button(words, key="explore checkpoint", icon=":material/arrow_forward:"):
+        st.session_state.wanted_model, st.session_state.acted = at.model, True
+        st.session_state.wanted_page = "attention"
+        st.rerun()
+    columns: dict[str, list] = {"step": [stage.step for stage in found]}
+    if loss := stages.curve(of.model):
+        columns["loss (nats)"] = [numbers.loss_at(loss, stage.step) for stage in found]
+    for one in courses:
+        name = f"{one.habit}, {sentences.head_name(one.at)}"
+        columns[name] = list(one.scores)
+        columns[f"{name}, even row"] = list(one.chances)
+        columns[f"{name}, has it"] = ["yes" if has else "" for has in one.has]
+    about = (f"Scores of habits at each checkpoint of {literal(of.model)}", *caption(recording))
+    with_table(columns, about, f"headlight-{of.model.replace(':', '-')}-training")

@@ -1,0 +1,43 @@
+"""Training: when does a head learn its pattern?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.frame import onscreen
+from explorer.memory import address, stages
+from explorer.sentences.escape import literal
+from explorer.views.training import course, formed
+
+VIEWS = ("Checkpoints",)
+MEANS = "induction"  # what is shown in the place of a model that has no earlier weights
+
+
+def model_on_screen() -> str:
+    """The model on screen without its step, if it has earlier weights; else one that has, with a word for the reader."""
+    chosen = st.session_state.model
+    base, _, step = chosen.partition("@")
+    if stages.checkpoints(base):
+        if step and not st.session_state.train_step:
+            st.session_state.train_step = step
+        return base
+    fitting = stages.with_checkpoints()
+    st.caption(
+        f"{literal(chosen)} comes without earlier weights, so **{MEANS}** is shown. "
+        f"Models that have them: {', '.join(fitting)}."
+    )
+    return MEANS
+
+
+@st.fragment
+def explore(model: str, text: str) -> None:
+    """The page below the sentence bar; it takes names and not recordings."""
+    formed.show(course.text_of(model, text))
+    address.write()
+
+
+with st.spinner("Loading the model …"):
+    address.one_of("train_view", VIEWS)
+    model = model_on_screen()
+    onscreen.shown(model)
+explore(model, st.session_state.text)

@@ -1,0 +1,152 @@
+"""Training: the numbers of a model's checkpoints are those of the models themselves, and what is said of them is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import HOSTILE, on_page, typed
+from streamlit.testing.v1 import AppTest
+
+from explorer.analysis import heads as naming
+from explorer.analysis import training as numbers
+from explorer.analysis.training import Course
+from explorer.components import curves, wire
+from explorer.sentences import training as sentences
+from models import library, shipped
+
+ROOT = Path(__file__).resolve().parent.parent
+TWICE = "The red fox saw a small bird. The red fox saw a small bird."
+
+
+def made(has: tuple[bool, ...], scores: tuple[float, ...] | None = None) -> Course:
+    steps = tuple(range(0, 100 * len(has), 100))
+    scores = scores or tuple(0.1 + 0.5 * each for each in has)
+    return Course("previous", (0, 1), steps, scores, (0.1,) * len(has), has)
+
+
+def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays_so() -> None:
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(400):
+        has = tuple(bool(each) for each in rng.random(rng.integers(1, 8)) < 0.6)
+        one = made(has)
+        wanted = next((at for at in range(len(has)) if all(has[at:])), None)
+        assert one.became == wanted
+        said = sentences.headline(one)
+        if wanted:
+            assert f"at step {one.steps[wanted]:,}." in said and not has[wanted - 1]
+        assert ("at no checkpoint" in said) == (not any(has))
+        if one.lost is not None:
+            assert has[one.lost] and not any(has[one.lost + 1 :]) and "none in the end" in said
+        seen.add((wanted is None, any(has)))
+    assert len(seen) == 3
+
+
+def test_the_jump_is_the_largest_rise_and_the_loss_beside_it_is_the_curves() -> None:
+    one = made((False, False, True, True), (0.1, 0.2, 0.7, 0.75))
+    curve = ((50.0, 6.0), (100.0, 5.0), (200.0, 3.0), (300.0, 2.0))
+    assert one.jump == 2
+    said = sentences.beside_loss(one, curve)
+    assert "from 5.00 to 3.00 nats" in said and "50%" in said and "40% of the steps" in said
+    assert sentences.beside_loss(one, ()) == ""
+    assert made((True, True), (0.7, 0.6)).jump is None
+    assert numbers.first_below(curve, 3.5) == 200 and numbers.first_below(curve, 1) is None
+    smooth = numbers.smoothed(tuple((float(at), float(at % 7)) for at in range(1, 1001)), 100)
+    assert len(smooth) == 100 and smooth[-1][0] == 1000
+    assert np.mean([loss for _, loss in smooth]) == pytest.approx(
+        np.mean([at % 7 for at in range(1, 1001)])
+    )
+
+
+def test_pairs_are_models_that_say_of_which_one_they_lack_a_part() -> None:
+    cards = {
+        "whole": {"curve": [[1, 2.0]]},
+        "whole-no-norm": {"curve": [[1, 2.0]], "without": "norm"},
+        "post": {"curve": [[1, 2.0]]},
+        "pre": {"curve": [[1, 2.0]], "without": "LayerNorm after the sums", "of": "post"},
+        "old-no-scale": {"without": "scale"},
+    }
+    assert numbers.pairs(cards) == (("post", "pre"), ("whole", "whole-no-norm"))
+
+
+def test_steps_stand_on_a_log_axis_where_they_reach_far() -> None:
+    def header(last: int) -> dict:
+        line = curves.Line("loss", [(0, 5.0), (10, 4.0), (last, float("nan"))])
+        told = {"about": "", "token": "", "title": "", "caption": (), "file": ""}
+        return wire.decode(curves.payload([curves.Panel("", [line], 0, 1)], **told))[0]
+
+    assert header(1000)["log"] and not header(100)["log"] and header(100)["zero"]
+    assert header(100)["panels"][0]["lines"][0]["points"] == [[0, 5.0], [10, 4.0]]
+
+
+# ---- the page ------------------------------------------------------------------------------------
+
+
+def opened(**asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
+    for name, value in {"model": "induction", "text": TWICE, **asked}.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page(str(ROOT / "pages" / "training.py")).run()
+
+
+def sent(app: AppTest, name: str) -> dict:
+    protos = [element.proto for element in on_page(app)]
+    data = next(each.bytes for each in protos if each.component_name == f"headlight.{name}")
+    return wire.decode(data)[0]
+
+
+@pytest.mark.slow
+def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
+    app = opened()
+    assert not app.exception
+    own = library.record(library.load("induction"), TWICE)
+    described = naming.describe(own, own.attention[0])
+    shown, drawn = sent(app, "heads"), sent(app, "curves")
+    assert drawn["steps"] == [*shipped.card("induction")["checkpoints"], 2000]
+    assert [each["name"] for each in shown["heads"]] == [head.name for head in described]
+    lines = {line["name"]: line for panel in drawn["panels"] for line in panel["lines"]}
+    assert lines["loss"]["points"] == shipped.card("induction")["curve"]
+    best = max(
+        (one.score, head.layer, head.head)
+        for head in described
+        for one in head.relations
+        if one.name == "induction" and not one.against
+    )
+    line = lines[f"induction L{best[1]} H{best[2]}"]
+    assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=1e-5)]
+
+    early = opened(train_step="300")
+    before = library.record(library.load("induction@300"), TWICE)
+    names = [head.name for head in naming.describe(before, before.attention[0])]
+    assert [each["name"] for each in sent(early, "heads")["heads"]] == names
+    assert sent(early, "curves")["at"] == 4 and "induction" not in names
+    score = next(y for x, y in line["points"] if x == 300)
+    assert score == pytest.approx(
+        next(
+            one.score
+            for head in naming.describe(before, before.attention[0])
+            for one in head.relations
+            if (head.layer, head.head, one.name) == (*best[1:], "induction")
+        ),
+        abs=1e-5,
+    )
+
+
+@pytest.mark.slow
+def test_any_text_opens_it_and_another_model_too() -> None:
+    app = opened()
+    for name, text in HOSTILE.items():
+        typed(app, text)
+        assert not app.exception and not app.error, name
+        assert sent(app, "curves")["steps"] and sent(app, "heads")["heads"], name
+    app = opened(model="copy", text="dog red seven book Paris and so on")
+    assert app.session_state["train_of"] == "cross"
+    assert any("walks along the source" in each.value for each in app.subheader)
+    app = opened(model="minilm" if shipped.packaged() else "induction-no-norm")
+    assert any("comes without earlier weights" in each.value for each in app.caption)
+    assert sent(app, "curves")["steps"][-1] == 2000
+    app = opened(model="induction@450")
+    assert sent(app, "curves")["at"] == 5
