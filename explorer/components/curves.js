@@ -83,7 +83,9 @@ function drawn(view) {
     onclick: (event) => {
       if (!view.stepper) return;
       const step = stepAt(view, plot, event);
-      const apart = header.steps.map((each) => Math.abs(view.picture.x(each) - view.picture.x(step)));
+      const apart = header.steps.map((each) =>
+        Math.abs(view.picture.x(each) - view.picture.x(step)),
+      );
       view.stepper.go(apart.indexOf(Math.min(...apart)));
     },
   });
@@ -143,7 +145,13 @@ const ends = ({ panels, high }) =>
 function picture(header, look, width) {
   const narrow = width < 420;
   const right = width - (narrow ? 84 : EDGE.right);
-  const along = scale(header.low, header.high, EDGE.left + (header.zero ? 14 : 0), right, header.log);
+  const along = scale(
+    header.low,
+    header.high,
+    EDGE.left + (header.zero ? 14 : 0),
+    right,
+    header.log,
+  );
   const x = (/** @type {number} */ step) =>
     header.log
       ? step > 0
@@ -186,7 +194,7 @@ function reach({ low, high, lines }, bottom, top) {
   return Object.assign(scale(least, most, bottom, top), { least, most });
 }
 
-/** @param {Look} look */
+/** @param {any} panel @param {Look} look */
 function frame({ name }, look, y, top, right) {
   const grid = ticks(y.least, y.most).flatMap((value) => [
     node("line", {
@@ -207,7 +215,7 @@ function frame({ name }, look, y, top, right) {
   return [...grid, node("text", title, name)];
 }
 
-/** @param {Look} look */
+/** @param {any} panel @param {Look} look */
 function curves({ lines }, look, x, y, right, narrow) {
   const named = [];
   const paths = lines.flatMap((line) => {
