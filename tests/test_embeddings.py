@@ -14,7 +14,9 @@ from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import anchors as anchoring
 from explorer.analysis import embeddings as numbers
+from explorer.analysis import sites
 from explorer.components import wire
 from models import library
 
@@ -26,6 +28,10 @@ FRUIT, DEVICES = (
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
 
+def states(stream, sums: bool = False):
+    return sites.states(stream, sums)
+
+
 def of(handle, text: str, stream: str | None = None):
     recording = library.record(handle, text)
     return recording.stream(stream) if stream else recording.streams[0]
@@ -33,7 +39,7 @@ def of(handle, text: str, stream: str | None = None):
 
 def scene_of(handle, *texts: str, anchors=None, **choices):
     streams = [of(handle, text) for text in texts]
-    names = numbers.sites(streams[0])
+    names = states(streams[0])
     return numbers.scene(
         streams,
         anchors,
@@ -43,9 +49,11 @@ def scene_of(handle, *texts: str, anchors=None, **choices):
 
 
 def anchors_of(handle, words=ANCHORS):
-    recordings = [library.record(handle, numbers.framed(word)) for group in words for word in group]
-    return numbers.anchors_of(
-        words, recordings, recordings[0].streams[0].name, numbers.sites(recordings[0].streams[0])
+    recordings = [
+        library.record(handle, anchoring.framed(word)) for group in words for word in group
+    ]
+    return anchoring.anchors_of(
+        words, recordings, recordings[0].streams[0].name, states(recordings[0].streams[0])
     )
 
 
@@ -152,15 +160,15 @@ def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions
 def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> None:
     handle = request.getfixturevalue(name)
     for stream in library.record(handle, "the cat sat").streams:
-        states, with_sums = numbers.sites(stream), numbers.sites(stream, sums=True)
+        own, with_sums = states(stream), states(stream, sums=True)
         sublayers = sum(site.endswith(".wrote") and site != "pos.wrote" for site in stream.sites)
         assert (
-            states[:2] == ("embed", "embed+pos")
-            and len(states) == 2 + sublayers
+            own[:2] == ("embed", "embed+pos")
+            and len(own) == 2 + sublayers
             and len(with_sums) == 2 + 2 * sublayers
         )
         assert not any(site.endswith(".wrote") for site in with_sums)
-        titles = [numbers.site_title(site, with_sums) for site in with_sums]
+        titles = [sites.title(site, with_sums) for site in with_sums]
         assert len(set(titles)) == len(titles)
 
 
@@ -170,16 +178,16 @@ def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> N
 def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> None:
     anchors = anchors_of(small_handle)
     first, second = of(small_handle, "the cat sat"), of(small_handle, "on the cat")
-    names = numbers.sites(first)
+    names = states(first)
     paths = [
-        numbers.vectors(first, names, np.array([2]))[:, 0],
-        numbers.vectors(second, names, np.array([3]))[:, 0],
+        sites.vectors(first, names, np.array([2]))[:, 0],
+        sites.vectors(second, names, np.array([3]))[:, 0],
     ]
-    around = [numbers.vectors(one, names, numbers.places(one, False)) for one in (first, second)]
+    around = [sites.vectors(one, names, numbers.places(one, False)) for one in (first, second)]
     plain, centred = (
-        numbers.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
+        anchoring.pulls(paths, anchors, around, measure) for measure in ("Cosine", "Centred")
     )
-    frames = [of(small_handle, numbers.framed(word)) for group in ANCHORS for word in group]
+    frames = [of(small_handle, anchoring.framed(word)) for group in ANCHORS for word in group]
     for s, site in enumerate(names):
         by_word = []
         for stream, word in zip(frames, ("cat", "dog", "mat", "sat")):
@@ -207,19 +215,19 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
                     a @ b / np.linalg.norm(a) / np.linalg.norm(b)
                 )
     np.testing.assert_allclose(
-        numbers.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
+        anchoring.pulls(paths, anchors, around, "Difference")[:, 0], plain[:, 0] - plain[:, 1]
     )
 
 
 def test_a_word_leans_the_same_in_both_texts_at_its_embedding(small_handle) -> None:
     anchors = anchors_of(small_handle)
-    names = numbers.sites(of(small_handle, "the cat"))
+    names = states(of(small_handle, "the cat"))
     paths = [
-        numbers.vectors(of(small_handle, text), names, np.array([at]))[:, 0]
+        sites.vectors(of(small_handle, text), names, np.array([at]))[:, 0]
         for text, at in (("the cat sat", 2), ("on the cat", 3))
     ]
     around = [path[:, None] for path in paths]
-    found = numbers.pulls(paths, anchors, around, "Difference")[:, 0]
+    found = anchoring.pulls(paths, anchors, around, "Difference")[:, 0]
     assert found[0, 0] == pytest.approx(found[1, 0]) and not np.allclose(found[0, -1], found[1, -1])
 
 
@@ -231,7 +239,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     rng = np.random.default_rng(0)
     one, other, start = np.eye(12)[0] * 3, np.eye(12)[1] * 3, np.ones(12)
     words = np.concatenate([cluster(one, 3, rng), cluster(other, 3, rng)])
-    anchors = numbers.Anchors(
+    anchors = anchoring.Anchors(
         (("a", "b", "c"), ("d", "e", "f")),
         np.stack([words, words], 1),
         np.repeat([0, 1], 3),
@@ -239,9 +247,9 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         (),
     )
 
-    def shift(end_1: np.ndarray, end_2: np.ndarray) -> numbers.Shift:
+    def shift(end_1: np.ndarray, end_2: np.ndarray) -> anchoring.Shift:
         paths = [np.stack([start, end_1]), np.stack([start, end_2])]
-        return numbers.shift(paths, anchors, [path[:, None] for path in paths])
+        return anchoring.shift(paths, anchors, [path[:, None] for path in paths])
 
     apart = shift(one + 0.1, other + 0.1)
     assert (
@@ -264,7 +272,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         (),
     )
     paths = [np.stack([start, one]), np.stack([start, other])]
-    assert numbers.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance", (
+    assert anchoring.shift(paths, crossed, [path[:, None] for path in paths]).verdict == "chance", (
         "these groups are not what parts the texts"
     )
 
@@ -282,7 +290,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
     ],
 )
 def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
-    assert numbers.groups(written) == read
+    assert anchoring.groups(written) == read
 
 
 def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
@@ -332,12 +340,10 @@ def test_the_page_draws_what_the_model_did() -> None:
     header, blocks = sent(app, "walk")
     handle = library.load("encoder")
     streams = [of(handle, FRUIT), of(handle, DEVICES)]
-    names = numbers.sites(streams[0])
+    names = states(streams[0])
     rows = np.concatenate(
         [
-            numbers.vectors(one, names, np.flatnonzero(~one.special)).reshape(
-                -1, handle.card.d_model
-            )
+            sites.vectors(one, names, np.flatnonzero(~one.special)).reshape(-1, handle.card.d_model)
             for one in streams
         ]
     )
@@ -428,7 +434,7 @@ def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> Non
         asked.get("text", app.session_state["text"]),
         asked["stream"] if asked.get("stream") == "decoder" else None,
     )
-    assert len(header["titles"]) == len(numbers.sites(stream, asked.get("sums") == "Sums"))
+    assert len(header["titles"]) == len(states(stream, asked.get("sums") == "Sums"))
 
 
 @pytest.mark.slow
@@ -491,10 +497,10 @@ def test_the_formula_is_that_of_the_model(
     stream = of(handle, "b a c b")
     header, blocks = sent(app, "walk")
     assert (
-        len(header["titles"]) == len(numbers.sites(stream, True))
+        len(header["titles"]) == len(states(stream, True))
         and np.isfinite(blocks["coordinates"]).all()
     )
-    assert not any(".read" in site or ".wrote" in site for site in numbers.sites(stream, True))
+    assert not any(".read" in site or ".wrote" in site for site in states(stream, True))
     note = next(each.value for each in app.markdown if "**The path.**" in each.value)
     assert begins in note and step in note
 
@@ -551,13 +557,13 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
-    names = numbers.sites(of(library.load("encoder"), FRUIT))
+    names = states(of(library.load("encoder"), FRUIT))
     stage = len(names) - 5
     page.wait_for_url(f"**stage={stage + 1}**")
     settled()
-    assert page.locator(".stepper .where").inner_text() == numbers.site_title(names[stage], names)
+    assert page.locator(".stepper .where").inner_text() == sites.title(names[stage], names)
     assert {row.inner_text() for row in page.locator(".near tr.now th").all()} == {
-        numbers.site_title(names[stage], names)
+        sites.title(names[stage], names)
     }
     assert sum(sizes) < 40_000, "a step sends no paths"
     page.locator(".chip", has_text="juice").first.focus()

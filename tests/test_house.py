@@ -78,7 +78,7 @@ FLOORS = [
         r"explorer/views/.*",
         {"streamlit"},
         r"explorer\.(views|frame|memory|sentences|analysis|figures|components)\..*"
-        r"|models\.(recording|edits|prediction)",
+        r"|models\.(recording|edits|prediction|examples)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]

@@ -1,151 +1,58 @@
-"""Paths of tokens through a model: which vectors, in which plane, how much of them it shows, and how near they come to words.
+"""Paths of tokens through a model: which vectors, in which plane, how much of them it shows, and
+how near they come to words.
 
-Axis legend: site, token and d_model as in `models/recording.py`; `axis` counts the three directions of a basis; `rank` counts nearest words.
-Lengths and distances are in the units of the residual stream; errors and explained variances are shares from 0 to 1.
+Axis legend: site, token and d_model as in `models/recording.py`; `axis` counts the three directions
+of a basis; `rank` counts nearest words. Lengths and distances are in the units of the residual
+stream; errors and explained variances are shares from 0 to 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis import lens
+from explorer.analysis.anchors import CONTEXTS, Anchors, pulls
 from explorer.analysis.csv import stacked
-from models.recording import Recording, Stream
-
-FRAME = "This is about the {}."  # the word comes last, so that a model that reads from left to right has seen the frame
-MOST_WORDS = 6  # in a group of anchors
-LONGEST_WORD = 24
-MEASURES = {
-    "Cosine": "cos(v, c), c the mean of the group’s vectors at this site.",
-    "Centred": "The same after the mean of all word vectors at this site, of the texts and of the anchors’ sentences, has been subtracted from both.",
-    "Difference": "The cosine to the first group minus the cosine to the second: what both have in common falls out.",
-}
-CLEAR = 0.1  # the share of all splits of the anchors that may do as well as this one before it counts as chance
-STILL = 0.005  # a cosine that changes by less has not moved
+from explorer.analysis.planes import Basis, cosine, moved, principal, through, unit
+from explorer.analysis.residual import adds, norm_place
+from explorer.analysis.sites import title as site_title
+from explorer.analysis.sites import vectors
+from models.recording import Stream
 
 
-def sites(stream: Stream, sums: bool = False) -> tuple[str, ...]:
-    """The states of a stream, each after its LayerNorm where it has one; with `sums` also the sums before the LayerNorms."""
-    states = [site for site in stream.sites if not site.endswith((".wrote", ".read"))]
-    before_norm = {
-        site for site in states if site.endswith(".sum") and site[:-3] + "normed" in states
-    }
-    return tuple(site for site in states if sums or site not in before_norm)
+@dataclass(frozen=True)
+class Built:
+    """How vectors come about: where LayerNorm stands ("post", "pre" or None), whether there is a
+    residual connection, whether positions are added, and whether a LayerNorm follows that."""
+
+    norm: str | None
+    adds: bool
+    positions: bool
+    normed: bool
 
 
-def site_title(site: str, names: Sequence[str]) -> str:
-    """A site as an axis names it, "L2 attention", or "L2 attention, sum" where `names` also has the state after its LayerNorm."""
-    return lens.site_name(site) + (
-        ", sum" if site.endswith(".sum") and site[:-3] + "normed" in names else ""
-    )
+def built(stream: Stream) -> Built:
+    """How a stream's vectors come about."""
+    sites = stream.sites
+    return Built(norm_place(stream), adds(stream), "pos.wrote" in sites, "embed.normed" in sites)
 
 
 def places(stream: Stream, specials: bool) -> np.ndarray:
-    """Which tokens (their places) are shown: all, or those that are not special; all where nothing else is there."""
+    """Which tokens (their places) are shown: all, or those that are not special; all where nothing
+    else is there."""
     plain = np.flatnonzero(~stream.special)
     return np.arange(len(stream.tokens)) if specials or not len(plain) else plain
 
 
-def vectors(stream: Stream, names: Sequence[str], at: np.ndarray) -> np.ndarray:
-    """The vectors (site, token, d_model) of some tokens at some sites, float64."""
-    return stream.resid[[stream.sites.index(name) for name in names]][:, at].astype(np.float64)
-
-
-def unit(array: np.ndarray) -> np.ndarray:
-    """Vectors (..., d_model) at length 1; a vector of zeros stays one."""
-    length = np.linalg.norm(array, axis=-1, keepdims=True)
-    return array / np.where(length > 0, length, 1)
-
-
-def moved(array: np.ndarray) -> np.ndarray:
-    """How far each vector of (site, ..., d_model) lies from the one at the site before, in all dimensions: (site, ...), 0 at the first."""
-    return np.linalg.norm(np.diff(array, axis=0, prepend=array[:1]), axis=-1)
-
-
-# ---- the plane ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Three directions at right angles and the point they start from.
-
-    centre (d_model), the mean of all vectors it was made for; axes (axis, d_model), of length 1; explained (axis): the share of those
-    vectors' squared distance from the centre that lies along each; names: of the axes.
-    """
-
-    centre: np.ndarray
-    axes: np.ndarray
-    explained: np.ndarray
-    names: tuple[str, ...]
-
-    def project(self, array: np.ndarray) -> np.ndarray:
-        """Coordinates (..., axis) of vectors (..., d_model)."""
-        return (array - self.centre) @ self.axes.T
-
-    def error(self, array: np.ndarray, n_axes: int = 2) -> np.ndarray:
-        """The share of each vector's squared length, taken from the centre, that lies outside the first `n_axes` directions."""
-        total = ((array - self.centre) ** 2).sum(-1)
-        inside = (self.project(array)[..., :n_axes] ** 2).sum(-1)
-        return np.clip(1 - inside / np.where(total > 0, total, 1), 0, 1) * (total > 0)
-
-
-def principal(rows: np.ndarray) -> Basis:
-    """The three directions along which vectors (row, d_model) spread most: principal components, signs fixed by their largest entry.
-
-    Raises ValueError for fewer than three dimensions.
-    """
-    if rows.shape[1] < 3:
-        raise ValueError(f"a basis of three axes needs three dimensions, not {rows.shape[1]}")
-    centre = rows.mean(0)
-    return _basis(rows, centre, _spread(rows - centre, 3), ("PC 1", "PC 2", "PC 3"))
-
-
-def through(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) -> Basis:
-    """The first axis points from one vector to another (both d_model); the other two are the principal components of what it leaves over.
-
-    Raises ValueError where the two are the same.
-    """
-    way = end - start
-    length = np.linalg.norm(way)
-    if not length > 0:
-        raise ValueError("no axis leads from a point to itself")
-    first = way / length
-    centre = rows.mean(0)
-    offset = rows - centre
-    rest = _spread(offset - np.outer(offset @ first, first), 2, first)
-    return _basis(
-        rows, centre, np.vstack((first, rest)), (name, "PC 1 of the rest", "PC 2 of the rest")
-    )
-
-
-def _spread(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
-    """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
-    weight = offset.T @ offset
-    if (
-        avoid is not None
-    ):  # last of all, also where nothing is left over and every direction is as good
-        weight -= (np.trace(weight) + 1) * np.outer(avoid, avoid)
-    _, found = np.linalg.eigh(weight)
-    axes = found[:, ::-1][:, :n].T
-    sign = np.sign(axes[np.arange(n), np.abs(axes).argmax(1)])
-    return axes * sign[:, None]
-
-
-def _basis(rows: np.ndarray, centre: np.ndarray, axes: np.ndarray, names: tuple[str, ...]) -> Basis:
-    offset = rows - centre
-    total = (offset**2).sum()
-    return Basis(centre, axes, ((offset @ axes.T) ** 2).sum(0) / (total if total > 0 else 1), names)
-
-
-# ---- the same word in two texts -------------------------------------------------------------------------------------
+# ---- the same word in two texts
+# -------------------------------------------------------------------------------------
 
 
 def followed(first: Stream, second: Stream | None, shown: np.ndarray) -> int:
-    """The token (its place) to follow where the reader has chosen none: the longest one that both texts have, else the longest."""
+    """The token (its place) to follow where the reader has chosen none: the longest one that both
+    texts have, else the longest."""
     here = [int(at) for at in shown]
     if second is not None:
         both = [
@@ -158,7 +65,8 @@ def followed(first: Stream, second: Stream | None, shown: np.ndarray) -> int:
 
 
 def counterpart(first: Stream, at: int, second: Stream) -> int | None:
-    """The place of the same token in the second text, the first if there are several: the same id, or else the same letters."""
+    """The place of the same token in the second text, the first if there are several: the same id,
+    or else the same letters."""
     same = np.flatnonzero(second.ids == first.ids[at])
     if len(same):
         return int(same[0])
@@ -168,171 +76,16 @@ def counterpart(first: Stream, at: int, second: Stream) -> int | None:
     )
 
 
-# ---- anchors --------------------------------------------------------------------------------------------------------
-
-
-def groups(text: str) -> tuple[tuple[str, ...], ...]:
-    """Two groups of words as a reader writes them, "fruit, tree / mac, os"; empty ones are left out, repeated words too."""
-    found = []
-    for part in text.split("/")[:2]:
-        words = dict.fromkeys(
-            " ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip()
-        )
-        if words:
-            found.append(tuple(words)[:MOST_WORDS])
-    return tuple(found)
-
-
-def framed(word: str) -> str:
-    """The sentence in which an anchor word is read."""
-    return FRAME.format(word)
-
-
-def word_in_frame(stream: Stream, word: str, names: Sequence[str]) -> np.ndarray:
-    """The vectors (site, d_model) of an anchor word in the recording of `framed(word)`: the mean over its tokens.
-
-    Raises ValueError where the word has no token.
-    """
-    return vectors(stream, names, _tokens_of(stream, word)).mean(1)
-
-
-def _tokens_of(stream: Stream, word: str) -> np.ndarray:
-    start = FRAME.index("{")
-    inside = np.flatnonzero(
-        (stream.spans[:, 0] < start + len(word)) & (stream.spans[:, 1] > start) & ~stream.special
-    )
-    if not len(inside):
-        raise ValueError(f"{word!r} has no token of its own")
-    return inside
-
-
-@dataclass(frozen=True, eq=False)
-class Anchors:
-    """Groups of words with their vectors. vectors (word, site, d_model); group (word): which of `words` each belongs to; all_rows
-    (row, site, d_model): every word vector of the anchors' sentences; in_pieces: the words that the model reads as several tokens."""
-
-    words: tuple[tuple[str, ...], ...]
-    vectors: np.ndarray
-    group: np.ndarray
-    all_rows: np.ndarray
-    in_pieces: tuple[str, ...]
-
-    def centroids(self) -> np.ndarray:
-        """The mean vector of each group: (group, site, d_model)."""
-        return np.stack([self.vectors[self.group == at].mean(0) for at in range(len(self.words))])
-
-
-def anchors_of(
-    words: tuple[tuple[str, ...], ...],
-    recordings: Sequence[Recording],
-    stream: str,
-    names: Sequence[str],
-) -> Anchors:
-    """The anchors from one recording of `framed(word)` for each word, in the words' order."""
-    flat = [word for group in words for word in group]
-    streams = [recording.stream(stream) for recording in recordings]
-    return Anchors(
-        words,
-        np.stack([word_in_frame(one, word, names) for one, word in zip(streams, flat)]),
-        np.array([at for at, group in enumerate(words) for _ in group]),
-        np.concatenate(
-            [vectors(one, names, np.flatnonzero(~one.special)).swapaxes(0, 1) for one in streams]
-        ),
-        tuple(word for one, word in zip(streams, flat) if len(_tokens_of(one, word)) > 1),
-    )
-
-
-def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The cosine along the last axis; 0 where one of the two is 0."""
-    return (unit(a) * unit(b)).sum(-1)
-
-
-def pulls(
-    paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray], measure: str
-) -> np.ndarray:
-    """How near a word stands to each group by site, one of `MEASURES`: (text, group, site), for "Difference" (text, 1, site).
-
-    paths: for each text the word's vectors (site, d_model); around: for each text the vectors (site, token, d_model) of all its tokens,
-    which count in the mean of "Centred".
-    """
-    centroids = anchors.centroids()
-    if measure == "Centred":
-        mean = np.concatenate([*(one.swapaxes(0, 1) for one in around), anchors.all_rows]).mean(0)
-        paths, centroids = [path - mean for path in paths], centroids - mean
-    near = np.stack([cosine(path, centroids) for path in paths])
-    return near[:, :1] - near[:, 1:2] if measure == "Difference" else near
-
-
-def curves(
-    paths: Sequence[np.ndarray], anchors: Anchors | None, around: Sequence[np.ndarray], measure: str
-) -> np.ndarray:
-    """`pulls` as (line, site), text by text and in each group by group; no lines without anchors."""
-    return (
-        np.empty((0, len(paths[0])))
-        if anchors is None
-        else pulls(paths, anchors, around, measure).reshape(-1, len(paths[0]))
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Shift:
-    """What two contexts do to one word, at the last site unless it says otherwise.
-
-    near (text, group): the cosines; lean (text): to the first group minus to the second; gap = lean of the first text minus lean of the
-    second; own (site): the cosine between the word in the two texts; centred_gap: the same from centred cosines; as_far of n_splits ways
-    to deal the anchors into two groups of these sizes put the texts at least as far apart; verdict: "apart", "chance" or "still".
-    """
-
-    near: np.ndarray
-    lean: np.ndarray
-    gap: float
-    own: np.ndarray
-    centred_gap: float
-    as_far: int
-    n_splits: int
-    verdict: str
-
-
-def shift(paths: Sequence[np.ndarray], anchors: Anchors, around: Sequence[np.ndarray]) -> Shift:
-    """Whether a word in two texts, paths of (site, d_model), is drawn to different ones of two groups of anchors."""
-    near = pulls(paths, anchors, around, "Cosine")[..., -1]
-    lean = near[:, 0] - near[:, 1]
-    gap = float(lean[0] - lean[1])
-    centred = pulls(paths, anchors, around, "Centred")[..., -1]
-    gaps = _gaps_of_splits([path[-1] for path in paths], anchors)
-    as_far = int((np.abs(gaps) >= abs(gap) - 1e-9).sum())
-    own = cosine(*paths)
-    if 1 - own[-1] < STILL or abs(gap) < STILL:
-        verdict = "still"
-    else:
-        verdict = (
-            "apart" if as_far <= max(1, CLEAR * len(gaps)) and len(gaps) >= 1 / CLEAR else "chance"
-        )
-    centred_gap = float((centred[0, 0] - centred[0, 1]) - (centred[1, 0] - centred[1, 1]))
-    return Shift(near, lean, gap, own, centred_gap, as_far, len(gaps), verdict)
-
-
-def _gaps_of_splits(lasts: Sequence[np.ndarray], anchors: Anchors) -> np.ndarray:
-    """The gap for every way to deal the anchors' words into groups of the same sizes; mirror images count once."""
-    rows, sizes = anchors.vectors[:, -1], [len(group) for group in anchors.words]
-    everyone, found = frozenset(range(len(rows))), []
-    for chosen in combinations(range(len(rows)), sizes[0]):
-        if sizes[0] == sizes[1] and 0 not in chosen:
-            continue
-        one, other = rows[list(chosen)].mean(0), rows[sorted(everyone - {*chosen})].mean(0)
-        lean = [cosine(last, one) - cosine(last, other) for last in lasts]
-        found.append(lean[0] - lean[1])
-    return np.array(found)
-
-
-# ---- everything that one picture shows ------------------------------------------------------------------------------
+# ---- everything that one picture shows
+# ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
     """Points of one kind: a text's tokens (kind 0 and 1) or a group of anchor words (2 and 3).
 
-    places: of the tokens in their stream; raw (site, point, d_model) as recorded; vectors, the same or at length 1, as they are shown.
+    places: of the tokens in their stream; raw (site, point, d_model) as recorded; vectors, the same
+    or at length 1, as they are shown.
     """
 
     name: str
@@ -345,7 +98,8 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All groups of points over the same sites, and the one basis they are shown in. fallback: no plane through the anchors was possible."""
+    """All groups of points over the same sites, and the one basis they are shown in. fallback: no
+    plane through the anchors was possible."""
 
     sites: tuple[str, ...]
     groups: tuple[Group, ...]
@@ -381,7 +135,8 @@ class Scene:
         return (group.raw if raw else group.vectors)[:, group.places.index(place)]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """For every point and site: coordinates (point, site, 2), error, norm (as recorded) and moved, each (point, site)."""
+        """For every point and site: coordinates (point, site, 2), error, norm (as recorded) and
+        moved, each (point, site)."""
         shown = np.concatenate([group.vectors for group in self.groups], axis=1)
         raw = np.concatenate([group.raw for group in self.groups], axis=1)
         found = {
@@ -404,8 +159,9 @@ def scene(
 ) -> Scene:
     """One or two texts and perhaps anchors in one basis.
 
-    The basis is fitted on all shown vectors of the texts, at all sites; anchors are placed in it and do not change it. With `words_plane`
-    its first axis leads from the first group's mean to the second's, at the last site.
+    The basis is fitted on all shown vectors of the texts, at all sites; anchors are placed in it
+    and do not change it. With `words_plane` its first axis leads from the first group's mean to the
+    second's, at the last site.
     """
     made = [
         (
@@ -451,8 +207,8 @@ def scene(
 
 @dataclass(frozen=True)
 class Journey:
-    """One token's way: its length over all sites, the straight line from start to end, the cosine of start and end, its longest step
-    and the site where that ends."""
+    """One token's way: its length over all sites, the straight line from start to end, the cosine
+    of start and end, its longest step and the site where that ends."""
 
     length: float
     straight: float
@@ -473,6 +229,54 @@ def journey(path: np.ndarray) -> Journey:
     )
 
 
+def others(texts: Sequence[Group]) -> np.ndarray | None:
+    """The mean cosine between different words of two texts, as recorded, by site: (site). What a
+    word in two contexts is held against; None where there are no two different words."""
+    one, other = (unit(group.raw) for group in texts)
+    labels = [np.array([label.casefold() for label in group.labels]) for group in texts]
+    total, n = (one.sum(1) * other.sum(1)).sum(-1), one.shape[1] * other.shape[1]
+    for label in {*labels[0]} & {*labels[1]}:
+        ours, theirs = one[:, labels[0] == label], other[:, labels[1] == label]
+        total = total - (ours.sum(1) * theirs.sum(1)).sum(-1)
+        n -= ours.shape[1] * theirs.shape[1]
+    return total / n if n else None
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Numbers of the followed word by site, values (line, site), one of MEASURES. lines: for each
+    its name, the text it is of, and 1 for the second group of anchors (or what the first is held
+    against), else 0."""
+
+    lines: tuple[tuple[str, int, int], ...]
+    values: np.ndarray
+
+
+def curves(
+    shown: Scene, anchors: Anchors | None, places: tuple[int, int | None], measure: str
+) -> Curves:
+    """How near the followed word, at `places` in the texts, comes to the anchors, or to itself in
+    the other text."""
+    ways = [shown.path(at, place, raw=True) for at, place in enumerate(places) if place is not None]
+    if measure == CONTEXTS:
+        if len(ways) < 2:
+            return Curves((), np.empty((0, len(shown.sites))))
+        beside = others(shown.texts)
+        lines, values = (("the word", 0, 0),), [cosine(*ways)]
+        if beside is not None:
+            lines, values = (*lines, ("other words", 2, 1)), [*values, beside]
+        return Curves(lines, np.stack(values))
+    assert anchors is not None, "without anchors there is nothing else to measure"
+    values = pulls(ways, anchors, [group.raw for group in shown.texts], measure)
+    titles = [""] if measure == "Difference" else [", ".join(words) for words in anchors.words]
+    lines = tuple(
+        (f"{at + 1} · {title}" if title else shown.texts[at].name, at, group)
+        for at in range(len(ways))
+        for group, title in enumerate(titles)
+    )
+    return Curves(lines, values.reshape(len(lines), -1))
+
+
 def mean_error(shown: Scene, n_axes: int, site: int) -> float:
     """The mean projection error over the texts' tokens at a site."""
     return float(
@@ -482,7 +286,8 @@ def mean_error(shown: Scene, n_axes: int, site: int) -> float:
     )
 
 
-# ---- tables and files -----------------------------------------------------------------------------------------------
+# ---- tables and files
+# -----------------------------------------------------------------------------------------------
 
 
 def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> dict[str, Sequence]:
@@ -518,13 +323,12 @@ def site_table(
     }
 
 
-def pull_table(
-    titles: Sequence[str], lines: Sequence[str], values: np.ndarray
-) -> dict[str, Sequence]:
-    """Curves (line, site) as named columns, one row a site."""
+def curve_table(titles: Sequence[str], found: Curves) -> dict[str, Sequence]:
+    """Curves as named columns, one row a site."""
+    names = [name for name, *_ in found.lines]
     return {"site": list(titles)} | {
-        f"{at}: {name}" if lines.count(name) > 1 else name: row
-        for at, (name, row) in enumerate(zip(lines, values))
+        f"{at}: {name}" if names.count(name) > 1 else name: row
+        for at, (name, row) in enumerate(zip(names, found.values))
     }
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 LONGEST_LABEL, LONGEST_LINE = 30, 110
-# Middle tones, which stand out on a light and on a dark page alike: Plotly keeps its data colours when the theme changes.
+# Middle tones, which stand out on a light and on a dark page alike: Plotly keeps its data colours
+# when the theme changes.
 COLOURS = ("#c2620e", "#3b82c4", "#8a8177", "#8a8177")
 SYMBOLS = ("circle", "diamond", "square", "cross")
 
@@ -22,11 +23,13 @@ def paths(
     axes: Sequence[str],
     about: Sequence[str],
 ) -> go.Figure:
-    """Points at one site and whole paths of the chosen tokens, all in the same three axes and to one scale.
+    """Points at one site and whole paths of the chosen tokens, all in the same three axes and to
+    one scale.
 
-    points: (name, kind, labels, (token, 3)), kind 0 and 1 for the texts, 2 and 3 for groups of anchors; chosen: (name, kind, (site, 3)).
-    site: where the chosen tokens' names stand, from 0. Other tokens show theirs on hover, so that names do not pile up. `titles` name the
-    sites, `about` are the lines above, the first one the title. Everything is escaped.
+    points: (name, kind, labels, (token, 3)), kind 0 and 1 for the texts, 2 and 3 for groups of
+    anchors; chosen: (name, kind, (site, 3)). site: where the chosen tokens' names stand, from 0.
+    Other tokens show theirs on hover, so that names do not pile up. `titles` name the sites,
+    `about` are the lines above, the first one the title. Everything is escaped.
     """
     title, *rest = (html.escape(_cut(line, LONGEST_LINE), quote=False) for line in about)
     figure = go.Figure()

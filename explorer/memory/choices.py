@@ -1,7 +1,9 @@
-"""What a reader can choose, page by page: what each choice is when an address does not say, and what it depends on.
+"""What a reader can choose, page by page: what each choice is when an address does not say, and
+what it depends on.
 
-A choice has one name, in `st.session_state` and in the address alike. Widgets that set it may have it as their key; what keeps
-something else under a key (a picture, a chart, a button) must not, and tests/test_house.py holds that.
+A choice has one name, in `st.session_state` and in the address alike. Widgets that set it may have
+it as their key; what keeps something else under a key (a picture, a chart, a button) must not, and
+tests/test_house.py holds that.
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a w
 
 @dataclass(frozen=True)
 class Choice:
-    """What it is at first, and of what it is a choice: of a "text", of a "model", or of neither, which stays whatever is shown."""
+    """What it is at first, and of what it is a choice: of a "text", of a "model", or of neither,
+    which stays whatever is shown."""
 
     default: str = ""
     of: str = ""
 
 
 class Choices:
-    """The choices of one page. Raises ValueError for a name that another page has: in an address it would mean two things."""
+    """The choices of one page. Raises ValueError for a name that another page has: in an address it
+    would mean two things."""
 
     every: dict[str, Choice] = {}
 
@@ -99,6 +103,7 @@ residual = Choices(
 )
 embeddings = Choices(
     "embeddings",
+    contexts="Two",  # or "One": one text alone
     second="",
     mate=OF_TEXT,
     anchors=ANCHORS,

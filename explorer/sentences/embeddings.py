@@ -1,0 +1,203 @@
+"""Where a word travels and what context changes, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.analysis import anchors as words_of
+from explorer.analysis import embeddings as numbers
+from explorer.analysis.anchors import Anchors
+from explorer.analysis.embeddings import Scene
+from explorer.analysis.numbers import fixed, percents_told
+from explorer.analysis.planes import cosine
+from explorer.sentences.anchors import splits
+from explorer.sentences.escape import literal
+
+QUESTION = "Where does a word travel, layer by layer, and what does context change?"
+ABOUT = (
+    "Each token is a vector that every sub-layer moves. All of them are drawn in one fixed plane, "
+    "from the embedding to the last layer."
+)
+UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
+# What a sub-layer does to x, by where LayerNorm stands and whether there is a residual connection.
+STEP = {
+    ("post", True): ("adds what it wrote", "LayerNorm(x + sublayer(x))", ""),
+    ("pre", True): (
+        "reads it through a LayerNorm and adds what it wrote",
+        "x + sublayer(LayerNorm(x))",
+        ", with one more LayerNorm at the end",
+    ),
+    (None, True): ("adds what it wrote", "x + sublayer(x)", ", with no LayerNorm"),
+    ("post", False): ("replaces it", "LayerNorm(sublayer(x))", ", with no residual connection"),
+    ("pre", False): ("replaces it", "sublayer(LayerNorm(x))", ", with no residual connection"),
+    (None, False): (
+        "replaces it",
+        "sublayer(x)",
+        ", with no residual connection and no LayerNorm",
+    ),
+}
+
+
+def quoted(scene: Scene, text: int, place: int) -> str:
+    """A token of a text, as it stands in a sentence."""
+    group = scene.texts[text]
+    return f"“{literal(group.labels[group.places.index(place)])}”"
+
+
+def told(scene: Scene, anchors: Anchors | None, token: int, mate: int | None) -> tuple[str, str]:
+    """What the followed word does, as a headline and the numbers behind it, all in the full
+    space."""
+    if len(scene.texts) == 2 and mate is None:
+        headline = f"{quoted(scene, 0, token)} is not in the second text"
+        return headline, "Choose the token there that it should be compared with."
+    if mate is None:
+        return _travelled(scene, token)
+    if anchors is None:
+        return _in_two_contexts(scene, token, mate)
+    return _compared(scene, anchors, token, mate)
+
+
+def _travelled(scene: Scene, token: int) -> tuple[str, str]:
+    way = numbers.journey(scene.path(0, token))
+    word, n = quoted(scene, 0, token), len(scene.sites) - 1
+    return (
+        f"{word} travels {way.length:.2f} and ends {way.straight:.2f} from where it began",
+        f"It takes {n} steps; the longest, {way.longest:.2f}, is at {scene.titles[way.site]}. "
+        "The cosine between start and end is "
+        f"{fixed(way.cosine, 3)}. All in {len(scene.basis.centre)} dimensions, not in the "
+        "picture’s two.",
+    )
+
+
+def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
+    near = cosine(scene.path(0, token, raw=True), scene.path(1, mate, raw=True))
+    others = numbers.others(scene.texts)
+    word = quoted(scene, 0, token)
+    does = "hardly moves" if near[-1] > UNMOVED else "moves"
+    beside = (
+        ""
+        if others is None
+        else (
+            f" Different words of the two texts have {fixed(float(others[-1]), 3)} there on "
+            "average."
+        )
+    )
+    return (
+        f"Context {does} {word}: its two vectors agree {fixed(float(near[0]), 2)} at first and "
+        f"{fixed(float(near[-1]), 2)} at the end",
+        "The same word in two sentences. The cosine between its two vectors is "
+        f"{fixed(float(near[0]), 3)} at the "
+        f"{scene.titles[0]} and {fixed(float(near[-1]), 3)} at {scene.titles[-1]}.{beside}",
+    )
+
+
+def _shift(scene: Scene, anchors: Anchors, token: int, mate: int) -> words_of.Shift:
+    paths = [scene.path(0, token, raw=True), scene.path(1, mate, raw=True)]
+    return words_of.shift(paths, anchors, [group.raw for group in scene.texts])
+
+
+def _compared(scene: Scene, anchors: Anchors, token: int, mate: int) -> tuple[str, str]:
+    found = _shift(scene, anchors, token, mate)
+    one, other = (literal(", ".join(words)) for words in anchors.words)
+    towards, away = (one, other) if found.gap > 0 else (other, one)
+    word, gap = quoted(scene, 0, token), abs(found.gap)
+    own = (
+        f"The cosine between the word’s two vectors is {fixed(found.own[0], 3)} at the embedding "
+        "and "
+        f"{fixed(found.own[-1], 3)} at {scene.titles[-1]}."
+    )
+    if found.verdict == "still":
+        return (
+            f"{word} does not move between these two groups",
+            f"The leans differ by {gap:.3f}. {own}",
+        )
+    headline = {
+        "apart": f"{word} moves with its context",
+        "chance": f"{word} moves, but not clearly between these two groups",
+    }[found.verdict]
+    chance = splits(found.as_far, found.n_splits, len(anchors.group))
+    return headline, (
+        f"Text 1 draws it more towards *{towards}*, text 2 more towards *{away}*: its lean, the "
+        "cosine to one group minus the "
+        f"cosine to the other, differs by **{gap:.3f}**. {chance} {own}"
+    )
+
+
+def leans(scene: Scene, anchors: Anchors, token: int, mate: int) -> str:
+    """The figures behind the verdict on two contexts."""
+    found = _shift(scene, anchors, token, mate)
+    one, other = (literal(", ".join(words)) for words in anchors.words)
+    does = "agree" if found.centred_gap * found.gap > 0 else "do not agree"
+    said = "; ".join(
+        f"text {at + 1} has {fixed(near[0], 3)} to *{one}* and {fixed(near[1], 3)} to *{other}*, "
+        f"a lean of **{fixed(lean, 3)}**"
+        for at, (near, lean) in enumerate(zip(found.near, found.lean))
+    )
+    return (
+        f"Cosines at the end: {said}. Centred cosines {does}: there the leans differ by "
+        f"{fixed(found.centred_gap, 3)}, "
+        f"here by {fixed(found.gap, 3)}."
+    )
+
+
+def note(scene: Scene, built: numbers.Built, begins: str, token: int, stage: int) -> str:
+    """The path, the plane and the error, with the formulas and this sentence's numbers. begins:
+    what a token starts as."""
+    d, word = len(scene.basis.centre), quoted(scene, 0, token)
+    row = numbers.path_table(scene.titles, scene.path(0, token), scene.basis)
+    x, y, error = (row[name][stage] for name in ("x", "y", "error in 2-D"))
+    one, other, both = percents_told(*map(float, scene.basis.explained[:2]))
+    does, formula, more = STEP[built.norm, built.adds]
+    position = ", the position is added" if built.positions else "; this model adds no positions"
+    norm = ", a LayerNorm follows" if built.normed else ""
+    return (
+        f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{norm}, and "
+        f"each sub-layer {does}: "
+        f"x ← {formula}{more}. At each of the {len(scene.sites)} sites {word} is a vector of {d} "
+        "numbers.  \n"
+        "**The plane.** All shown vectors of all sites give one mean m and the directions u₁, "
+        "u₂ of the picture; a vector v stands at "
+        "(u₁ · (v − m), u₂ · (v − m)). The plane never changes along the way, so a dot that "
+        "moves has moved. "
+        f"It holds {one} + {other} = **{both}** of the spread.  \n"
+        f"**The error.** Two of {d} directions cannot show everything. A dot’s projection error "
+        "is the share of ‖v − m‖² outside the "
+        f"plane: 1 − (x² + y²) / ‖v − m‖². For {word} at {scene.titles[stage]}: x = "
+        f"{fixed(x, 3)}, y = {fixed(y, 3)}, error "
+        f"**{error:.1%}**. Two dots that touch may be far apart."
+    )
+
+
+def of_anchors() -> str:
+    """What anchors are and what their cosines can say."""
+    return (
+        f"**Anchors.** Each anchor word is read alone, in “{words_of.framed('…')}”, by the same "
+        "model; its vector is the mean over its "
+        "tokens at the site, a group’s vector c the mean over its words, and cos(v, c) = v · c "
+        "/ (‖v‖ ‖c‖). All vectors of a model "
+        "share directions, and a word that stands elsewhere in its sentence has another "
+        "position added, so a high cosine alone says "
+        "little. The control is the difference: lean = cosine to the first group − cosine to "
+        "the second, compared between the texts. "
+        "At the embedding both texts have the same lean, because they have the same vector."
+    )
+
+
+def of_nearest(stream: str) -> str:
+    """What nearest words are, and their caution."""
+    said = (
+        "Nearest words: the cosine to every row of the model’s own embedding matrix. Later "
+        "vectors were not made to lie near "
+        "embeddings, so far-off neighbours say little."
+    )
+    if stream == "decoder":
+        said += (
+            " In a decoder a vector starts as the token read and ends as a forecast of the next "
+            "one."
+        )
+    return said
+
+
+def in_pieces(words: Sequence[str]) -> str:
+    """Which anchor words the model reads in pieces."""
+    return f" Read in pieces, the mean taken: {literal(', '.join(words))}." if words else ""

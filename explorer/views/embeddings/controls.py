@@ -1,0 +1,218 @@
+"""What the reader chooses: one text or two, the anchors, and how the paths are drawn."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import anchors as words_of
+from explorer.analysis import embeddings as numbers
+from explorer.analysis import residual
+from explorer.frame import onscreen
+from explorer.memory import address, passes
+from explorer.sentences import contexts
+from explorer.sentences.escape import literal
+from explorer.views.embeddings.screen import LENGTHS, PLANES, SPACES, SPECIALS, SUMS, Asked
+from models.examples import EXAMPLES
+from models.recording import Recording
+
+CONTEXTS = {"Two": "Two contexts", "One": "One text"}
+EXAMPLE = ("Apple and juice", "Apple devices")
+
+
+def asked(model: str, text: str) -> Asked:
+    """What is to be drawn, with the controls that choose it."""
+    first = passes.record(model, text)
+    # The first stream stands as "" in the address.
+    names = ("", *(each.name for each in first.streams[1:]))
+    stream = address.one_of("stream", names) or first.streams[0].name
+    reads = stream == first.streams[0].name
+    own = _own_second(first, text, reads)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        _choice("Texts", CONTEXTS, "contexts", "", on_change=_forget_mate, bare=True)
+        second = _second(own)
+        words = _anchors(reads)
+        st.button(
+            "“apple” in two contexts",
+            on_click=_take_example,
+            type="tertiary",
+            help="The lecture notes’ own example: an apple with juice, and apple devices.",
+        )
+        with st.popover("", icon=":material/tune:", help="How the paths are drawn"):
+            _drawing(first)
+    if second is not None:
+        _tell(model, second)
+    state = st.session_state
+    how = state.plane, state.length, state.sums, state.specials
+    return Asked(model, text, second, stream, _groups(words, reads), *how)
+
+
+def _own_second(first: Recording, text: str, reads: bool) -> str:
+    """A sentence that has the followed word in another context, for readers who have typed none; ""
+    where there is none."""
+    stream = first.streams[0]
+    token = address.whole("token", len(stream.tokens))
+    start, end = stream.spans[token] if token is not None else (0, 0)
+    word = text[max(0, start) : max(0, end)].strip()
+    if not reads or (token is not None and not word):
+        return ""
+    other = contexts.other_sentence(first.text, word, EXAMPLES.values())
+    if not other:
+        return ""
+    there = passes.record(first.model.name, other).streams[0]
+    if token is None:
+        token = numbers.followed(stream, there, numbers.places(stream, False))
+    return other if numbers.counterpart(stream, token, there) is not None else ""
+
+
+def _second(own: str) -> str | None:
+    """The second text: what is typed, else the page's `own`; None for one text alone."""
+    state = st.session_state
+    if state.contexts == "One":
+        return None
+    st.text_input(
+        "The same word in another context",
+        key="second",
+        persist_state="session",
+        on_change=_forget_mate,
+        placeholder=own or "Type a sentence that shares a word with the first",
+    )
+    return state.second if state.second.strip() else own or None
+
+
+def _anchors(reads: bool) -> bool:
+    """The field with the anchor words, where they are used: for a second text that is typed, and
+    for the plane through them."""
+    state = st.session_state
+    typed = state.contexts == "Two" and state.second.strip()
+    if not (typed or state.plane == "Words"):
+        return False
+    st.text_input(
+        "Anchor words, two groups: a, b / c, d",
+        key="anchors",
+        persist_state="session",
+        disabled=not reads,
+        help=f"Each word is run alone through the same model in “{words_of.framed('…')}”; its "
+        "vector at a site is the mean over its "
+        f"tokens there, a group’s the mean over its words. At most {words_of.MOST_WORDS} words a "
+        "group.",
+    )
+    return True
+
+
+def _groups(wanted: bool, reads: bool) -> tuple[tuple[str, ...], ...]:
+    """The groups of anchor words, none where they are not used."""
+    words = words_of.groups(st.session_state.anchors)
+    if not wanted:
+        return ()
+    if not reads:
+        st.info(
+            "Anchor words are in the language that is read, so they are measured in the "
+            "encoder’s stream alone. Choose it to compare "
+            "with them."
+        )
+        return ()
+    if len(words) < 2:
+        st.info(
+            "Two groups of anchor words are needed, with / between them, for example: fruit, "
+            "tree, juice / mac, os, app"
+        )
+        return ()
+    return words
+
+
+def _tell(model: str, second: str) -> None:
+    """Say where a second text did not fit the model, or fits no link."""
+    there = passes.record(model, second)
+    if there.dropped:
+        size = there.model.n_positions
+        st.warning(
+            f"The second text has {there.dropped + size:,} tokens; {literal(model)} reads "
+            f"{size}. The last {there.dropped:,} are not "
+            "shown. The field keeps them."
+        )
+    if not address.fits_address(second):
+        st.info(
+            "The second text is too long for a link. It stays in this tab; reloading the page "
+            "does not bring it back."
+        )
+
+
+def _drawing(first: Recording) -> None:
+    """How the paths are drawn."""
+    if len(first.streams) > 1:
+        titles = {"": f"{first.streams[0].name.capitalize()}: reads"}
+        titles |= {one.name: f"{one.name.capitalize()}: writes" for one in first.streams[1:]}
+        _choice(
+            "Stream",
+            titles,
+            "stream",
+            "Which column of vectors: the one that reads the text, or the one that writes the "
+            "translation.",
+            on_change=_forget_place,
+        )
+    _choice("View", SPACES, "space", "A plane that plays, or three dimensions to be turned.")
+    _choice(
+        "Plane",
+        PLANES,
+        "plane",
+        "The directions along which all shown vectors spread most, or a first axis from the "
+        "first group of anchor words to the second.",
+    )
+    _choice(
+        "Vectors",
+        LENGTHS,
+        "length",
+        "As they are, or each divided by its length, so that only directions count.",
+    )
+    if residual.norm_place(first.streams[0]) == "post":
+        _choice(
+            "Sites",
+            SUMS,
+            "sums",
+            "Each state after its LayerNorm, or the sums before the LayerNorms as well.",
+            on_change=_forget_stage,
+        )
+    _choice(
+        "Tokens",
+        SPECIALS,
+        "specials",
+        "Special tokens often lie far away and then decide where the main directions lead.",
+    )
+
+
+def _choice(label: str, options: dict, key: str, words: str, bare: bool = False, **more) -> None:
+    st.segmented_control(
+        label,
+        tuple(options),
+        key=key,
+        format_func=options.__getitem__,
+        required=True,
+        persist_state="session",
+        help=words or None,
+        label_visibility="collapsed" if bare else "visible",
+        **more,
+    )
+
+
+def _take_example() -> None:
+    state = st.session_state
+    if state.text != EXAMPLES[EXAMPLE[0]]:
+        onscreen.take_text(EXAMPLES[EXAMPLE[0]])
+    state.second, state.contexts = EXAMPLES[EXAMPLE[1]], "Two"
+    state.plane, state.frame = "Words", "Close"
+    state.token = ""
+    _forget_mate()
+
+
+def _forget_mate() -> None:
+    st.session_state.mate = ""
+
+
+def _forget_stage() -> None:
+    st.session_state.stage = ""
+
+
+def _forget_place() -> None:
+    st.session_state.token = ""
+    _forget_mate()
+    _forget_stage()

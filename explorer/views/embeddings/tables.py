@@ -1,0 +1,111 @@
+"""The numbers behind every picture, as tables and as files, and what happens in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.analysis import anchors as words_of
+from explorer.analysis import embeddings as numbers
+from explorer.analysis.csv import stacked
+from explorer.frame.table import csv_button, recording_button, show
+from explorer.memory import models
+from explorer.sentences import embeddings as sentences
+from explorer.views.embeddings.screen import Drawn, Screen, drawn
+
+
+def note(on: Screen) -> None:
+    """What happens, in plain words, with the formulas and this sentence's numbers."""
+    st.subheader("What happens here", anchor=False)
+    begins, built = models.word_vector(on.first.model.name), numbers.built(on.stream)
+    st.markdown(sentences.note(on.scene, built, begins, on.token, on.stage))
+    if on.anchors is not None:
+        st.markdown(sentences.of_anchors())
+    st.caption(sentences.of_nearest(on.asked.stream))
+
+
+def files(on: Screen) -> None:
+    """The numbers as files. A button keeps names and not arrays, and makes all again from the
+    shelf, outside the visit."""
+    asked, followed, measure = on.asked, on.followed, on.measure
+    places = on.token, on.mate
+    with st.container(horizontal=True, gap="small"):
+        csv_button(
+            lambda: numbers.all_paths(drawn(asked).scene),
+            on.caption,
+            on.file("paths"),
+            "Paths as CSV",
+        )
+        if on.curves.lines:
+            csv_button(
+                lambda: _curves(drawn(asked), places, measure),
+                (f"{measure}: {words_of.MEASURES[measure]}", *on.caption),
+                on.file("curves"),
+                "Curves as CSV",
+            )
+        csv_button(
+            lambda: _near(drawn(asked), followed),
+            on.caption,
+            on.file("nearest"),
+            "Nearest words as CSV",
+        )
+        recording_button(asked.model, asked.text)
+
+
+def tables(on: Screen) -> None:
+    """The same on the page."""
+    with st.expander("Every number as a table"):
+        kinds = ("Path", "Site", *(("Curves",) if on.curves.lines else ()), "Nearest words")
+        kind = st.segmented_control(
+            "Table",
+            kinds,
+            default="Path",
+            key="embedding table",
+            required=True,
+            label_visibility="collapsed",
+        )
+        caption, columns = {
+            "Path": _path,
+            "Site": _site,
+            "Curves": lambda on: (
+                f"{on.measure}: {words_of.MEASURES[on.measure]}",
+                _curves(on, (on.token, on.mate), on.measure),
+            ),
+            "Nearest words": lambda on: (
+                f"The {len(on.nearest(0, on.token)[0][0])} nearest words and their cosines.",
+                _near(on, on.followed),
+            ),
+        }[kind](on)
+        st.caption(caption)
+        show(columns, caption)
+
+
+def _path(on: Screen) -> tuple[str, dict[str, Sequence]]:
+    scene = on.scene
+    found = [
+        (scene.texts[at].name, numbers.path_table(scene.titles, scene.path(at, place), scene.basis))
+        for at, place in on.followed
+    ]
+    return (
+        "x, y and z in the basis of the picture; errors as shares; norm and distance moved in "
+        "all dimensions, moved as drawn (with "
+        "lengths kept or removed)."
+    ), stacked(found, "of")
+
+
+def _site(on: Screen) -> tuple[str, dict[str, Sequence]]:
+    return f"Every point at {on.scene.titles[on.stage]}.", numbers.at_site(on.scene, on.stage)
+
+
+def _curves(of: Drawn, places: tuple[int, int | None], measure: str) -> dict[str, Sequence]:
+    found = numbers.curves(of.scene, of.anchors, places, measure)
+    return numbers.curve_table(of.scene.titles, found)
+
+
+def _near(of: Drawn, followed: Sequence[tuple[int, int]]) -> dict[str, Sequence]:
+    found = [
+        (of.scene.texts[at].name, numbers.near_table(of.scene.titles, *of.nearest(at, place)))
+        for at, place in followed
+    ]
+    return stacked(found, "of")
