@@ -647,3 +647,46 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     assert not [error for error in phone.errors if "404" not in error]
     phone.context.close()
+
+
+@pytest.mark.slow
+def test_the_page_opens_on_one_word_in_two_contexts_and_says_how_far_it_moves() -> None:
+    app = opened()
+    header, _ = sent(app, "walk")
+    near = sent(app, "near")[0]["near"]
+    assert len(header["texts"]) == 2 and len({one["token"] for one in near}) == 1
+    handle, streams = library.load("encoder"), []
+    for text in (app.session_state["text"], app.text_input(key="second").placeholder):
+        streams.append(of(handle, text))
+    around, blocks = sent(app, "around")
+    ends = [
+        stream.resid[stream.sites.index(states(stream)[-1]), header["texts"][at]["places"][point]]
+        for at, (stream, point) in enumerate(
+            zip(
+                streams,
+                (around["chosen"][0], around["chosen"][1] - len(header["texts"][0]["labels"])),
+            )
+        )
+    ]
+    cosine = float(ends[0] @ ends[1] / np.linalg.norm(ends[0]) / np.linalg.norm(ends[1]))
+    values = blocks["values"].reshape(len(around["lines"]), -1)
+    assert values[0, 0] == pytest.approx(1, abs=SUMMED)
+    assert values[0, -1] == pytest.approx(cosine, abs=SUMMED) and cosine < 0.6
+    assert f"to {cosine:.2f}" in app.title[0].value
+    # Different words of the two texts: every pair by hand.
+    words = [
+        [
+            (label.casefold(), stream.resid[stream.sites.index(states(stream)[-1]), place])
+            for label, place in zip(group["labels"], group["places"])
+        ]
+        for stream, group in zip(streams, header["texts"])
+    ]
+    pairs = [
+        a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+        for one, a in words[0]
+        for other, b in words[1]
+        if one != other
+    ]
+    assert values[1, -1] == pytest.approx(float(np.mean(pairs)), abs=SUMMED)
+    alone = opened(contexts="One")
+    assert len(sent(alone, "walk")[0]["texts"]) == 1

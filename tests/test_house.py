@@ -306,7 +306,6 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
 LONG_FILES = {
     "explorer/analysis/anatomy.py": 660,
     "explorer/analysis/compare.py": 930,
-    "explorer/analysis/embeddings.py": 560,
     "explorer/analysis/lookup.py": 460,
     "explorer/analysis/positions.py": 720,
     "explorer/analysis/residual.py": 630,
@@ -320,7 +319,6 @@ LONG_FILES = {
     "models/pretrained/survey.py": 620,
     "pages/anatomy.py": 420,
     "pages/compare.py": 1190,
-    "pages/embeddings.py": 900,
     "pages/lookup.py": 620,
     "pages/positions.py": 1120,
     "pages/predictions.py": 1300,
@@ -342,7 +340,6 @@ LONG_FUNCTIONS = {
     "pages/compare.py:compared": 89,
     "pages/compare.py:every_pair": 75,
     "pages/compare.py:opened": 95,
-    "pages/embeddings.py:beside": 73,
     "pages/lookup.py:constructions": 98,
     "pages/lookup.py:messages": 111,
     "pages/lookup.py:over_all": 75,

@@ -11,7 +11,7 @@ import { calm, cut } from "./tokens.js";
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */
 
-const SIZE = { width: 560, height: 330, left: 46, right: 150, top: 14, bottom: 92 };
+const SIZE = { width: 560, height: 330, left: 46, right: 172, top: 14, bottom: 92 };
 const APART = 15; // between names at the ends of lines
 
 /** A site's place across. @param {number} n of sites */
@@ -95,7 +95,7 @@ function curves({ header, blocks }, look) {
       const { kind, name } = header.lines[end.at];
       pen.path([width - right + 3, end.y, width - right + 10, end.to], paints[kind], 1, 0.7);
       const how = { size: 12.5, colour: paints[kind], bold: true, halo: false };
-      pen.text(width - right + 13, end.to, cut(calm(name), 21), how);
+      pen.text(width - right + 13, end.to, cut(calm(name), 25), how);
     }
   });
 }

@@ -74,20 +74,12 @@ def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
     others = numbers.others(scene.texts)
     word = quoted(scene, 0, token)
     does = "hardly moves" if near[-1] > UNMOVED else "moves"
-    beside = (
-        ""
-        if others is None
-        else (
-            f" Different words of the two texts have {fixed(float(others[-1]), 3)} there on "
-            "average."
-        )
-    )
+    start, end = fixed(float(near[0]), 2), fixed(float(near[-1]), 2)
+    beside = "" if others is None else f" Different words of both: {fixed(float(others[-1]), 2)}."
     return (
-        f"Context {does} {word}: its two vectors agree {fixed(float(near[0]), 2)} at first and "
-        f"{fixed(float(near[-1]), 2)} at the end",
-        "The same word in two sentences. The cosine between its two vectors is "
-        f"{fixed(float(near[0]), 3)} at the "
-        f"{scene.titles[0]} and {fixed(float(near[-1]), 3)} at {scene.titles[-1]}.{beside}",
+        f"Context {does} {word}: from cosine {start} to {end}",
+        f"The same word in two sentences: the cosine between its two vectors is {start} at the "
+        f"{scene.titles[0]} and {end} at {scene.titles[-1]}.{beside}",
     )
 
 
