@@ -14,7 +14,6 @@ from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.views.attention import checks, findings, grid, head
 from explorer.views.attention.screen import (
-    OF_A_HEAD,
     chosen_head,
     held_tokens,
     screen,
@@ -37,17 +36,9 @@ def page() -> None:
     drawn from its names."""
     for name, options in CHOICES:
         address.one_of(name, options)
-    with st.spinner("Loading the model …"):
-        target = onscreen.typed_target(st.session_state.model)
-        shown = onscreen.shown(target=target)
-    onscreen.tell_target(target)
+    shown = onscreen.read()
     address.one_of("attention", attention_names(shown.recording()))
-    if not any(st.session_state[name] for name in ("attention", *OF_A_HEAD)):
-        # Nothing is chosen yet: the attention that the strongest finding is seen in.
-        first = next(
-            (one for one in opening.found(shown.recording()) if one.page == "attention"), None
-        )
-        st.session_state.attention = dict(first.address)["attention"] if first else ""
+    opening.choose_attention(shown.recording())
     explore(shown)
 
 

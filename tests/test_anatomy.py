@@ -14,11 +14,11 @@ from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import anatomy
-from explorer.analysis import attention as matrices
-from explorer.analysis import heads as naming
 from explorer.analysis.csv import meant, stacked, to_csv
 from explorer.components import wire
+from explorer.frame import opening
 from explorer.memory import shelf
+from explorer.sentences import anatomy as sentences
 from models import library
 from models.edits import (
     Edit,
@@ -207,7 +207,7 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     if isinstance(edit, WithoutScale):
         assert opened.divisor == 1 and opened.scaled_by == edit
     if isinstance(edit, ScaledBy):
-        assert opened.divisor == 3.5 and "3.5" in anatomy.reasons(opened, False)["scale"]
+        assert opened.divisor == 3.5 and "3.5" in sentences.reasons(opened, False)["scale"]
     if isinstance(edit, UniformHead):
         assert opened.evened == edit and len(set(opened.weights[opened.allowed])) == 1
     if isinstance(edit, OtherPositions) and edit.to == "distance":
@@ -253,7 +253,7 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
 
 
 def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    assert [anatomy.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
+    assert [sentences.say_weight(each) for each in (0.999982, 0.99794, 1.0, 0.0)] == [
         "0.999982",
         "0.9979",
         "1",
@@ -356,22 +356,22 @@ def test_any_text_is_opened(text: str) -> None:
         ("minilm", ""),
     ],
 )
-def test_it_opens_on_the_strongest_cell_of_the_clearest_head(model: str, attention: str) -> None:
+def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
     recording = library.record(library.load(model), TEXT)
-    found = next(
-        each
-        for each in recording.attention
-        if each.name == (attention or recording.attention[0].name)
-    )
-    head = max(naming.describe(recording, found), key=naming.clarity)
-    cell = matrices.strongest(found.pattern[head.layer, head.head], found.allowed)
-    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (
-        head.layer,
-        head.head,
-        *cell,
-    )
+    seen = [one for one in opening.found(recording) if one.page == "attention"]
+    if attention:
+        seen = [one for one in seen if one.attention == attention]
+    first = next(iter(seen), None)
+    if first is None:
+        assert recording.attention[0].pattern[header["layer"], header["head"]].any()
+    else:
+        shown = attention or app.session_state["attention"] or recording.attention[0].name
+        assert shown == first.attention
+        assert (header["layer"], header["head"]) == first.at
+        if first.query >= 0 and first.keys:
+            assert (header["query"]["at"], header["key"]["at"]) == (first.query, first.keys[0])
     assert "anatomy_cell" not in app.query_params
     if attention == "cross":
         assert header["query"]["label"].startswith("→ ")

@@ -8,7 +8,11 @@ from decimal import Decimal, getcontext
 from pathlib import Path
 
 import pytest
+from conftest import on_page
+from javascript import needs_node, run, served
 from streamlit.testing.v1 import AppTest
+
+from explorer.components import wire
 
 ROOT = Path(__file__).resolve().parent.parent
 getcontext().prec = 40
@@ -181,8 +185,7 @@ TEXTS = {
 MODELS = ("encoder", "decoder", "translator")
 
 
-def said(page: str, model: str, text: str | None, asked: dict[str, str]) -> list[str]:
-    """All sentences on a page."""
+def opened(page: str, model: str, text: str | None, asked: dict[str, str]) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     app.query_params["model"] = model
     if text:
@@ -192,7 +195,13 @@ def said(page: str, model: str, text: str | None, asked: dict[str, str]) -> list
     app.run()
     app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception, app.exception
-    return [
+    return app
+
+
+def said(app: AppTest) -> list[str]:
+    """All sentences on a page, and the formulas that its pictures are given."""
+    given = (wire.decode(each.proto.bytes)[0].get("formulas", {}) for each in on_page(app))
+    return [line for each in given for lines in each.values() for line in lines] + [
         str(each.value)
         for kind in ("markdown", "caption", "info", "success", "latex")
         for each in app.get(kind)
@@ -206,7 +215,7 @@ def test_every_equality_of_a_page_is_true_at_the_digits_printed(page: str, model
     checked = 0
     for name, text in TEXTS.items():
         for asked in PAGES[page] if name == "default" else PAGES[page][:1]:
-            for sentence in said(page, model, text, asked):
+            for sentence in said(opened(page, model, text, asked)):
                 bad, count = wrong(sentence)
                 assert not bad, (name, asked, bad)
                 checked += count
@@ -217,3 +226,25 @@ def test_every_equality_of_a_page_is_true_at_the_digits_printed(page: str, model
         else set()
     )
     assert checked or page not in expected & (fits | {"attention", "anatomy"}), "nothing to check"
+
+
+@needs_node
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "model"),
+    [("anatomy", "encoder"), ("anatomy", "decoder"), ("translation", "translator")],
+)
+def test_what_a_picture_says_of_its_places_is_true_at_the_digits_printed(
+    page: str, model: str, tmp_path: Path
+) -> None:
+    """The browser's own code prints its sentences for what a page sent it."""
+    for text in TEXTS.values():
+        app = opened(page, model, text, {})
+        payloads = [each.proto.bytes for each in on_page(app)]
+        kinds = {"story", "steps"}
+        data = next(each for each in payloads if wire.decode(each)[0].get("kind") in kinds)
+        (tmp_path / "sent.bin").write_bytes(data)
+        done = run("node", "sentences.js", str(served(tmp_path)), str(tmp_path / "sent.bin"))
+        assert done.returncode == 0, done.stderr
+        bad, count = wrong(done.stdout)
+        assert not bad and count > 10, bad[:5]

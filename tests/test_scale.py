@@ -11,6 +11,7 @@ import torch
 import transformers
 
 from explorer.analysis import anatomy, right
+from explorer.sentences import anatomy as sentences
 from models import library
 from models.edits import ScaledBy
 from models.own import Handle
@@ -62,8 +63,8 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
     assert check.law == "q · k × 0.0625 = score, with this model’s own scale"
     opened = anatomy.cell(granite, attention, 1, 0, 4, 2)
     assert opened.divisor == pytest.approx(16) and not opened.measured
-    assert "own scale" in anatomy.reasons(opened, True)["scale"]
-    assert anatomy.dividing(opened) == "16"
+    assert "own scale" in sentences.reasons(opened, True)["scale"]
+    assert sentences.dividing(opened) == "16"
 
 
 def test_an_edit_of_the_scale_is_recorded(small_handle: Handle) -> None:

@@ -1,30 +1,47 @@
-"""Is it right? A recording's own laws, checked number by number in 64 bits: each figure that is shown follows from those it is made of.
+"""Is it right? A recording's own laws, checked number by number in 64 bits: each figure that is
+shown follows from those it is made of.
 
-Only the recording and the model's own parameters go in. An edit that changes a law is taken into account; where it puts in numbers that
-the recording does not hold, that part is not checked and says so.
+Only the recording and the model's own parameters go in. An edit that changes a law is taken into
+account; where it puts in numbers that the recording does not hold, that part is not checked and
+says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
 
-from models.recording import Attention, Edit, Recording, Stream
+from explorer.analysis import edited
+from models.edits import (
+    Edit,
+    MeanHead,
+    OtherPositions,
+    PatchHead,
+    ScaledBy,
+    UniformHead,
+    WithoutNorm,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+)
+from models.recording import Attention, Recording, Stream
 
 Outputs = Mapping[str, tuple[np.ndarray, np.ndarray]]
 Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float]]]
-# What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where that is smaller.
+# What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where
+# that is smaller.
 ROUNDING = 2e-6
 SUMMED = 1e-5  # the same for long sums: dot products, W_O, LayerNorm
 
 
 @dataclass
 class Check:
-    """One law: `numbers` compared, the largest `error` among them and `where` it stands, and the error that rounding explains, `tolerance`.
+    """One law: `numbers` compared, the largest `error` among them and `where` it stands, and the
+    error that rounding explains, `tolerance`.
 
     not_checked: which parts were left out, and why.
     """
@@ -59,7 +76,8 @@ class Check:
         where: Callable[[tuple[int, ...]], str],
         largest: float | None = None,
     ) -> None:
-        """Compare what should stand somewhere with what stands there. where(place) names a place in the arrays."""
+        """Compare what should stand somewhere with what stands there. where(place) names a place in
+        the arrays."""
         if not recorded.size:
             return
         errors = np.abs(expected - recorded.astype(np.float64))
@@ -89,9 +107,10 @@ def checks(
 ) -> tuple[Check, ...]:
     """Every law of a recording, checked.
 
-    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model). norms: by stream, then by place, gain
-    and bias (d_model) and eps. Without them these laws are not checked. built: how the model was built, where it differs from the paper:
-    `residual` False; `biased` True where something is added to q . k.
+    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
+    norms: by stream, then by place, gain and bias (d_model) and eps. Without them these laws are
+    not checked. built: how the model was built, where it differs from the paper: `residual` False;
+    `biased` True where something is added to q . k.
     """
     built = built or {}
     with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
@@ -134,12 +153,12 @@ def forbidden(recording: Recording) -> Check:
 
 
 def scores(recording: Recording, biased: bool = False) -> Check:
-    """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit divided by something else, or less a penalty on
-    distance."""
+    """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit
+    divided by something else, or less a penalty on distance."""
     edits = [
-        *_edits(recording, "ScaledBy"),
-        *_edits(recording, "WithoutScale"),
-        *(each for each in _edits(recording, "OtherPositions") if each.to == "distance"),
+        *edited.of_kind(recording, ScaledBy),
+        *edited.of_kind(recording, WithoutScale),
+        *(each for each in edited.of_kind(recording, OtherPositions) if each.to == "distance"),
     ]
     check = Check(f"{_score_law(recording)}{_under(edits)}", SUMMED)
     for attention, layer, head in _heads(recording):
@@ -155,7 +174,7 @@ def scores(recording: Recording, biased: bool = False) -> Check:
             attention.q[layer, head].astype(np.float64),
             attention.k[layer, head].astype(np.float64),
         )
-        expected = q @ k.T / _divisor(recording, attention, layer) - _penalty(
+        expected = q @ k.T / edited.divisor(recording, attention, layer)[0] - edited.penalty(
             recording, attention, head
         )
         check.take(
@@ -165,8 +184,9 @@ def scores(recording: Recording, biased: bool = False) -> Check:
 
 
 def softmax(recording: Recording) -> Check:
-    """Each row of weights is the softmax of its scores over the allowed keys; of a head made even by an edit, an even row."""
-    even = _edits(recording, "UniformHead")
+    """Each row of weights is the softmax of its scores over the allowed keys; of a head made even
+    by an edit, an even row."""
+    even = edited.of_kind(recording, UniformHead)
     check = Check(f"softmax(scores) = weights{_under(even, 'even rows')}", ROUNDING)
     for attention, layer, head in _heads(recording):
         allowed = attention.allowed
@@ -182,7 +202,8 @@ def softmax(recording: Recording) -> Check:
             masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
             powers = np.exp(masked - masked.max(axis=1, keepdims=True))
             expected = powers / powers.sum(axis=1, keepdims=True)
-            # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no better.
+            # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
+            # better.
             largest = float(np.abs(attention.scores[layer, head]).max()) / 10
         check.take(
             expected,
@@ -194,26 +215,27 @@ def softmax(recording: Recording) -> Check:
 
 
 def written(recording: Recording, outputs: Outputs | None) -> Check:
-    """The heads' weights x V, side by side through W_O and with its bias, are what the attention wrote; heads that an edit changed as changed."""
-    changed = [*_edits(recording, "ZeroHead"), *_edits(recording, "MeanHead")]
+    """The heads' weights x V, side by side through W_O and with its bias, are what the attention
+    wrote; heads that an edit changed as changed."""
+    changed = [*edited.of_kind(recording, ZeroHead), *edited.of_kind(recording, MeanHead)]
     check = Check(f"weights × V, through W_O, = what attention wrote{_under(changed)}", SUMMED)
     for attention in recording.attention:
         stream = recording.stream(attention.query)
-        place = "attn" if attention.query == attention.key else "cross"
         if outputs is None or attention.name not in outputs or not attention.opens:
             check.leave(
-                f"{attention.name}-attention: the model does not show its {'W_O' if attention.opens else 'V'}"
+                f"{attention.name}-attention: the model does not show its "
+                f"{'W_O' if attention.opens else 'V'}"
             )
             continue
         w_o, bias = outputs[attention.name]
         for layer in range(len(attention.pattern)):
-            site = f"{layer}.{place}.wrote"
+            site = edited.site_of(attention, layer)
             foreign = [
                 each
-                for each in _edits(recording, "PatchHead")
+                for each in edited.of_kind(recording, PatchHead)
                 if (each.attention, each.layer) == (attention.name, layer)
             ]
-            foreign += _patched(recording, stream, site)
+            foreign += edited.patched(recording, stream, site)
             if site not in stream.sites or foreign:
                 check.leave(
                     f"{site}: {'; '.join(map(str, foreign)) or 'the model does not show it'}"
@@ -221,14 +243,17 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
                 continue
             said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
             for head in range(attention.pattern.shape[1]):
-                said += _z(recording, attention, layer, head) @ w_o[layer, head].astype(np.float64)
+                said += edited.z(recording, attention, layer, head) @ w_o[layer, head].astype(
+                    np.float64
+                )
             check.take(said, stream.at(site), _in_stream(stream, site))
     return check
 
 
 def sums(recording: Recording, residual: bool = True) -> Check:
-    """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no residual, after = what it wrote."""
-    without = _edits(recording, "WithoutResidual")
+    """Before + what a sub-layer wrote = after, at every sum of every stream; where there is no
+    residual, after = what it wrote."""
+    without = edited.of_kind(recording, WithoutResidual)
     check = Check(
         "before + wrote = after" if residual else "wrote = after: this model has no residual",
         ROUNDING,
@@ -239,7 +264,7 @@ def sums(recording: Recording, residual: bool = True) -> Check:
         if not triples:
             check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
         for before, wrote, total in triples:
-            if patched := _patched(recording, stream, total):
+            if patched := edited.patched(recording, stream, total):
                 check.leave(f"{total}: {'; '.join(map(str, patched))}")
                 continue
             adds = (residual and not _replaced(without, wrote)) or wrote == "pos.wrote"
@@ -264,7 +289,8 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
                 state = site
         if not found:
             check.leave(
-                f"{stream.name} stream: no LayerNorm here{_under(_edits(recording, 'WithoutNorm'))}"
+                f"{stream.name} stream: no LayerNorm "
+                f"here{_under(edited.of_kind(recording, WithoutNorm))}"
             )
     return check
 
@@ -278,7 +304,7 @@ def _one_norm(
     state: str,
     site: str,
 ) -> None:
-    if patched := _patched(recording, stream, site):
+    if patched := edited.patched(recording, stream, site):
         return check.leave(f"{site}: {'; '.join(map(str, patched))}")
     if place in own:
         gain, bias, eps = own[place]
@@ -293,20 +319,17 @@ def _one_norm(
     check.take(normed * gain + bias, stream.at(site), _in_stream(stream, site))
 
 
-# ---- what edits change ----------------------------------------------------------------------------------------------
+# ---- what edits change -----------------------------------------------------------------------------
 
 
-def _edits(recording: Recording, kind: str) -> list[Edit]:
-    return [edit for edit in recording.edits if type(edit).__name__ == kind]
-
-
-def _under(edits: list[Edit], then: str = "") -> str:
+def _under(edits: Sequence[Edit], then: str = "") -> str:
     """The edits that a law takes into account, in words."""
     return f" ({f'{then}: ' if then else ''}{'; '.join(map(str, edits))})" if edits else ""
 
 
 def scaling(attention: Attention, layer: int) -> str:
-    """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the model's own factor."""
+    """What follows "q · k" in a layer's scores: " / √64" in the paper, "" where nothing, else the
+    model's own factor."""
     scale, width = float(attention.scale[layer]), attention.q.shape[-1]
     if np.isclose(scale, width**-0.5):
         return f" / √{width}"
@@ -330,51 +353,9 @@ def _score_law(recording: Recording) -> str:
     return f"q · k × {min(alone):.4g} to {max(alone):.4g} = score, with each layer’s own scale"
 
 
-def _divisor(recording: Recording, attention: Attention, layer: int) -> float:
-    divided = [edit for edit in _edits(recording, "ScaledBy") if edit.layer in (None, layer)]
-    if divided:
-        return float(divided[-1].divisor)
-    without = any(edit.layer in (None, layer) for edit in _edits(recording, "WithoutScale"))
-    return 1.0 if without else 1 / float(attention.scale[layer])
-
-
-def _penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray | float:
-    """What a score loses by distance (ALiBi), (query, key), under an edit that puts that in the place of positions."""
-    other = _edits(recording, "OtherPositions")
-    if attention.query != attention.key or not other or other[-1].to != "distance":
-        return 0.0
-    n = np.arange(attention.allowed.shape[0])
-    return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * np.abs(n[:, None] - n)
-
-
-def _z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
-    """What a head takes of the values, (query, d_head), as it goes into W_O."""
-    z = attention.pattern[layer, head].astype(np.float64) @ attention.v[layer, head].astype(
-        np.float64
-    )
-    here = attention.name, layer, head
-    if any(
-        (each.attention, each.layer, each.head) == here for each in _edits(recording, "MeanHead")
-    ):
-        z = np.broadcast_to(z.mean(axis=0), z.shape)
-    if any(
-        (each.attention, each.layer, each.head) == here for each in _edits(recording, "ZeroHead")
-    ):
-        z = np.zeros_like(z)
-    return z
-
-
-def _patched(recording: Recording, stream: Stream, site: str) -> list[Edit]:
-    """The edits that put other numbers at a site."""
-    return [
-        each
-        for each in _edits(recording, "PatchSite")
-        if each.site == site and (each.stream or recording.streams[0].name) == stream.name
-    ]
-
-
-def _replaced(without: list[Edit], wrote: str) -> bool:
-    """True where an edit took the residual away around the sub-layer that wrote at a site, such as "0.attn.wrote"."""
+def _replaced(without: list[WithoutResidual], wrote: str) -> bool:
+    """True where an edit took the residual away around the sub-layer that wrote at a site, such as
+    "0.attn.wrote"."""
     layer, _, rest = wrote.partition(".")
     sublayer = rest.removesuffix(".wrote")
     return any(
@@ -383,11 +364,12 @@ def _replaced(without: list[Edit], wrote: str) -> bool:
     )
 
 
-# ---- where ----------------------------------------------------------------------------------------------------------
+# ---- where -----------------------------------------------------------------------------------------
 
 
 def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
-    """Every head of every attention, one by one, so that no more than one of them is ever held in 64 bits."""
+    """Every head of every attention, one by one, so that no more than one of them is ever held in
+    64 bits."""
     for attention in recording.attention:
         for layer in range(attention.pattern.shape[0]):
             for head in range(attention.pattern.shape[1]):

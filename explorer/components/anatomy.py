@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from explorer.components import wire
 from explorer.components.bundle import loader
 from explorer.components.head import runs
+from explorer.components.label import Label
 
 
 def matrix(
@@ -38,28 +40,16 @@ def story(
     facts: Mapping[str, object],
     vectors: Mapping[str, np.ndarray],
     w_o: np.ndarray | None,
-    *,
-    title: str,
-    caption: Sequence[str],
-    file: str,
+    label: Label,
     matrix: str,
-    token: str,
 ) -> bytes:
     """What the browser needs to tell how a weight comes about.
 
-    facts: plain values, NaN and infinities as None. vectors: q, k, products (d_head); dots, scores, exponentials, weights, allowed (key); v (d_v),
-    shares (row, d_v), rest, z; and where something was written, set (d_v), wrote, total (d_model). w_o: the head's slice of W_O, (d_v, d_model),
-    drawn and not told. matrix: the name of the matrix that the cell belongs to; token: the name of this picture.
+    facts: plain values and words, NaN and infinities as None. vectors: those of
+    `analysis.anatomy_story`. w_o: the head's slice of W_O, (d_v, d_model), drawn and not told.
+    matrix: the name of the matrix that the cell belongs to.
     """
-    header = {
-        "kind": "story",
-        "token": token,
-        "matrix": matrix,
-        "title": title,
-        "caption": list(caption),
-        "file": file,
-        **facts,
-    }
+    header = {"kind": "story", "matrix": matrix, **label.header, **facts}
     blocks = {name: np.asarray(vector, dtype=np.float32) for name, vector in vectors.items()}
     if w_o is not None:
         top = float(np.abs(w_o).max()) or 1.0
@@ -69,62 +59,44 @@ def story(
 
 def strip(
     vector: np.ndarray,
-    *,
     name: str,
-    unit: str,
     about: str,
     token: str,
+    *,
     heads: int = 0,
     head: int = -1,
     scale: float | None = None,
 ) -> bytes:
-    """What the browser needs to draw one vector as a strip.
+    """What the browser needs to draw one vector, by dimension, as a strip.
 
-    unit: what its numbers are counted in, as "dimension". heads: how many equal pieces it is cut in, 0 for none, and `head` the one that stands
-    out. scale: the |value| of full colour, the vector's largest where None.
+    heads: how many equal pieces it is cut in, 0 for none, and `head` the one that stands out.
+    scale: the |value| of full colour, the vector's largest where None.
     """
     top = float(np.abs(vector).max(initial=0.0)) if scale is None else scale
-    header = {
-        "kind": "strip",
-        "token": token,
-        "name": name,
-        "unit": unit,
-        "about": about,
-        "heads": heads,
-        "head": head,
-        "top": top,
-    }
+    header = {"kind": "strip", "token": token, "name": name, "unit": "dimension", "about": about}
+    header |= {"heads": heads, "head": head, "top": top}
     return wire.encode(header, {"vector": np.asarray(vector, dtype=np.float32)})
 
 
-def shapes(
-    *,
-    n: int,
-    m: int,
-    n_head: int,
-    head: int,
-    d_head: int,
-    d_v: int,
-    d_model: int,
-    query: int,
-    label: str,
-    token: str,
-) -> bytes:
-    """What the browser needs to draw the split into heads and back: n queries, m keys, and the row of one query with one head's piece."""
-    header = {
-        "kind": "shapes",
-        "token": token,
-        "n": n,
-        "m": m,
-        "heads": n_head,
-        "head": head,
-        "d_head": d_head,
-        "d_v": d_v,
-        "d_model": d_model,
-        "query": query,
-        "label": label,
-    }
-    return wire.encode(header, {})
+@dataclass(frozen=True)
+class Split:
+    """The sizes of a split into heads: n queries, m keys, heads of width d_head, with values of width
+    d_v, and d_model; and of which `head` and `query` it is shown."""
+
+    n: int
+    m: int
+    heads: int
+    d_head: int
+    d_v: int
+    d_model: int
+    head: int
+    query: int
+
+
+def shapes(split: Split, label: str, token: str) -> bytes:
+    """What the browser needs to draw the split into heads and back, and the row of one query, called
+    `label`, with one head's piece."""
+    return wire.encode({"kind": "shapes", "token": token, "label": label, **asdict(split)}, {})
 
 
 _mount = st.components.v2.component(

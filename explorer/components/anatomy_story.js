@@ -3,27 +3,27 @@
 
 import { drawing } from "./anatomy_sheet.js";
 import { strips } from "./anatomy_strips.js";
-import { among, full, largest, quiet, through, two } from "./anatomy_wrote.js";
+import { among, largest, quiet, through, two } from "./anatomy_wrote.js";
 import { bus } from "./bus.js";
 import { make } from "./mount.js";
 import { num, ofRow } from "./say.js";
 import { exports } from "./sheet.js";
+import { enough, power, product, sum } from "./sums.js";
 import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./anatomy_strips.js").Plan} Plan */
 
-const inBrackets = (value, figures = 4) =>
-  value < 0 ? `(${num(value, figures)})` : num(value, figures);
-
 /** @param {View} view */
 export function story(view) {
   const { header } = view;
   view.steps = [];
-  /** @type {((view: View) => any)[]} */
-  const steps = [meet, scaled, masked, softmax, valued, summed];
-  if (header.wrote) steps.push(through, among);
-  const parts = steps.map((each, at) => step(view, at + 1, each(view)));
+  /** @type {Record<string, (view: View) => any>} */
+  const steps = { meet, scaled, masked, softmax, valued, summed };
+  if (header.wrote) Object.assign(steps, { through, among });
+  const parts = Object.entries(steps).map(([name, each], at) =>
+    step(view, at + 1, header.formulas[name], each(view)),
+  );
   if (!header.wrote) parts.push(make("p", "missing", header.missing));
   const files = exports(view, "The story", (look) => drawing(view, look));
   view.root.replaceChildren(
@@ -35,24 +35,40 @@ export function story(view) {
 }
 
 /**
- * A step: its name, a sentence, its formula with the result, and its picture.
+ * A step: its name, a sentence, its formula with the result, which is the last line, and its picture.
  * @param {View} view
  * @param {number} at
- * @param {{ title: string, words: any[], formula: string[], result: string, plan?: Plan, more?: any[] }} told
+ * @param {string[]} lines
+ * @param {{ title: string, words: any[], plan?: Plan, more?: any[] }} told
  */
-function step(view, at, { title, words, formula, result, plan, more = [] }) {
-  view.steps.push({ title: `${at}. ${title}`, lines: [...formula, result].filter(Boolean), plan });
-  const lines = formula.map((each) => make("p", "formula", each));
+function step(view, at, lines, { title, words, plan, more = [] }) {
+  view.steps.push({ title: `${at}. ${title}`, lines: lines.filter(Boolean), plan });
+  const result = lines[lines.length - 1];
   const text = make(
     "div",
     "text",
     make("h4", "", make("span", "number", `${at}`), title),
     make("p", "words", ...words),
-    ...lines,
+    ...lines.slice(0, -1).map((each) => make("p", "formula", each)),
     result && make("p", "result", result),
   );
   return make("section", "step", text, make("div", "picture", plan && strips(view, plan), ...more));
 }
+
+/** What a picture says of one of its places. @type {Record<string, (...given: any[]) => string>} */
+export const told = {
+  dims({ q, k, products }, d) {
+    const [result, [one, other]] = enough((a, b) => a * b, products[d], [q[d], k[d]]);
+    return `dimension ${d}:  q ${one}  ×  k ${other}  =  ${result}`;
+  },
+  keys: ({ largest: most }, { scores, exponentials, weights }, k) =>
+    `${power(scores[k], most, exponentials[k])},  weight ${num(weights[k])}`,
+  values: ({ weight }, { v }, d) => `dimension ${d}:  ${product(weight, v[d], weight * v[d])}`,
+  sum({ rows, rest: others }, { shares, rest, z }, d) {
+    const each = rows.map((_, row) => shares[row * z.length + d]);
+    return `dimension ${d}:  ${sum(others ? [...each, rest[d]] : each, z[d])}`;
+  },
+};
 
 const own = ([value, apart]) =>
   quiet(
@@ -63,9 +79,7 @@ const own = ([value, apart]) =>
 function meet({ header, blocks }) {
   const { q, k, products } = blocks;
   const [query, key] = [header.query.label, header.key.label];
-  const one = (d) => `${inBrackets(q[d], 3)} × ${inBrackets(k[d], 3)}`;
-  const best = header.best.map((d) => `dimension ${d}, ${one(d)} = ${num(products[d], 3)}`);
-  const more = q.length > header.best.length ? " + …" : "";
+  const best = header.best.map((d) => `dimension ${d}, ${product(q[d], k[d], products[d], 3)}`);
   return {
     title: "The query meets the key",
     words: [
@@ -75,8 +89,6 @@ function meet({ header, blocks }) {
       named(key),
       " offers, k: multiplied number by number, and added up.",
     ],
-    formula: [`q · k = ${header.best.map(one).join(" + ")}${more}`],
-    result: `q · k = ${full(header.dot)}`,
     plan: {
       group: "dims",
       id: "dims",
@@ -87,7 +99,7 @@ function meet({ header, blocks }) {
         two(["k of ", named(key)], k),
         two(["q × k"], products, { strong: true }),
       ],
-      say: (d) => [`dimension ${d}:  q ${num(q[d])}  ×  k ${num(k[d])}  =  ${num(products[d])}`],
+      say: (d) => [told.dims(blocks, d)],
       rest: [`Largest: ${best.join(";  ")}`],
     },
   };
@@ -120,16 +132,9 @@ const keysHint = ({ header }) => [
 function scaled(view) {
   const { header, blocks } = view;
   const { dots, scores } = blocks;
-  const { added } = header;
-  const sum = added === null ? "" : ` ${added < 0 ? "−" : "+"} ${full(Math.abs(added))}`;
   return {
     title: "Scaled: the score",
-    words: added === null ? [header.scaleWhy] : [header.scaleWhy, " ", header.addedWhy],
-    formula: [
-      `score = q · k / ${header.dividing}`,
-      `= ${full(header.dot)} / ${full(header.divisor)}${sum}`,
-    ],
-    result: `score = ${full(header.score)}`,
+    words: header.adds ? [header.scaleWhy, " ", header.addedWhy] : [header.scaleWhy],
     plan: overKeys(
       view,
       "scores",
@@ -159,10 +164,6 @@ function masked(view) {
   return {
     title: header.masks ? "Masked" : "No mask",
     words: [header.maskWhy],
-    formula: [
-      header.allowed ? "allowed: the score stays" : "not allowed: −∞ takes the score’s place",
-    ],
-    result: header.allowed ? full(header.score) : "−∞",
     plan: overKeys(
       view,
       "masked",
@@ -177,7 +178,6 @@ function masked(view) {
 function softmax(view) {
   const { header, blocks } = view;
   const { exponentials, weights, scores, allowed } = blocks;
-  const n = header.nAllowed;
   const row = (name, values, strong = false) => ({
     name: [name],
     values,
@@ -187,34 +187,16 @@ function softmax(view) {
     barred: "0",
     strong,
   });
-  const apart = `exp(${full(header.score - header.largest)}) / Σ exp = ${full(header.exponential)} / ${full(header.total)}`;
-  const formula = !header.allowed
-    ? ["exp(−∞) / Σ exp = 0"]
-    : [
-        header.plain
-          ? `exp(${full(header.score)}) / Σ exp = ${header.plain.map(full).join(" / ")}`
-          : `exp(${full(header.score)}) / Σ exp: some exp here is too large for a number`,
-        `${full(header.largest)}, the largest, subtracted: ${apart}`,
-      ];
-  if (header.evened)
-    formula.push(
-      `softmax = ${full(header.softmax)}, but an edit decides: ${header.evened}, 1 / ${n}`,
-    );
   return {
     title: "Softmax: the weight",
     words: [
-      `Each exp(score), divided by the sum of all ${n} allowed: the row becomes weights that add up to 1. Subtracting the row’s largest score first divides both by the same number, so nothing changes, and nothing grows too large.`,
+      `Each exp(score), divided by the sum of all ${header.nAllowed} allowed: the row becomes weights that add up to 1. Subtracting the row’s largest score first divides both by the same number, so nothing changes, and nothing grows too large.`,
     ],
-    formula,
-    result: `weight = ${full(header.weight)}`,
     plan: overKeys(
       view,
       "softmax",
       [row("exp(score − largest)", exponentials), row("weight", weights, true)],
-      (k) =>
-        allowed[k] > 0
-          ? `exp(${num(scores[k])} − ${inBrackets(header.largest)}) = ${num(exponentials[k])},  weight ${num(weights[k])}`
-          : "not allowed, weight 0",
+      (k) => (allowed[k] > 0 ? told.keys(header, blocks, k) : "not allowed, weight 0"),
     ),
     more: [own(header.own.weight)],
   };
@@ -223,7 +205,7 @@ function softmax(view) {
 /** @param {View} view */
 function valued({ header, blocks }) {
   const { v } = blocks;
-  const { weight, vLength } = header;
+  const { weight } = header;
   const share = v.map((each) => each * weight);
   const key = header.key.label;
   return {
@@ -232,8 +214,6 @@ function valued({ header, blocks }) {
       named(key),
       "’s value v is what it hands over; the weight says how much of it is taken.",
     ],
-    formula: [`|weight × v| = weight × |v| = ${full(weight)} × ${full(vLength)}`],
-    result: `|weight × v| = ${full(weight * vLength)}`,
     plan: {
       group: "values",
       id: "value",
@@ -243,7 +223,7 @@ function valued({ header, blocks }) {
         two(["v of ", named(key)], v),
         two(["weight × v"], share, { top: largest(v), strong: true }),
       ],
-      say: (d) => [`dimension ${d}:  ${num(weight)} × ${num(v[d])} = ${num(share[d])}`],
+      say: (d) => [told.values(header, blocks, d)],
       rest: ["Both strips in the same colours: the weight makes the value fainter."],
     },
   };
@@ -253,7 +233,6 @@ function valued({ header, blocks }) {
 function summed({ header, blocks }) {
   const { z, shares, rest, set } = blocks;
   const d = z.length;
-  const n = header.labels.length;
   const parts = header.rows.map((key, r) => ({ key, values: shares.subarray(r * d, (r + 1) * d) }));
   const top = Math.max(largest(z), ...parts.map(({ values }) => largest(values)));
   const rows = parts.map(({ key, values }, r) =>
@@ -274,8 +253,6 @@ function summed({ header, blocks }) {
       named(header.query.label),
       header.set ? `. An edit then sets it: ${header.set}.` : ".",
     ],
-    formula: [`z = Σ weight × v, over ${n} ${n === 1 ? "key" : "keys"}`],
-    result: `|z| = ${num(header.zLength)}`,
     plan: {
       group: "values",
       id: "sum",
@@ -283,10 +260,8 @@ function summed({ header, blocks }) {
       about: "Shares of all keys and their sum by dimension",
       rows,
       say: (at) => {
-        const each = parts.map(({ values }) => inBrackets(values[at]));
-        if (header.rest) each.push(inBrackets(rest[at]));
         const under = header.set ? `;  under the edit ${num(set[at])}` : "";
-        return [`dimension ${at}:  ${each.join(" + ")}  =  ${num(z[at])}${under}`];
+        return [`${told.sum(header, blocks, at)}${under}`];
       },
       rest: [
         "All strips in the same colours. Every key gives its value by its weight; ",

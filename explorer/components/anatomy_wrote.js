@@ -7,8 +7,6 @@ import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
 
-const FULL = 6; // figures in formulas: enough for a reader who computes them anew
-export const full = (value) => num(value, FULL);
 export const largest = (values) =>
   values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 export const quiet = (text) => make("p", "quiet", text);
@@ -35,8 +33,6 @@ export function through({ header, blocks }) {
       named(header.query.label),
       "’s stream.",
     ],
-    formula: [`z · W_O: ${d} numbers × (${d} × ${n}) = ${n} numbers`],
-    result: `length = ${num(header.wrote.length)}`,
     plan: {
       group: "model",
       id: "wrote",
@@ -73,7 +69,7 @@ function column(values) {
 
 /** @param {View} view */
 export function among({ header }) {
-  const { parts, share, length, all } = header.wrote;
+  const { parts, share } = header.wrote;
   const most = Math.max(...parts.map((part) => Math.abs(part.share ?? 0)), 1e-9);
   const below = parts.some((part) => part.share < 0);
   const shares = column(parts.map((part) => part.share));
@@ -98,7 +94,6 @@ export function among({ header }) {
     make("div", { class: "part heads", "aria-hidden": "true" }, ...heads),
     ...rows,
   );
-  const relative = all > 0 ? num(length / all) : "–";
   return {
     title: "Among all heads",
     words: [
@@ -106,8 +101,6 @@ export function among({ header }) {
         ? "Together, heads and bias write nothing here, so there is nothing to take a share of."
         : "How far each part reaches along the sum of all: part · sum / |sum|². The shares are signed and add up to 1; below 0 a part works against the sum.",
     ],
-    formula: [`its length beside the sum’s: ${full(length)} / ${full(all)} = ${relative}`],
-    result: share === null ? "" : `share = ${num(share)}`,
     more: [list, quiet("Lengths do not add up: parts of unlike direction partly cancel.")],
   };
 }

@@ -7,7 +7,7 @@ import { raster } from "./cells.js";
 import style from "./lookup.css.js";
 import { apart, called, mixture, placed, soften, STEPS, temperatureAt } from "./lookup_soft.js";
 import { fitted, make, mount, put } from "./mount.js";
-import { fixed, short, spokenLine } from "./say.js";
+import { exact, short, spokenLine } from "./say.js";
 import { cells, END, exports, node, paper, tag, text, written } from "./sheet.js";
 import { wordAt } from "./theme.js";
 import { cut, named } from "./tokens.js";
@@ -37,7 +37,7 @@ const MEANING = {
   1: "the model’s own",
 };
 const meaning = (t) => MEANING[t] ?? (t < 1 ? "sharper than the model" : "softer than the model");
-const show = (value, digits = 3) => (Number.isFinite(value) ? fixed(value, digits) : "not defined");
+const show = (value, digits = 3) => (Number.isFinite(value) ? exact(value, digits) : "not defined");
 const STRIPS = ["soft", "hard", "difference"];
 
 /** What a temperature makes of the row. @param {View} view */

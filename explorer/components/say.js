@@ -20,7 +20,7 @@ export const signed = (value, digits) => {
 /** Decimals, or a power of ten where they would all be 0. @param {number} value @param {number} digits */
 export function exact(value, digits = 4) {
   const tiny = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits;
-  return signs(tiny ? value.toExponential(1) : value.toFixed(digits));
+  return tiny ? num(value, 2) : signs(value.toFixed(digits));
 }
 
 /** An end of a scale. @param {number} value @param {number} [figures] */
@@ -88,7 +88,7 @@ export function weightText(weight, unknown = 0) {
     return weight + unknown < 0.0001
       ? "< 0.0001"
       : `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
-  return weight > 0 && weight < 0.00005 ? weight.toExponential(1) : weight.toFixed(4);
+  return exact(weight);
 }
 
 /** Why a cell has no weight. @param {number} query @param {number} key */

@@ -5,9 +5,27 @@ import { raster, thumbWords } from "./cells.js";
 import { rove } from "./keys.js";
 import { make } from "./mount.js";
 import { count, exact, fixed, spokenLine } from "./say.js";
+import { apart, enough } from "./sums.js";
 import { listed, named, strongest } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+/**
+ * A step's formula in decimals that make it true: log p = z − sum, and p = e^(log p).
+ * @param {Record<string, any>} blocks
+ * @param {number} step
+ */
+export function told(blocks, step) {
+  const { logit, log_sum, logprob } = blocks;
+  const how = { figures: 3, write: fixed };
+  const say = (value) => exact(value);
+  const [p, [log]] = enough(Math.exp, Math.exp(logprob[step]), [logprob[step]], { ...how, say });
+  const [, [z, sum]] = enough((a, b) => a - b, logprob[step], [logit[step], log_sum[step]], {
+    ...how,
+    say: () => log,
+  });
+  return { z, sum: apart(sum), log, p };
+}
 
 // What happens in this step, in words and in the numbers of the formula.
 /** @param {View} view */
@@ -19,7 +37,7 @@ export function reading(view) {
     const label = header.says[step];
     const so = header.reads.slice(0, step + 1);
     const read = (so.length > 9 ? "… " : "") + so.slice(-9).join(" ");
-    const p = exact(Math.exp(blocks.logprob[step]));
+    const { z, sum, log, p } = told(blocks, step);
     const rank = blocks.rank[step];
     const first = header.forced ? ": its own first choice too." : ", its first choice.";
     const likeliest = exact(Math.exp(blocks.top_logprobs[step * header.tops[step].length]));
@@ -52,7 +70,6 @@ export function reading(view) {
       ),
       `  (${view.title.toLowerCase()}).`,
     );
-    const [z, sum] = [blocks.logit[step], blocks.log_sum[step]].map((value) => fixed(value, 3));
     const so_far = blocks.logprob.subarray(0, step + 1).reduce((total, one) => total + one, 0);
     formula.replaceChildren(
       "p(",
@@ -63,7 +80,7 @@ export function reading(view) {
       ...power(),
       `.   Here z = ${z} and ln Σ `,
       ...power(),
-      ` = ${sum}, so log p = ${z} − ${sum} = ${fixed(blocks.logprob[step], 3)} and p = ${p}.   The sum so far: log p = ${fixed(so_far, 3)}.`,
+      ` = ${sum}, so log p = ${z} − ${sum} = ${log} and p = ${p}.   The sum so far: log p = ${fixed(so_far, 3)}.`,
     );
   });
   return make("div", "reading", says, looks, formula);

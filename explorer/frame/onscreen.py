@@ -99,6 +99,16 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
     return Shown(made.model.name, st.session_state.text, (), target)
 
 
+def read() -> Shown:
+    """What a page is of: the text on screen, recorded, and what was typed for a decoder to read,
+    which is told."""
+    with st.spinner("Loading the model …"):
+        target = typed_target(st.session_state.model)
+        source = shown(target=target)
+    tell_target(target)
+    return source
+
+
 def typed_target(model: str) -> str | None:
     """What the decoder of this model is to read where the reader typed it on the Translation page; None for its own words and for other models."""
     typed = st.session_state.target

@@ -15,6 +15,8 @@ from models.recording import Attention, Recording
 
 # Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
 ASKED_UP_TO = 64
+# What a reader chooses of an attention: with one of these a page opens on that.
+CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
 
 
 def found(recording: Recording) -> tuple[Finding, ...]:
@@ -77,6 +79,15 @@ def first(recording: Recording, attention: Attention) -> Finding | None:
         ),
         None,
     )
+
+
+def choose_attention(recording: Recording) -> None:
+    """Where nothing is chosen yet: the attention that the strongest finding is seen in."""
+    state = st.session_state
+    if any(state[name] for name in CHOSEN):
+        return
+    first = next((one for one in found(recording) if one.page == "attention"), None)
+    state.attention = dict(first.address)["attention"] if first else ""
 
 
 def take(one: Finding) -> None:

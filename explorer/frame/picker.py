@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from explorer.analysis import attention as matrices
-from explorer.analysis import heads as naming
 from explorer.memory import address, models, passes
 from models.recording import Attention, Recording
 
@@ -41,15 +40,6 @@ def pick_attention(recording: Recording) -> Attention:
             on_change=_take_attention,
         )
     return recording.attention[names.index(name)]
-
-
-def chosen_head(heads: Sequence[naming.Head], attention: Attention) -> naming.Head:
-    """The head on screen: the one chosen, or else the one whose name stands out most."""
-    layers, per_layer = attention.pattern.shape[:2]
-    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
-    if layer is None or head is None:
-        return max(heads, key=naming.clarity)
-    return heads[layer * per_layer + head]
 
 
 def pick_head(size: Sequence[int], at: tuple[int, int]) -> None:

@@ -1,0 +1,171 @@
+"""The cell that is opened: which one, the matrix it is chosen in, and the way to it in short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import anatomy as numbers
+from explorer.analysis import attention as matrices
+from explorer.analysis import heads as naming
+from explorer.components import anatomy as pictures
+from explorer.components.label import Label
+from explorer.frame import opening
+from explorer.frame.picker import pick_head
+from explorer.frame.subject import Subject
+from explorer.memory import address, passes, shelf
+from explorer.sentences import anatomy as sentences
+from explorer.sentences.escape import literal
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """The cell on screen, taken apart. outputs: W_O of the attention, cut by head, and its bias, None
+    where the model does not give them; done: what was written, None without them too."""
+
+    on: Subject
+    head: naming.Head
+    cell: numbers.Cell
+    outputs: numbers.Outputs | None
+    done: numbers.Written | None
+
+    @property
+    def query(self) -> str:
+        """What the query is called."""
+        return self.on.axes.rows[self.cell.query]
+
+    @property
+    def key(self) -> str:
+        """What the key is called."""
+        return self.on.axes.keys[self.cell.key]
+
+    def label(self) -> Label:
+        """What the story is called."""
+        cell, on = self.cell, self.on
+        at = f"L{cell.layer}H{cell.head}"
+        weight = sentences.say_weight(cell.weights[cell.key])
+        return Label(
+            f"Why the weight is {weight}: query {self.query} ({cell.query}), key {self.key} ({cell.key})",
+            on.caption(*row_rule(on), of=f", layer {cell.layer}, head {cell.head}"),
+            on.file(at, f"q{cell.query}k{cell.key}"),
+            on.name("story", cell.layer, cell.head, cell.query, cell.key),
+        )
+
+
+def choose(on: Subject) -> tuple[naming.Head, tuple[int, int]]:
+    """The head and the cell on screen, with the controls of the head: what is chosen, or else what
+    the strongest finding is seen in."""
+    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
+    named = opening.named_heads(on.recording, attention)
+    layer, head = address.whole("layer", layers), address.whole("head", heads)
+    first = None
+    if layer is not None and head is not None:
+        shown = named[layer * heads + head]
+    elif (first := opening.first(on.recording, attention)) is not None:
+        shown = named[first.layer * heads + first.head]
+    else:
+        shown = max(named, key=naming.clarity)
+    with st.container(horizontal=True, gap="medium"):
+        pick_head((layers, heads), (shown.layer, shown.head))
+    row, column = held(on)
+    if row is None and column is None and first is not None and first.query >= 0 and first.keys:
+        return shown, (first.query, first.keys[0])
+    if cell := asked(row, len(on.axes.keys)):
+        return shown, cell
+    pattern = attention.pattern[shown.layer, shown.head]
+    return shown, matrices.strongest(pattern, attention.allowed, row, column)
+
+
+def held(on: Subject) -> tuple[int | None, int | None]:
+    """The row or, between two texts, the column that is held on the Attention page."""
+    row = address.whole("token", len(on.axes.rows))
+    return row, address.whole("source", len(on.axes.keys) if on.across and row is None else 0)
+
+
+def asked(row: int | None, n_keys: int) -> tuple[int, int] | None:
+    """The cell that was chosen; one that is not in the row that is held is forgotten: None."""
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    fits = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
+    if fits and int(key) < n_keys:
+        return int(query), int(key)
+    st.session_state.anatomy_cell = ""
+    return None
+
+
+def opened(on: Subject, head: naming.Head, at: tuple[int, int]) -> Opened:
+    """A cell of a head, taken apart."""
+    cell = numbers.cell(on.recording, on.attention, head.layer, head.head, *at)
+    outputs = outputs_of(on)
+    done = outputs and numbers.written(on.recording, on.attention, head.layer, at[0], outputs)
+    return Opened(on, head, cell, outputs, done)
+
+
+def outputs_of(on: Subject) -> numbers.Outputs | None:
+    """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
+    try:
+        return passes.outputs(on.recording).get(on.attention.name)
+    except (ValueError, AttributeError):
+        return None
+
+
+def matrix(on: Subject, head: naming.Head) -> str:
+    """The head's matrix, a click on a cell opens it; the picture's name."""
+    at = head.layer, head.head
+    st.markdown(f"Layer {head.layer}, head {head.head}: **{head.name}**. Choose a cell.")
+    what = (on.attention.name, "anatomy matrix", *at)
+    token = shelf.name_of(on.recording, *what)
+    data = on.kept(
+        what,
+        lambda: pictures.matrix(
+            on.attention.pattern[at],
+            on.attention.allowed,
+            on.axes.rows,
+            on.axes.keys,
+            about=f"Weights of layer {head.layer}, head {head.head}",
+            sides=on.axes.sides,
+            token=token,
+        ),
+    )
+    pictures.show(data, "anatomy matrix", lambda: take_cell("anatomy matrix"))
+    for rule in row_rule(on):
+        st.caption(rule)
+    return token
+
+
+def row_rule(on: Subject) -> tuple[str, ...]:
+    """What a row between two texts is named after, as lines: none within one text. A target that is
+    given to the model is not what it produces."""
+    if on.axes.said is None:
+        return ()
+    if on.source.target is None:
+        return (
+            "Rows are named after the token they produce; the last one after what the model would "
+            "produce next.",
+        )
+    return (
+        "Rows are named after the next token of the target; the last one after what the model would "
+        "say next.",
+    )
+
+
+def in_short(shown: Opened) -> None:
+    """The weight and the whole way to it in a few lines."""
+    cell, head = shown.cell, shown.head
+    query, key = literal(shown.query), literal(shown.key)
+    st.markdown(f"Query **{query}** ({cell.query}) gives key **{key}** ({cell.key}) the weight")
+    st.markdown(f"# {sentences.say_weight(cell.weights[cell.key])}")
+    st.markdown("\n".join(f"1. {line}" for line in sentences.in_short(cell, shown.done)))
+    st.page_link(
+        "../pages/attention.py",
+        label=f"Layer {head.layer}, head {head.head} on the Attention page",
+        icon=":material/grid_on:",
+    )
+
+
+def take_cell(key: str) -> None:
+    """The cell that was chosen in a picture."""
+    if cell := st.session_state[key].get("cell"):
+        query, column = map(int, cell)
+        st.session_state.token, st.session_state.anatomy_cell = str(query), f"{query}.{column}"
+        st.session_state.source = ""

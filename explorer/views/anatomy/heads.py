@@ -1,0 +1,84 @@
+"""The heads of a layer together: the split into heads and back, and attention written in three ways."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import anatomy as numbers
+from explorer.components import anatomy as pictures
+from explorer.sentences import anatomy as sentences
+from explorer.sentences.escape import literal
+from explorer.views.anatomy.cell import Opened
+
+FORMULAS = (
+    r"o_i = \sum_h \sum_j a^h_{ij} \, (v^h_j W_O^h) + b",
+    r"O \vphantom{\sum_h} = [A_1 V_1 \mid \dots \mid A_H V_H] \, W_O + b",
+    r"O = \sum_h A_h V_h W_O^h + b",
+)
+
+
+def split(shown: Opened) -> None:
+    """The split into heads and back, with this sentence's sizes and this token's numbers."""
+    st.subheader(
+        "Cut into heads, and put together again",
+        anchor=False,
+        help="Heads are no separate networks: one wide vector is cut into equal pieces, each piece "
+        "attends by itself, and the pieces are laid side by side again.",
+    )
+    cell, attention = shown.cell, shown.on.attention
+    n_head, d_head = attention.q.shape[1], attention.q.shape[-1]
+    token = shown.on.name("split", cell.layer, cell.head, cell.query)
+    sizes = pictures.Split(
+        *attention.allowed.shape,
+        heads=n_head,
+        d_head=d_head,
+        d_v=attention.v.shape[-1],
+        d_model=shown.on.recording.model.d_model,
+        head=cell.head,
+        query=cell.query,
+    )
+    pictures.show(pictures.shapes(sizes, shown.query, token), "anatomy shapes", ignore)
+    if shown.done is None:
+        return
+    strip = partial(pictures.strip, heads=n_head, head=cell.head)
+    for name, rows, what in (
+        ("q, all heads", shown.done.q, "every head’s q"),
+        ("z, concatenated", shown.done.z, "every head’s z, side by side"),
+    ):
+        data = strip(rows.ravel(), name, f"{what}, of {shown.query}", f"{token} {name}")
+        pictures.show(data, f"anatomy {name}", ignore)
+
+
+def three_forms(shown: Opened) -> None:
+    """The lecture notes' three ways to write attention, on this token: the same numbers."""
+    st.subheader(
+        "Three ways to write it, one result",
+        anchor=False,
+        help="What this layer’s attention writes at the chosen token, computed in three ways.",
+    )
+    on, cell = shown.on, shown.cell
+    what = ("forms", cell.layer, cell.query)
+    found = on.kept(
+        what,
+        lambda: numbers.forms(on.recording, on.attention, cell.layer, cell.query, shown.outputs),
+    )
+    token, top = on.name(*what), numbers.top_of(found)
+    names = ("Per position", "Matrices, then concat", "A sum over heads")
+    vectors = (found.per_position, found.concatenated, found.by_head)
+    shapes = sentences.shapes_of(on.attention, on.recording.model.d_model)
+    places = st.columns(3, gap="medium")
+    for place, name, formula, vector, shape in zip(places, names, FORMULAS, vectors, shapes):
+        with place:
+            st.markdown(f"**{name}**")
+            st.latex(formula)
+            about = f"{name}: the output at {shown.query}"
+            data = pictures.strip(vector, "", about, f"{token} {name}", scale=top)
+            pictures.show(data, f"anatomy {name}", ignore)
+            st.caption(shape)
+    st.markdown(sentences.verdict(found, literal(shown.query)))
+
+
+def ignore() -> None:
+    """A picture in which nothing is chosen."""

@@ -1,0 +1,49 @@
+"""The cell step by step, and its numbers as tables and as a file."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import anatomy as numbers
+from explorer.analysis.anatomy_story import facts, vectors
+from explorer.analysis.csv import stacked
+from explorer.components import anatomy as pictures
+from explorer.frame.table import csv_button
+from explorer.sentences import anatomy as sentences
+from explorer.views.anatomy.cell import Opened, take_cell
+
+NO_OUTPUT = (
+    "This model does not give its W_O here, so the steps end at z: what this head wrote into the "
+    "stream cannot be told from what the others wrote."
+)
+FROM_ANOTHER_TEXT = (
+    "An edit put a head’s z from another text in the place of its own. That z is not in this "
+    "recording, so the steps end here."
+)
+
+
+def show(shown: Opened, grid: str) -> None:
+    """The story of a weight. grid: the name of the matrix that the cell is chosen in."""
+    cell, done, label = shown.cell, shown.done, shown.label()
+    masks = not shown.on.attention.allowed.all()
+    why = {f"{name}Why": line for name, line in sentences.reasons(cell, masks).items()}
+    told = {
+        **facts(cell, done, shown.on.axes.rows, shown.on.axes.keys),
+        **why,
+        "masks": masks,
+        "missing": NO_OUTPUT if shown.outputs is None else FROM_ANOTHER_TEXT,
+        "dividing": sentences.dividing(cell),
+        "best": list(numbers.largest_products(cell)),
+        "formulas": sentences.formulas(cell, done),
+    }
+    own = None if done is None or shown.outputs is None else shown.outputs[0][cell.layer, cell.head]
+    data = pictures.story(told, vectors(cell, done), own, label, grid)
+    pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
+    tables = numbers.tables(cell, done, shown.on.axes.keys)
+    csv_button(lambda: stacked(tables.items(), "step"), label.about, label.file, "All steps as CSV")
+    with st.expander("The numbers behind each step"):
+        for name, columns in tables.items():
+            st.markdown(f"**{name}**")
+            height = min(360, 38 + 35 * len(next(iter(columns.values()))))
+            st.dataframe(columns, hide_index=True, height=height, alt=name)
+        st.caption(sentences.memory_said(shown.on.recording))
