@@ -13,6 +13,7 @@ from explorer.analysis.predictions import word_to_hide
 from explorer.components import bars, strip
 from explorer.components import residual as maps
 from explorer.components import switches as pictures
+from explorer.components.picture import Picture
 from explorer.frame import onscreen
 from explorer.frame.picker import axes_of, take_named
 from explorer.frame.table import csv_button, recording_button, with_table
@@ -1339,11 +1340,12 @@ def watch(
             effects,
             effects.rows,
             special,
-            log=False,
-            title=title,
-            caption=about,
-            file=file,
-            token=shelf.name_of(base, "patched", what, donor, name, token, word, against, done),
+            Picture(
+                title,
+                about,
+                file,
+                shelf.name_of(base, "patched", what, donor, name, token, word, against, done),
+            ),
             hint="click a row for its strongest patch.",
         ),
         "patched map",

@@ -16,10 +16,13 @@ from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import head_writes, layer_norm
 from explorer.analysis import residual as numbers
 from explorer.analysis.csv import to_csv
+from explorer.analysis.numbers import power
 from explorer.components import residual as pictures
 from explorer.components import wire
+from explorer.components.picture import Picture
 from explorer.figures import residual as figures
 from explorer.memory import background, passes, shelf
 from models import library
@@ -133,10 +136,10 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
     for _, stream in streams(handle):
         norms = parameters.norms(handle, stream.name)
         assert set(norms) == {each.site for each in numbers.sublayers(stream) if each.layer >= 0}
-        assert numbers.norm_error(stream, norms) < SUMMED
+        assert layer_norm.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, eps) for site, (gain, bias, eps) in norms.items()}
-        assert numbers.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
-        steps = numbers.stages(stream, norms, "0.attn", 1)
+        assert layer_norm.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
+        steps = layer_norm.stages(stream, norms, "0.attn", 1)
         assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
             2
         ] == pytest.approx(1, abs=TOTAL)
@@ -144,7 +147,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
             stream.at("0.attn.normed")[1].mean(), abs=SUMMED
         )
         assert steps["spread σ"][-1] == pytest.approx(
-            numbers.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
+            layer_norm.norm_grid(stream, "Sigma after").values[1, 0], abs=SUMMED
         )
     for _, stream in streams(handle, WithoutNorm()):
         assert numbers.norms_of(stream) == () and numbers.norm_place(stream) is None
@@ -157,14 +160,14 @@ def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
         (ZeroHead(1, 2, "decoder self" if handle.card.kind == "encoder-decoder" else "self"),),
     ):
         for recording, stream in streams(handle, *edits):
-            assert numbers.heads_error(recording, stream, outputs) < SUMMED
+            assert head_writes.heads_error(recording, stream, outputs) < SUMMED
             assert (
-                numbers.heads_error(
+                head_writes.heads_error(
                     recording, stream, {name: (w, b + 1) for name, (w, b) in outputs.items()}
                 )
                 > 0.9
             )
-            grid = numbers.head_grid(recording, stream, "Length", outputs)
+            grid = head_writes.head_grid(recording, stream, "Length", outputs)
             silent = [
                 column.name
                 for column, values in zip(grid.columns, grid.values.T)
@@ -179,7 +182,7 @@ def test_heads_and_bias_sum_to_what_attention_wrote(handle: Handle) -> None:
 
 def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
     recording, stream = streams(small_handle)[0]
-    grid = numbers.head_grid(recording, stream, "Length", parameters.outputs(small_handle))
+    grid = head_writes.head_grid(recording, stream, "Length", parameters.outputs(small_handle))
     attention = recording.attention[0]
     z = attention.pattern[1, 3, 2] @ attention.v[1, 3]
     d = recording.model.d_head
@@ -188,7 +191,7 @@ def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
     )
     at = [column.name for column in grid.columns].index("layer 1, head 3")
     assert grid.values[2, at] == pytest.approx(np.linalg.norm(by_hand), rel=SUMMED)
-    shares = numbers.head_grid(
+    shares = head_writes.head_grid(
         recording, stream, "Share of heads", parameters.outputs(small_handle)
     ).values
     np.testing.assert_allclose(shares.reshape(len(stream.tokens), 3, 4).sum(-1), 1)
@@ -196,16 +199,16 @@ def test_one_head_s_length_by_hand(small_handle: Handle) -> None:
 
 def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle) -> None:
     _, stream = streams(small_handle)[0]
-    changed = numbers.change(stream, "1.ffn", 2, 3.0, 1e-5)
+    changed = layer_norm.change(stream, "1.ffn", 2, 3.0, 1e-5)
     others = np.arange(len(stream.tokens)) != 2
     assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
     assert changed.layer[2] < TOTAL, "LayerNorm forgets the length"
-    same = numbers.change(stream, "1.ffn", 2, 1.0, 1e-5)
+    same = layer_norm.change(stream, "1.ffn", 2, 1.0, 1e-5)
     assert not same.layer.any() and not same.batch.any()
     x = torch.tensor(stream.at("1.ffn.sum")).double()
     batch = torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-5).numpy()
-    np.testing.assert_allclose(numbers.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
-    assert numbers.worst_other(np.array([1.0]), 0) is None and numbers.worst_other(
+    np.testing.assert_allclose(layer_norm.normalised(x.numpy().T, 1e-5).T, batch, atol=DOUBLE_LONG)
+    assert layer_norm.worst_other(np.array([1.0]), 0) is None and layer_norm.worst_other(
         np.array([1.0, 5.0, 2.0]), 1
     ) == (2, 2.0)
 
@@ -358,7 +361,7 @@ def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: Handle) 
     assert numbers.norm_place(stream) == "pre" and [each.site for each in numbers.norms_of(stream)][
         -2:
     ] == ["2.ffn", "final"]
-    assert {each.site for each in numbers.norms_of(stream)} == set(norms) and numbers.norm_error(
+    assert {each.site for each in numbers.norms_of(stream)} == set(norms) and layer_norm.norm_error(
         stream, norms
     ) < SUMMED
     assert numbers.conservation(stream)[0] < SUMMED and len(
@@ -417,11 +420,7 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
         grid,
         stream.tokens,
         stream.special,
-        log=False,
-        title="t",
-        caption=("c",),
-        file="f",
-        token="x",
+        Picture("t", ("c",), "f", "x"),
     )
     header, blocks = wire.decode(data)
     np.testing.assert_allclose(
@@ -437,13 +436,7 @@ def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> N
             grid,
             stream.tokens,
             2,
-            bars=False,
-            log=False,
-            title="t",
-            caption=(),
-            file="f",
-            token="x",
-            picture="p",
+            Picture("t", (), "f", "x"),
         )
     )
     np.testing.assert_allclose(blocks["values"], grid.values[2], rtol=STORED)
@@ -513,7 +506,7 @@ def test_a_subtitle_that_is_cut_says_so() -> None:
 def test_a_number_that_fills_its_digits_by_rounding_is_written_out(
     value: float, digits: int, shown: str
 ) -> None:
-    assert numbers.power(value, digits) == shown
+    assert power(value, digits) == shown
 
 
 def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
@@ -544,10 +537,10 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
 
 def test_large_and_small_numbers_as_powers_of_ten() -> None:
     assert (
-        numbers.power(2.4e-5, 2) == "2.4 × 10⁻⁵"
-        and numbers.power(0) == "0"
-        and numbers.power(-3.0) == "−3"
-        and numbers.power(34_400.0) == "34,400"
+        power(2.4e-5, 2) == "2.4 × 10⁻⁵"
+        and power(0) == "0"
+        and power(-3.0) == "−3"
+        and power(34_400.0) == "34,400"
     )
 
 
@@ -629,7 +622,9 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
     said = " ".join(each.value for each in app.markdown)
     stream = library.record(library.load("encoder"), app.session_state["text"]).streams[0]
     norms = library.norms(library.load("encoder"), "encoder")
-    moved = numbers.worst_other(numbers.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4)
+    moved = layer_norm.worst_other(
+        layer_norm.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
+    )
     assert f"**{moved[1]:.3f}**" in said and "multiplied by 5" in said
     app = clean(
         opened(flow="<b>", norm="?", block="99.x", times="nan", token="9999", lag="-3", stream="no")

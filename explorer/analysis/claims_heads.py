@@ -18,7 +18,7 @@ from explorer.analysis.grounds import (
     softmax,
     state_before,
 )
-from explorer.analysis.residual import heads_error
+from explorer.analysis.head_writes import heads_error
 from models.recording import Attention
 
 MOST_TIMES = 1000.0  # beyond this a ratio says no more than "many times"

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis.numbers import plural
-from explorer.analysis.residual import power
+from explorer.analysis.numbers import plural, power
 from models.prediction import Lens
 from models.recording import Recording
 

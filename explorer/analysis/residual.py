@@ -1,7 +1,8 @@
-"""The residual stream in numbers: what each sub-layer wrote, how far it turned the vector, and what LayerNorm did to the sum.
+"""The residual stream in numbers: what each sub-layer wrote, how far it turned the vector, and what
+LayerNorm did to the sum.
 
-Every number comes from a Recording's sites alone, in float64; LayerNorm's gains and W_O are passed in where a number needs them. A
-cosine or angle with a vector of length 0 does not exist and is NaN.
+Every number comes from a Recording's sites alone, in float64; LayerNorm's gains and W_O are passed
+in where a number needs them. A cosine or angle with a vector of length 0 does not exist and is NaN.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.recording import Attention, Recording, Stream
+from explorer.analysis.attention import numbered
+from models.recording import Stream
 
 PLACES = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN", "pos": "position"}
 SHORT = {"attn": "attn", "cross": "cross", "ffn": "FFN", "pos": "pos"}
-SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of each token and column: what it is in a line, its unit and digits, whether it has two signs, and its scale (None: the largest here)."""
+    """A number of each token and column: what it is in a line, its unit and digits, whether it has
+    two signs, and its scale (None: the largest here)."""
 
     name: str
     meaning: str
@@ -33,17 +34,22 @@ class Measure:
     spread: bool = False  # of lengths, which a logarithmic scale suits
 
 
-TONES = ("Linear", "Log")
 WRITES = (
     Measure(
         "Turned",
-        "the angle between the vector before a sub-layer and the one after it, and after its LayerNorm where one follows",
+        (
+            "the angle between the vector before a sub-layer and the one after it, and after its "
+            "LayerNorm where one follows"
+        ),
         "°",
         1,
     ),
     Measure(
         "Share",
-        "the length of what was written, of that length and the length before taken together: |w| / (|w| + |x|)",
+        (
+            "the length of what was written, of that length and the length before taken "
+            "together: |w| / (|w| + |x|)"
+        ),
         "",
         2,
         0.0,
@@ -51,7 +57,10 @@ WRITES = (
     ),
     Measure(
         "Cosine",
-        "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 against it",
+        (
+            "the cosine of what was written to the vector before: 1 along it, 0 square to it, −1 "
+            "against it"
+        ),
         "",
         2,
         -1.0,
@@ -67,40 +76,13 @@ WRITES = (
         spread=True,
     ),
 )
-NORMS = (
-    Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
-    Measure(
-        "Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True
-    ),
-    Measure(
-        "Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3
-    ),
-    Measure(
-        "Mean after",
-        "the mean of the components after LayerNorm with gain and bias",
-        "",
-        3,
-        None,
-        None,
-        True,
-    ),
-)
-HEADS = (
-    Measure(
-        "Length",
-        "the length of what a head wrote: its z through its slice of W_O",
-        "",
-        2,
-        spread=True,
-    ),
-    Measure("Share of heads", "a head’s length, of all lengths of its layer together", "", 3),
-)
 
 
 @dataclass(frozen=True)
 class SubLayer:
-    """One place where something is written: `site` such as "0.attn", its layer (-1 for positions) and place, and the names of the sites
-    before, of what was written, of the sum and of the state after (the sum itself where no LayerNorm follows)."""
+    """One place where something is written: `site` such as "0.attn", its layer (-1 for positions)
+    and place, and the names of the sites before, of what was written, of the sum and of the state
+    after (the sum itself where no LayerNorm follows)."""
 
     site: str
     layer: int
@@ -118,8 +100,9 @@ class SubLayer:
 
 @dataclass(frozen=True)
 class Norm:
-    """One LayerNorm: `site` such as "0.attn", "embed" or "final", its layer (-1 outside of all) and the names of the sites before and after it.
-    name: as a person reads it, "layer 0, after attention"; group and label: of its column."""
+    """One LayerNorm: `site` such as "0.attn", "embed" or "final", its layer (-1 outside of all) and
+    the names of the sites before and after it. name: as a person reads it, "layer 0, after
+    attention"; group and label: of its column."""
 
     site: str
     layer: int
@@ -132,7 +115,8 @@ class Norm:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a heatmap: the group it stands in, its short label there, its full name, and the sub-layer or head it belongs to."""
+    """A column of a heatmap: the group it stands in, its short label there, its full name, and the
+    sub-layer or head it belongs to."""
 
     group: str
     label: str
@@ -184,7 +168,8 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Angles along the last axis in degrees, 0 to 180, NaN where a vector has no length.
 
-    By the half-angle form 2 atan2(|a/|a| - b/|b||, |a/|a| + b/|b||), which keeps small angles that the arc cosine would lose.
+    By the half-angle form 2 atan2(|a/|a| - b/|b||, |a/|a| + b/|b||), which keeps small angles that
+    the arc cosine would lose.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (a, b))
@@ -201,7 +186,8 @@ def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
 
 
 def writes(stream: Stream, measure: str) -> Grid:
-    """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises StopIteration for a measure that does not exist."""
+    """A measure of WRITES for every token and sub-layer; "Norm" for every site. Raises
+    StopIteration for a measure that does not exist."""
     of = next(each for each in WRITES if each.name == measure)
     if measure == "Norm":
         values = np.linalg.norm(stream.resid.astype(np.float64), axis=-1).T
@@ -225,22 +211,9 @@ def writes(stream: Stream, measure: str) -> Grid:
     )
 
 
-def norm_grid(stream: Stream, measure: str) -> Grid:
-    """A measure of NORMS for every token and LayerNorm. Raises StopIteration for a measure that does not exist."""
-    of = next(each for each in NORMS if each.name == measure)
-    what, _, when = measure.partition(" ")
-    found = norms_of(stream)
-    sites = [each.before if when == "before" else each.after for each in found]
-    reduce = np.std if what == "Sigma" else np.mean
-    values = [reduce(at(stream, site), axis=-1) for site in sites]
-    columns = tuple(Column(each.group, each.label, f"LayerNorm, {each.name}") for each in found)
-    return Grid(
-        of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
-    )
-
-
 def norms_of(stream: Stream) -> tuple[Norm, ...]:
-    """Every LayerNorm of a stream in order: of its input, of sub-layers (after their sums, or in front of them), and the last one."""
+    """Every LayerNorm of a stream in order: of its input, of sub-layers (after their sums, or in
+    front of them), and the last one."""
     found, state = [], stream.sites[0]
     for site in stream.sites:
         place, _, what = site.rpartition(".")
@@ -271,13 +244,15 @@ def norms_of(stream: Stream) -> tuple[Norm, ...]:
 
 
 def norm_place(stream: Stream) -> str | None:
-    """Where LayerNorm stands: "post" after each sum, "pre" in front of each sub-layer, None where no layer has one."""
+    """Where LayerNorm stands: "post" after each sum, "pre" in front of each sub-layer, None where
+    no layer has one."""
     kinds = {each.after.rpartition(".")[2] for each in norms_of(stream) if each.layer >= 0}
     return "pre" if "read" in kinds else "post" if kinds else None
 
 
 def adds(stream: Stream) -> bool:
-    """True where what the sub-layers write is added to the stream; False where it replaces it, in a model without residual connections."""
+    """True where what the sub-layers write is added to the stream; False where it replaces it, in a
+    model without residual connections."""
     own = [each for each in sublayers(stream) if each.layer >= 0]
     off = max(
         (
@@ -289,96 +264,9 @@ def adds(stream: Stream) -> bool:
     return off > 0
 
 
-def head_grid(
-    recording: Recording,
-    stream: Stream,
-    measure: str,
-    outputs: Mapping[str, tuple[np.ndarray, np.ndarray]],
-) -> Grid:
-    """A measure of HEADS for every token of a stream and every head that writes there; `outputs` as in `written_by_heads`."""
-    of = next(each for each in HEADS if each.name == measure)
-    columns, values = [], []
-    own = [attention for attention in recording.attention if attention.query == stream.name]
-    norms = {
-        attention.name: head_norms(
-            attention, outputs[attention.name][0], _silent(recording, attention)
-        )
-        for attention in own
-    }
-    for layer in range(recording.model.n_layer):
-        for attention in own:
-            of_layer = norms[attention.name][layer]  # (head, token)
-            if measure == "Share of heads":
-                together = of_layer.sum(axis=0)
-                of_layer = of_layer / np.where(together > 0, together, 1)
-            kind = (
-                ""
-                if attention.name == "self"
-                else f" {'cross' if attention.query != attention.key else 'self'}"
-            )
-            for head, row in enumerate(of_layer):
-                columns.append(
-                    Column(f"Layer {layer}{kind}", f"{head}", f"layer {layer}{kind}, head {head}")
-                )
-                values.append(row)
-    return Grid(of, tuple(columns), np.stack(values, axis=1))
-
-
-def head_norms(
-    attention: Attention, w_o: np.ndarray, silent: Sequence[tuple[int, int]] = ()
-) -> np.ndarray:
-    """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model). `silent` (layer, head) wrote nothing."""
-    z = _z(attention)
-    gram = w_o.astype(np.float64) @ w_o.astype(np.float64).swapaxes(
-        -1, -2
-    )  # (layer, head, d_head, d_head)
-    norms = np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
-    for layer, head in silent:
-        norms[layer, head] = 0
-    return norms
-
-
-def heads_error(
-    recording: Recording, stream: Stream, outputs: Mapping[str, tuple[np.ndarray, np.ndarray]]
-) -> float:
-    """The largest |sum of all heads' writes + b_O - what attention wrote|, over all tokens and layers of a stream.
-
-    outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
-    """
-    worst = 0.0
-    for attention in recording.attention:
-        if attention.query == stream.name:
-            w_o, bias = outputs[attention.name]
-            z = _z(attention)
-            for layer, head in _silent(recording, attention):
-                z[layer, head] = 0
-            place = "attn" if attention.query == attention.key else "cross"
-            for layer in range(len(z)):
-                said = (
-                    np.einsum("hqd,hdm->qm", z[layer], w_o[layer].astype(np.float64), optimize=True)
-                    + bias[layer]
-                )
-                worst = max(worst, float(np.abs(said - at(stream, f"{layer}.{place}.wrote")).max()))
-    return worst
-
-
-def _z(attention: Attention) -> np.ndarray:
-    return attention.pattern.astype(np.float64) @ attention.v.astype(
-        np.float64
-    )  # (layer, head, query, d_head)
-
-
-def _silent(recording: Recording, attention: Attention) -> list[tuple[int, int]]:
-    """The (layer, head) that an edit kept from writing."""
-    return [
-        (edit.layer, edit.head)
-        for edit in recording.edits
-        if type(edit).__name__ == "ZeroHead" and edit.attention == attention.name
-    ]
-
-
 def conservation(stream: Stream) -> tuple[float, int, float]:
-    """The law before + wrote = after: the largest |before + wrote - after| of all components, over how many additions, and the largest component."""
+    """The law before + wrote = after: the largest |before + wrote - after| of all components, over
+    how many additions, and the largest component."""
     worst, n = 0.0, 0
     for before, wrote, total in stream.writes():
         worst = max(
@@ -388,12 +276,9 @@ def conservation(stream: Stream) -> tuple[float, int, float]:
     return worst, n * len(stream.tokens), float(np.abs(stream.resid).max())
 
 
-# ---- one token ----------------------------------------------------------------------------------------------------
-
-
 def followed(stream: Stream, token: int) -> dict[str, Sequence]:
-    """One token through the sub-layers as named columns; angles in degrees, "by adding" before -> sum, "by norm" sum -> after. The last two
-    are left out where no LayerNorm follows a sum."""
+    """One token through the sub-layers as named columns; angles in degrees, "by adding" before ->
+    sum, "by norm" sum -> after. The last two are left out where no LayerNorm follows a sum."""
     rows = sublayers(stream)
     before, wrote, total, after = (
         np.stack([at(stream, getattr(each, what))[token] for each in rows])
@@ -425,7 +310,8 @@ def furthest(way: Mapping[str, Sequence]) -> int:
 
 
 def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
-    """The rotations of each layer at one token in degrees: one for each sub-layer, and from the layer's beginning to its end."""
+    """The rotations of each layer at one token in degrees: one for each sub-layer, and from the
+    layer's beginning to its end."""
     layers = sorted({each.layer for each in sublayers(stream) if each.layer >= 0})
     table: dict[str, list] = {"layer": layers}
     for layer in layers:
@@ -441,7 +327,8 @@ def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
 
 
 def most_turned(stream: Stream) -> int:
-    """The token that any one sub-layer turned furthest: of those with a letter in them, else of the text, else of all."""
+    """The token that any one sub-layer turned furthest: of those with a letter in them, else of the
+    text, else of all."""
     own = [each for each in sublayers(stream) if each.layer >= 0]
     turned = [
         np.nan_to_num(degrees(at(stream, each.before), at(stream, each.after))) for each in own
@@ -456,100 +343,14 @@ def most_turned(stream: Stream) -> int:
     return int(np.where(among, furthest, -1).argmax())
 
 
-# ---- LayerNorm ----------------------------------------------------------------------------------------------------
-
-Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float]]
-
-
-def normalised(x: np.ndarray, eps: float) -> np.ndarray:
-    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias."""
-    x = x.astype(np.float64)
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
-
-
-def norm_error(stream: Stream, norms: Norms) -> float:
-    """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and LayerNorms. norms: gain, bias (d_model) and eps
-    by the LayerNorm's site."""
-    worst = 0.0
-    for each in norms_of(stream):
-        gain, bias, eps = norms[each.site]
-        worst = max(
-            worst,
-            float(
-                np.abs(
-                    normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)
-                ).max()
-            ),
-        )
-    return worst
-
-
-def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
-    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after each of STAGES. "sum": what it takes."""
-    each = next(one for one in norms_of(stream) if one.site == site)
-    gain, bias, eps = norms[site]
-    x = at(stream, each.before)[token]
-    steps = [
-        x,
-        x - x.mean(),
-        normalised(x, eps),
-        normalised(x, eps) * gain,
-        normalised(x, eps) * gain + bias,
-    ]
-    return {
-        "step": STAGES,
-        "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
-        "spread σ": [float(step.std()) for step in steps],
-        "length": [float(np.linalg.norm(step)) for step in steps],
-        "turned from the sum °": [float(degrees(x, step)) for step in steps],
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """What one token's change does to every token, |y' - y| (token), where y is normalised over features (layer) or over tokens (batch)."""
-
-    token: int
-    times: float
-    layer: np.ndarray
-    batch: np.ndarray
-
-
-def change(stream: Stream, site: str, token: int, times: float, eps: float) -> Change:
-    """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised both ways, without gain and bias.
-
-    Over features: each token by its own mean and variance (LayerNorm). Over tokens: each feature by its mean and variance over the tokens
-    of this text (BatchNorm as in training, the text being the batch).
-    """
-    x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
-    changed = x.copy()
-    changed[token] *= times
-    moved = [
-        np.linalg.norm(how(changed) - how(x), axis=-1)
-        for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)
-    ]
-    return Change(token, times, *moved)
-
-
-def worst_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
-    """(token, value) of the largest value at another token than `token`; None where there is no other."""
-    if len(values) < 2:
-        return None
-    others = values.copy()
-    others[token] = -np.inf
-    return int(others.argmax()), float(others.max())
-
-
-# ---- gradients ----------------------------------------------------------------------------------------------------
-
-
 def over_tokens(norm: np.ndarray) -> np.ndarray:
     """Norms (..., token) of a gradient's parts as the norm of the whole: (...)."""
     return np.sqrt((norm.astype(np.float64) ** 2).sum(-1))
 
 
 def per_step(values: np.ndarray) -> float | None:
-    """By which factor values (distance) change from one distance to the next: the slope of a straight line through their logarithms.
+    """By which factor values (distance) change from one distance to the next: the slope of a
+    straight line through their logarithms.
 
     Zeros, which have none, are left out; None where fewer than three are left.
     """
@@ -557,40 +358,12 @@ def per_step(values: np.ndarray) -> float | None:
     return float(np.exp(np.polyfit(where, np.log(values[where]), 1)[0])) if len(where) > 2 else None
 
 
-def ratio(first: float, last: float) -> str:
-    """One number over another as a person reads it; a dash where the other is 0."""
-    return power(first / last) if last > 0 else "–"
-
-
-def power(value: float, digits: int = 3) -> str:
-    """A number in so many figures, large and small ones as a power of ten: "2.4 × 10⁻⁵"."""
-    if value == 0 or 0.001 <= abs(value) < 100_000:
-        short = f"{value:,.{digits}g}"
-        return (f"{value:,.0f}" if abs(value) >= 1000 or "e" in short else short).replace("-", "−")
-    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPT)}".replace("-", "−")
-
-
-def below(values: np.ndarray, bound: float) -> int:
-    """How many values lie below a bound."""
-    return int((values < bound).sum())
-
-
-# ---- files --------------------------------------------------------------------------------------------------------
-
-
-def numbered(tokens: Sequence[str]) -> list[str]:
-    """Tokens with their places in front, so that two equal words stay two: "3 the"."""
-    return [f"{place} {token}" for place, token in enumerate(tokens)]
-
-
 def table(grid: Grid, tokens: Sequence[str]) -> dict[str, Sequence]:
     """A grid as named columns: the tokens, then a column for each of the grid's."""
-    return {"token": numbered(tokens), **dict(zip(_headings(grid), grid.values.T))}
-
-
-def _headings(grid: Grid) -> list[str]:
-    return [column.name for column in grid.columns]
+    return {
+        "token": numbered(tokens),
+        **dict(zip((column.name for column in grid.columns), grid.values.T)),
+    }
 
 
 def _group(layer: int) -> str:

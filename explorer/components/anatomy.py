@@ -1,4 +1,5 @@
-"""One weight taken apart: the head's matrix to choose a cell from, the story of the cell step by step, vectors as strips, and the split into heads."""
+"""One weight taken apart: the head's matrix to choose a cell from, the story of the cell step by
+step, vectors as strips, and the split into heads."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import streamlit as st
 from explorer.components import wire
 from explorer.components.bundle import loader
 from explorer.components.head import runs
-from explorer.components.label import Label
+from explorer.components.picture import Picture
 
 
 def matrix(
@@ -24,7 +25,8 @@ def matrix(
     sides: tuple[str, str],
     token: str,
 ) -> bytes:
-    """What the browser needs to draw a head's weights, (query, key), for a cell to be chosen. It does not say which one is."""
+    """What the browser needs to draw a head's weights, (query, key), for a cell to be chosen. It
+    does not say which one is."""
     header = {
         "kind": "matrix",
         "token": token,
@@ -40,7 +42,7 @@ def story(
     facts: Mapping[str, object],
     vectors: Mapping[str, np.ndarray],
     w_o: np.ndarray | None,
-    label: Label,
+    picture: Picture,
     matrix: str,
 ) -> bytes:
     """What the browser needs to tell how a weight comes about.
@@ -49,7 +51,7 @@ def story(
     `analysis.anatomy_story`. w_o: the head's slice of W_O, (d_v, d_model), drawn and not told.
     matrix: the name of the matrix that the cell belongs to.
     """
-    header = {"kind": "story", "matrix": matrix, **label.header, **facts}
+    header = {"kind": "story", "matrix": matrix, **picture.plain(), **facts}
     blocks = {name: np.asarray(vector, dtype=np.float32) for name, vector in vectors.items()}
     if w_o is not None:
         top = float(np.abs(w_o).max()) or 1.0
@@ -80,8 +82,8 @@ def strip(
 
 @dataclass(frozen=True)
 class Split:
-    """The sizes of a split into heads: n queries, m keys, heads of width d_head, with values of width
-    d_v, and d_model; and of which `head` and `query` it is shown."""
+    """The sizes of a split into heads: n queries, m keys, heads of width d_head, with values of
+    width d_v, and d_model; and of which `head` and `query` it is shown."""
 
     n: int
     m: int
@@ -94,8 +96,8 @@ class Split:
 
 
 def shapes(split: Split, label: str, token: str) -> bytes:
-    """What the browser needs to draw the split into heads and back, and the row of one query, called
-    `label`, with one head's piece."""
+    """What the browser needs to draw the split into heads and back, and the row of one query,
+    called `label`, with one head's piece."""
     return wire.encode({"kind": "shapes", "token": token, "label": label, **asdict(split)}, {})
 
 
@@ -107,5 +109,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw one of these. When `on_choice` is called, `st.session_state[key]["cell"]` has the cell that was chosen, [query, key]."""
+    """Draw one of these. When `on_choice` is called, `st.session_state[key]["cell"]` has the cell
+    that was chosen, [query, key]."""
     _mount(data=data, key=key, on_cell_change=on_choice)

@@ -1,4 +1,5 @@
-"""The residual stream in two pictures: a map of one number by token and place, and one token's way through it beside all others'."""
+"""The residual stream in two pictures: a map of one number by token and place, and one token's way
+through it beside all others'."""
 
 from __future__ import annotations
 
@@ -9,37 +10,34 @@ import streamlit as st
 
 from explorer.components import wire
 from explorer.components.bundle import loader
+from explorer.components.picture import Picture
 
 
 def chart(
     grid: object,
     tokens: Sequence[str],
-    special: np.ndarray,
+    special: Sequence[bool],
+    picture: Picture,
     *,
-    log: bool,
-    title: str,
-    caption: Sequence[str],
-    file: str,
-    token: str,
+    log: bool = False,
     hint: str = "click a row to follow its token.",
 ) -> bytes:
-    """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name, meaning, unit, digits, low, high, diverging).
+    """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name,
+    meaning, unit, digits, low, high, diverging).
 
-    It holds no selection, so that following another token sends none of it again. `token` names the picture, `hint` says what a click does.
+    It holds no selection, so that following another token sends none of it again. `hint` says what
+    a click does.
     """
     low, high = scale(grid, log)
     header = {
         "kind": "chart",
         "hint": hint,
-        "token": token,
         "tokens": list(tokens),
         "special": [bool(each) for each in special],
         "low": low,
         "high": high,
         "log": log,
-        "title": title,
-        "caption": list(caption),
-        "file": file,
+        **picture.plain(),
         **_of(grid),
     }
     return wire.encode(header, {"values": grid.values.astype(np.float32)})
@@ -49,31 +47,26 @@ def followed(
     grid: object,
     tokens: Sequence[str],
     chosen: int,
+    picture: Picture,
     *,
-    bars: bool,
-    log: bool,
-    title: str,
-    caption: Sequence[str],
-    file: str,
-    token: str,
-    picture: str,
+    bars: bool = False,
+    log: bool = False,
 ) -> bytes:
-    """One token's row of a grid, with the median, the least and the largest of all tokens at each column. `picture`: the map it belongs to."""
+    """One token's row of a grid, with the median, the least and the largest of all tokens at each
+    column. `picture`: the map that it belongs to."""
     values = grid.values
-    empty = np.isnan(values).all(axis=0)
-    filled = np.where(empty, 0, values)
+    filled = np.where(np.isnan(values).all(axis=0), 0, values)
     header = {
         "kind": "followed",
-        "token": f"{token} {chosen}",
-        "picture": picture,
         "chosen": chosen,
         "label": tokens[chosen],
         "n": len(tokens),
         "bars": bars,
         "log": log,
-        "title": title,
-        "caption": list(caption),
-        "file": f"{file}-token{chosen}",
+        **picture.plain(),
+        "picture": picture.token,
+        "token": f"{picture.token} followed {chosen}",
+        "file": f"{picture.file}-token{chosen}",
         **_of(grid),
     }
     blocks = {
@@ -86,7 +79,8 @@ def followed(
 
 
 def scale(grid: object, log: bool) -> tuple[float, float]:
-    """The two ends of a grid's colour scale: the measure's own, else 0 and the largest number here, the same on both sides for two signs.
+    """The two ends of a grid's colour scale: the measure's own, else 0 and the largest number here,
+    the same on both sides for two signs.
 
     log: from the smallest number above 0, at most a thousandth of the largest.
     """
@@ -120,5 +114,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_token: Callable[[], None]) -> None:
-    """Draw what `chart` or `followed` made. When the callback runs, `st.session_state[key]["token"]` is the token to follow."""
+    """Draw what `chart` or `followed` made. When the callback runs,
+    `st.session_state[key]["token"]` is the token to follow."""
     _mount(data=data, key=key, on_token_change=on_token)

@@ -1,4 +1,5 @@
-"""Gradients through layers and through tokens, a sub-layer's Jacobian, and LayerNorm beside BatchNorm, as Plotly figures."""
+"""Gradients through layers and through tokens, a sub-layer's Jacobian, and LayerNorm beside
+BatchNorm, as Plotly figures."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import plotly.graph_objects as go
 LINE, TITLE = 62, 40  # characters of a line of the subtitle and of the title: what a phone shows
 MOST_LINES = 5  # of the subtitle
 FAINTEST = 1e-9  # of a gradient that is drawn
-# Okabe and Ito's colours in tones that stand out on a light and on a dark page alike; dashes and markers tell them apart without colour.
+# Okabe and Ito's colours in tones that stand out on a light and on a dark page alike; dashes and
+# markers tell them apart without colour.
 COLOURS = ("#d55e00", "#3b8fd1", "#1a9e77", "#b56a9b")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up")
@@ -28,10 +30,11 @@ def lines(
     named: bool = False,
     over: Sequence[np.ndarray] = (),
 ) -> go.Figure:
-    """One line for each (name, values (x)) over `x`; on a log axis a value of 0 leaves a gap. named: `x` are words, one tick each.
+    """One line for each (name, values (x)) over `x`; on a log axis a value of 0 leaves a gap.
+    named: `x` are words, one tick each.
 
-    `over`: more values that a log axis must reach, so that two figures have one scale. `about`: title, then the lines below it. Everything
-    is escaped.
+    `over`: more values that a log axis must reach, so that two figures have one scale. `about`:
+    title, then the lines below it. Everything is escaped.
     """
     figure = go.Figure()
     places = list(range(len(x))) if named else list(x)
@@ -77,7 +80,8 @@ def lines(
 
 
 def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
-    """Singular values, largest first, one line for each (name, values), on a log axis that ends a million times below 1; a line at 1."""
+    """Singular values, largest first, one line for each (name, values), on a log axis that ends a
+    million times below 1; a line at 1."""
     figure = lines(
         [(name, np.where(each < 1e-6, 0, each)) for name, each in values],
         about,
@@ -91,7 +95,8 @@ def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> 
 
 
 def fading(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
-    """What is left of a gradient layer by layer, one line for each (name, values (layer)), on a log axis that ends at FAINTEST; a line at 1."""
+    """What is left of a gradient layer by layer, one line for each (name, values (layer)), on a log
+    axis that ends at FAINTEST; a line at 1."""
     figure = lines(
         [(name, np.where(each < FAINTEST, 0, each)) for name, each in series],
         about,

@@ -1,5 +1,5 @@
-"""What a page about one attention is of: the recording, the attention, what its axes are called, and
-how its pictures and files are named."""
+"""What a page about one attention is of: the recording, the attention, what its axes are called,
+and how its pictures and files are named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from explorer.analysis import attention as matrices
 from explorer.analysis.caption import caption
-from explorer.components.label import Label
+from explorer.components.picture import Picture
 from explorer.frame.picker import axes_of, pick_attention
 from explorer.memory import shelf
 from explorer.memory.passes import Shown
@@ -38,9 +38,9 @@ class Subject:
         """The name of a picture: equal causes, equal name."""
         return shelf.name_of(self.recording, self.attention.name, *what)
 
-    def label(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Label:
-        """A picture's label. lines: what it shows; file: how its files are told from others."""
-        return Label(title, self.caption(*lines), self.file(file), self.name(*what))
+    def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
+        """How a picture is called. lines: what it shows; file: how its files are told from others."""
+        return Picture(title, self.caption(*lines), self.file(file), self.name(*what))
 
     def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:
         """What a figure must say of model and text; `of`: what else of the attention is shown."""

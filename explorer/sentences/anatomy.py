@@ -1,5 +1,5 @@
-"""A weight taken apart, in words: its formulas with numbers that are true as printed, and what stands
-beside them."""
+"""A weight taken apart, in words: its formulas with numbers that are true as printed, and what
+stands beside them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from operator import mul, truediv
 
 import numpy as np
 
-from explorer.analysis.anatomy import Cell, Forms, Written, largest_products, memory, top_of
+from explorer.analysis.anatomy import Cell, Forms, Written, largest_products, top_of
 from explorer.analysis.numbers import MINUS, NONE, enough, enough_for, plural, power
-from models.recording import Attention, Recording
 
 FULL = 6  # figures in formulas: enough for a reader who computes them anew
 
@@ -90,7 +89,8 @@ def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
         lines.append(f"an edit decides the weight: **{say(opened.weights[at], FULL)}**")
     length = say(float(np.linalg.norm(opened.z)))
     lines.append(
-        f"that share of the value v is taken; the shares of all keys add up to z, of length {length}"
+        "that share of the value v is taken; the shares of all keys add up to z, of length "
+        f"{length}"
     )
     if done is not None:
         share = done.shares[opened.head]
@@ -224,9 +224,9 @@ def reasons(opened: Cell, masks: bool) -> dict[str, str]:
     return {"scale": scale, "added": added, "mask": mask}
 
 
-def shapes_of(attention: Attention, d_model: int) -> tuple[str, str, str]:
-    """The sizes in each of the three forms, in words."""
-    heads, n, m, d_v = attention.v.shape[1], *attention.allowed.shape, attention.v.shape[-1]
+def shapes_of(heads: int, n: int, m: int, d_v: int, d_model: int) -> tuple[str, str, str]:
+    """The sizes in each of the three forms, in words: of so many heads with values of width d_v, n
+    queries and m keys."""
     all_heads = plural(heads, "head")
     sheet = f"{all_heads}: A ({n} × {m}) · V ({m} × {d_v})"
     return (
@@ -241,18 +241,18 @@ def verdict(found: Forms, label: str) -> str:
     n, top = len(found.by_head), top_of(found)
     text = (
         f"At **{label}**, over all {n} numbers of the output, the three differ by at most "
-        f"**{say(found.apart, 2)}**, where numbers reach {say(top, 3)}: it is one sum in three orders."
+        f"**{say(found.apart, 2)}**, where numbers reach {say(top, 3)}: it is one sum in "
+        "three orders."
     )
     if found.own is None:
         return text
     return f"{text} The model’s own output, in 32 bits, is at most {say(found.own.apart, 2)} away."
 
 
-def memory_said(recording: Recording) -> str:
-    """What this recording weighs, and what one of the longest text that the model reads would."""
-    longest = recording.model.n_positions
-    now = max(len(stream.tokens) for stream in recording.streams)
-    here, most = (say(memory(recording, n) / 1e6, 2) for n in (now, longest))
+def memory_said(now: int, longest: int, then: int) -> str:
+    """What a recording weighs in bytes, and what one of the longest text that the model reads
+    would."""
+    here, most = (say(each / 1e6, 2) for each in (now, then))
     return (
         f"All of this is read from one recording, about {here} MB, with no new forward pass for "
         f"another cell. At {longest} tokens a recording takes {most} MB."

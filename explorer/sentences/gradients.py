@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.analysis.numbers import percent, plural
-from explorer.analysis.residual import power
+from explorer.analysis.numbers import percent, plural, power
 
 MUCH = 10.0  # times; less than that is said to be little
 CHANCE = 1 / 16  # of saying one of 16 symbols right
@@ -19,7 +18,8 @@ def times(value: float) -> str:
 
 
 def kept(norm: np.ndarray) -> float:
-    """What is left of a gradient at the input, of that at the last state; norm (site). NaN where the last is 0."""
+    """What is left of a gradient at the input, of that at the last state; norm (site). NaN where
+    the last is 0."""
     return float(norm[0] / norm[-1]) if norm[-1] > 0 else float("nan")
 
 
@@ -44,21 +44,28 @@ def verdict(way: str, left: float) -> str:
 
 
 def highway(ways: Sequence[str], norm: np.ndarray, layers: int) -> str:
-    """What the table of a trained model says, way by way, and how far that is the lesson; norm (way, site)."""
+    """What the table of a trained model says, way by way, and how far that is the lesson; norm
+    (way, site)."""
     found = {way: kept(row) for way, row in zip(ways, norm)}
     said = "On its way back, " + "; ".join(verdict(way, left) for way, left in found.items()) + "."
     off = [left for way, left in found.items() if way.startswith("residual off")]
     if off and all(1 / MUCH <= left <= MUCH for left in off):
-        said += f" So in {plural(layers, 'layer')} little is lost without residuals. A deep stack, below, shows what they are for."
+        said += (
+            f" So in {plural(layers, 'layer')} little is lost without residuals. A deep stack, "
+            "below, shows what they are for."
+        )
     elif off:
         said += " How much is lost in a deep stack, with random weights, stands below."
     return said
 
 
 WHY = (
-    "**Why a highway.** Without residuals the way back is a product of the layers’ Jacobians, ∂f₁ · ∂f₂ · …, and a long product "
-    "shrinks or grows. With x + f(x) each factor is I + ∂f, and I carries the gradient whatever ∂f does: it keeps it from vanishing, "
-    "not from growing. LayerNorm divides by σ, so it multiplies the gradient by 1/σ: where σ is small, without residuals, that hides a part of the shrinking."
+    "**Why a highway.** Without residuals the way back is a product of the layers’ "
+    "Jacobians, ∂f₁ · ∂f₂ · …, and a long product "
+    "shrinks or grows. With x + f(x) each factor is I + ∂f, and I carries the gradient "
+    "whatever ∂f does: it keeps it from vanishing, "
+    "not from growing. LayerNorm divides by σ, so it multiplies the gradient by 1/σ: where σ "
+    "is small, without residuals, that hides a part of the shrinking."
 )
 
 
@@ -74,10 +81,14 @@ def deep(ways: Sequence[str], norm: np.ndarray) -> str:
 def stack(width: int, layers: int, tokens: int, gain: float) -> str:
     """How the deep stack is made."""
     return (
-        f"{layers} layers as in the paper (LayerNorm after each sum, no mask), {width} numbers wide, {4} heads, on the first {plural(tokens, 'token')} of this text: "
-        f"its embeddings, projected at random onto {width} numbers. Matrices Xavier-uniform times {gain:g}, biases 0, nothing trained. "
-        "The output is a sum of the last vectors’ products with random vectors. The same weights in all four. At Xavier’s own size the gradient "
-        "fades with LayerNorm after each sum too, and explodes without LayerNorm: such stacks are trained with a warm-up, or with LayerNorm in front."
+        f"{layers} layers as in the paper (LayerNorm after each sum, no mask), {width} "
+        f"numbers wide, {4} heads, on the first {plural(tokens, 'token')} of this text: "
+        f"its embeddings, projected at random onto {width} numbers. Matrices Xavier-uniform "
+        f"times {gain:g}, biases 0, nothing trained. "
+        "The output is a sum of the last vectors’ products with random vectors. The same "
+        "weights in all four. At Xavier’s own size the gradient "
+        "fades with LayerNorm after each sum too, and explodes without LayerNorm: such "
+        "stacks are trained with a warm-up, or with LayerNorm in front."
     )
 
 
@@ -90,31 +101,45 @@ def decay(
     loss: np.ndarray,
     lag: int,
 ) -> str:
-    """Three networks that learn to say the token `lag` back, as a Markdown table: the gradient there and what they make of it.
+    """Three networks that learn to say the token `lag` back, as a Markdown table: the gradient
+    there and what they make of it.
 
     before, now (network, distance): the gradient's length; right, loss (network).
     """
     rows = "\n".join(
-        f"| {name} | {size:,} | {power(float(a[lag]))} | **{power(float(b[lag]))}** | **{percent(float(share))}** | {bad:.2f} |"
+        f"| {name} | {size:,} | {power(float(a[lag]))} | **{power(float(b[lag]))}** | "
+        f"**{percent(float(share))}** | {bad:.2f} |"
         for name, size, a, b, share, bad in zip(networks, parameters, before, now, right, loss)
     )
     return (
-        f"| | parameters | gradient {lag} back, before | gradient {lag} back, now | said right | loss in nats |\n"
+        f"| | parameters | gradient {lag} back, before | gradient {lag} back, now | said "
+        "right | loss in nats |\n"
         f"|---|--:|--:|--:|--:|--:|\n{rows}"
     )
 
 
 def lesson(networks: Sequence[str], now: np.ndarray, right: np.ndarray, lag: int) -> str:
-    """What the table says: who has learned the task, and how much gradient reaches the token it needs."""
+    """What the table says: who has learned the task, and how much gradient reaches the token it
+    needs."""
     learned = [at for at, share in enumerate(right) if share > 0.9]
     lost = [at for at, share in enumerate(right) if share < 3 * CHANCE]
     if not learned:
-        return f"None has learned to say the token {lag} back yet; the best says {percent(float(right.max()))} right."
+        return (
+            f"None has learned to say the token {lag} back yet; the best says "
+            f"{percent(float(right.max()))} right."
+        )
     said = " and ".join(networks[at] for at in learned)
     more = f"**{said}** {'have' if len(learned) > 1 else 'has'} learned it"
     if lost:
         best, worst = max(learned, key=lambda at: right[at]), min(lost, key=lambda at: now[at][lag])
-        more += f"; **{' and '.join(networks[at] for at in lost)}** {'are' if len(lost) > 1 else 'is'} near chance"
+        more += (
+            f"; **{' and '.join(networks[at] for at in lost)}** "
+            f"{'are' if len(lost) > 1 else 'is'} near chance"
+        )
         if now[worst][lag] > 0 and now[best][lag] > now[worst][lag]:
-            more += f". {lag} tokens back the gradient of the {networks[best]} is {power(float(now[best][lag] / now[worst][lag]))} times that of the {networks[worst]}"
+            more += (
+                f". {lag} tokens back the gradient of the {networks[best]} is "
+                f"{power(float(now[best][lag] / now[worst][lag]))} times that of the "
+                f"{networks[worst]}"
+            )
     return more + "."

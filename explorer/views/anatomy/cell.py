@@ -10,7 +10,7 @@ from explorer.analysis import anatomy as numbers
 from explorer.analysis import attention as matrices
 from explorer.analysis import heads as naming
 from explorer.components import anatomy as pictures
-from explorer.components.label import Label
+from explorer.components.picture import Picture
 from explorer.frame import opening
 from explorer.frame.picker import pick_head
 from explorer.frame.subject import Subject
@@ -21,8 +21,8 @@ from explorer.sentences.escape import literal
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """The cell on screen, taken apart. outputs: W_O of the attention, cut by head, and its bias, None
-    where the model does not give them; done: what was written, None without them too."""
+    """The cell on screen, taken apart. outputs: W_O of the attention, cut by head, and its bias,
+    None where the model does not give them; done: what was written, None without them too."""
 
     on: Subject
     head: naming.Head
@@ -40,13 +40,16 @@ class Opened:
         """What the key is called."""
         return self.on.axes.keys[self.cell.key]
 
-    def label(self) -> Label:
+    def picture(self) -> Picture:
         """What the story is called."""
         cell, on = self.cell, self.on
         at = f"L{cell.layer}H{cell.head}"
         weight = sentences.say_weight(cell.weights[cell.key])
-        return Label(
-            f"Why the weight is {weight}: query {self.query} ({cell.query}), key {self.key} ({cell.key})",
+        return Picture(
+            (
+                f"Why the weight is {weight}: query {self.query} ({cell.query}), key {self.key} "
+                f"({cell.key})"
+            ),
             on.caption(*row_rule(on), of=f", layer {cell.layer}, head {cell.head}"),
             on.file(at, f"q{cell.query}k{cell.key}"),
             on.name("story", cell.layer, cell.head, cell.query, cell.key),
@@ -144,8 +147,10 @@ def row_rule(on: Subject) -> tuple[str, ...]:
             "produce next.",
         )
     return (
-        "Rows are named after the next token of the target; the last one after what the model would "
-        "say next.",
+        (
+            "Rows are named after the next token of the target; the last one after what the "
+            "model would say next."
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""The heads of a layer together: the split into heads and back, and attention written in three ways."""
+"""The heads of a layer together: the split into heads and back, and attention written in three
+ways."""
 
 from __future__ import annotations
 
@@ -67,7 +68,10 @@ def three_forms(shown: Opened) -> None:
     token, top = on.name(*what), numbers.top_of(found)
     names = ("Per position", "Matrices, then concat", "A sum over heads")
     vectors = (found.per_position, found.concatenated, found.by_head)
-    shapes = sentences.shapes_of(on.attention, on.recording.model.d_model)
+    n_head, d_v = on.attention.v.shape[1], on.attention.v.shape[-1]
+    shapes = sentences.shapes_of(
+        n_head, *on.attention.allowed.shape, d_v, on.recording.model.d_model
+    )
     places = st.columns(3, gap="medium")
     for place, name, formula, vector, shape in zip(places, names, FORMULAS, vectors, shapes):
         with place:

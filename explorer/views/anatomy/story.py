@@ -24,7 +24,7 @@ FROM_ANOTHER_TEXT = (
 
 def show(shown: Opened, grid: str) -> None:
     """The story of a weight. grid: the name of the matrix that the cell is chosen in."""
-    cell, done, label = shown.cell, shown.done, shown.label()
+    cell, done, picture = shown.cell, shown.done, shown.picture()
     masks = not shown.on.attention.allowed.all()
     why = {f"{name}Why": line for name, line in sentences.reasons(cell, masks).items()}
     told = {
@@ -37,13 +37,19 @@ def show(shown: Opened, grid: str) -> None:
         "formulas": sentences.formulas(cell, done),
     }
     own = None if done is None or shown.outputs is None else shown.outputs[0][cell.layer, cell.head]
-    data = pictures.story(told, vectors(cell, done), own, label, grid)
+    data = pictures.story(told, vectors(cell, done), own, picture, grid)
     pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
     tables = numbers.tables(cell, done, shown.on.axes.keys)
-    csv_button(lambda: stacked(tables.items(), "step"), label.about, label.file, "All steps as CSV")
+    csv_button(
+        lambda: stacked(tables.items(), "step"), picture.about, picture.file, "All steps as CSV"
+    )
     with st.expander("The numbers behind each step"):
         for name, columns in tables.items():
             st.markdown(f"**{name}**")
             height = min(360, 38 + 35 * len(next(iter(columns.values()))))
             st.dataframe(columns, hide_index=True, height=height, alt=name)
-        st.caption(sentences.memory_said(shown.on.recording))
+        recording = shown.on.recording
+        longest = recording.model.n_positions
+        now = max(len(stream.tokens) for stream in recording.streams)
+        here, most = (numbers.memory(recording, n) for n in (now, longest))
+        st.caption(sentences.memory_said(here, longest, most))

@@ -1,4 +1,5 @@
-"""What residual connections are for: the gradient through a deep stack with random weights, with them and without."""
+"""What residual connections are for: the gradient through a deep stack with random weights, with
+them and without."""
 
 from __future__ import annotations
 
@@ -6,14 +7,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.frame import plot
 from explorer.frame.table import with_table
 from explorer.memory import passes
 from explorer.sentences import gradients as words
 from models.recording import Recording
 
 
-def panel(recording: Recording, stream: str, caption: Sequence[str], options: dict) -> None:
-    """The gradient's length layer by layer in four ways, and what it says. caption: what a figure must say of model and text."""
+def panel(recording: Recording, stream: str, caption: Sequence[str]) -> None:
+    """The gradient's length layer by layer in four ways, and what it says. caption: what a figure
+    must say of model and text."""
     from explorer.figures.residual import fading
 
     with st.spinner("Going back through 64 layers …"):
@@ -27,7 +30,7 @@ def panel(recording: Recording, stream: str, caption: Sequence[str], options: di
     left, right = st.columns([1.25, 1], gap="large")
     kept = [(way, norm / norm[-1]) for way, norm in zip(found.ways, found.norm)]
     with left:
-        st.plotly_chart(fading(kept, about), key="deep", config=options, alt=about[0])
+        plot.show(fading(kept, about), "deep", about[0], "deep-stack")
     with right:
         st.markdown(words.table(found.ways, found.norm))
         st.markdown(words.deep(found.ways, found.norm))

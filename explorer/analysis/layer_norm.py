@@ -1,0 +1,137 @@
+"""LayerNorm in numbers: what stands before and after it, its steps at one token, and BatchNorm
+beside it.
+
+Every number is computed in float64 from a Recording's sites; gains and biases are passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis.residual import Column, Grid, Measure, at, degrees, norms_of
+from models.recording import Stream
+
+STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
+NORMS = (
+    Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
+    Measure(
+        "Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True
+    ),
+    Measure(
+        "Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3
+    ),
+    Measure(
+        "Mean after",
+        "the mean of the components after LayerNorm with gain and bias",
+        "",
+        3,
+        None,
+        None,
+        True,
+    ),
+)
+
+
+def norm_grid(stream: Stream, measure: str) -> Grid:
+    """A measure of NORMS for every token and LayerNorm. Raises StopIteration for a measure that
+    does not exist."""
+    of = next(each for each in NORMS if each.name == measure)
+    what, _, when = measure.partition(" ")
+    found = norms_of(stream)
+    sites = [each.before if when == "before" else each.after for each in found]
+    reduce = np.std if what == "Sigma" else np.mean
+    values = [reduce(at(stream, site), axis=-1) for site in sites]
+    columns = tuple(Column(each.group, each.label, f"LayerNorm, {each.name}") for each in found)
+    return Grid(
+        of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+    )
+
+
+Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float]]
+
+
+def normalised(x: np.ndarray, eps: float) -> np.ndarray:
+    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias."""
+    x = x.astype(np.float64)
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+
+
+def norm_error(stream: Stream, norms: Norms) -> float:
+    """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and
+    LayerNorms. norms: gain, bias (d_model) and eps by the LayerNorm's site."""
+    worst = 0.0
+    for each in norms_of(stream):
+        gain, bias, eps = norms[each.site]
+        worst = max(
+            worst,
+            float(
+                np.abs(
+                    normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)
+                ).max()
+            ),
+        )
+    return worst
+
+
+def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
+    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after
+    each of STAGES. "sum": what it takes."""
+    each = next(one for one in norms_of(stream) if one.site == site)
+    gain, bias, eps = norms[site]
+    x = at(stream, each.before)[token]
+    steps = [
+        x,
+        x - x.mean(),
+        normalised(x, eps),
+        normalised(x, eps) * gain,
+        normalised(x, eps) * gain + bias,
+    ]
+    return {
+        "step": STAGES,
+        "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
+        "spread σ": [float(step.std()) for step in steps],
+        "length": [float(np.linalg.norm(step)) for step in steps],
+        "turned from the sum °": [float(degrees(x, step)) for step in steps],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What one token's change does to every token, |y' - y| (token), where y is normalised over
+    features (layer) or over tokens (batch)."""
+
+    token: int
+    times: float
+    layer: np.ndarray
+    batch: np.ndarray
+
+
+def change(stream: Stream, site: str, token: int, times: float, eps: float) -> Change:
+    """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised
+    both ways, without gain and bias.
+
+    Over features: each token by its own mean and variance (LayerNorm). Over tokens: each feature by
+    its mean and variance over the tokens of this text (BatchNorm as in training, the text being the
+    batch).
+    """
+    x = at(stream, next(each.before for each in norms_of(stream) if each.site == site))
+    changed = x.copy()
+    changed[token] *= times
+    moved = [
+        np.linalg.norm(how(changed) - how(x), axis=-1)
+        for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)
+    ]
+    return Change(token, times, *moved)
+
+
+def worst_other(values: np.ndarray, token: int) -> tuple[int, float] | None:
+    """(token, value) of the largest value at another token than `token`; None where there is no
+    other."""
+    if len(values) < 2:
+        return None
+    others = values.copy()
+    others[token] = -np.inf
+    return int(others.argmax()), float(others.max())

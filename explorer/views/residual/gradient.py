@@ -1,0 +1,123 @@
+"""The gradient of an output on its way back through the layers, and one sub-layer's Jacobian."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import residual as numbers
+from explorer.analysis.attention import numbered
+from explorer.frame import plot
+from explorer.frame.table import with_table
+from explorer.memory import models, passes
+from explorer.sentences import gradients
+from explorer.sentences import residual as words
+from explorer.sentences.escape import literal
+from explorer.views.residual import deep
+from explorer.views.residual.screen import Screen, not_shown, pick_place
+
+
+def show(on: Screen) -> None:
+    """The way back from the output, the same in a deep stack, and one sub-layer."""
+    model = on.recording.model.name
+    if not models.offers(model).weights:
+        not_shown(on, "its gradients")
+        return
+    st.session_state["followed"] = on.token
+    labels = numbered(on.stream.tokens)
+    token = st.selectbox(
+        "Token",
+        range(len(labels)),
+        format_func=labels.__getitem__,
+        key="followed",
+        on_change=_take_followed,
+        width=320,
+    )
+    if models.readout(model) is None:
+        st.info(
+            f"**{model} has no readout**: it predicts no words, so there is no output whose "
+            "gradient "
+            "could go back through its layers. A stack of random layers and one of its own "
+            "sub-layers "
+            "can be differentiated:"
+        )
+    else:
+        highway(on, token)
+    deep.panel(on.recording, on.stream.name, on.caption())
+    one_jacobian(on, token)
+
+
+def highway(on: Screen, token: int) -> None:
+    """The length of the gradient at every state, with and without residuals and LayerNorm."""
+    from explorer.figures.residual import lines
+
+    recording, stream = on.recording, on.stream
+    with st.spinner("Going back through the layers …"):
+        found = passes.highway(recording, stream.name, token)
+    (word,) = models.labels(recording.model.name, [found.id])
+    where = f"token {found.token}, {recording.stream(found.output).tokens[found.token]}"
+    if len(recording.streams) > 1:
+        where += f", of the {found.output}"
+    taken = words.taken(
+        recording.model.name, numbers.adds(stream), numbers.norm_place(stream) is not None
+    )
+    st.subheader("The way back from the output", anchor=False)
+    st.markdown(words.output(literal(word), literal(where), found.logit[0], taken))
+    total = numbers.over_tokens(found.norm)
+    sites = ["input", *map(_short, found.sites[1:])]
+    picture = on.picture(
+        "Gradient by the state after a sub-layer",
+        f"output: logit of {word} at {where}; length over all tokens",
+        file=f"gradient-token{token}",
+        what=("gradient", token),
+    )
+    left, right = st.columns([1.25, 1], gap="large")
+    with left:
+        series, up = list(zip(found.ways, total)), "length of the gradient"
+        figure = lines(series, picture.about, sites, "", up, log=True, named=True)
+        plot.show(figure, "highway", picture.title, "gradient")
+    with right:
+        st.markdown(gradients.table(found.ways, total))
+        st.markdown(gradients.highway(found.ways, total, recording.model.n_layer))
+        st.markdown(gradients.WHY)
+    columns = (
+        {"state after": sites}
+        | {f"{way}, all tokens": row for way, row in zip(found.ways, total)}
+        | {f"{way}, token {token}": row[:, token] for way, row in zip(found.ways, found.norm)}
+    )
+    with_table(columns, picture.about, picture.file)
+
+
+def _short(site: str) -> str:
+    layer, _, place = site.partition(".")
+    return f"{numbers.SHORT[place]} {layer}"
+
+
+def one_jacobian(on: Screen, token: int) -> None:
+    """How one sub-layer stretches the directions of a token's vector."""
+    from explorer.figures.residual import spectrum
+
+    stream, d = on.stream, on.recording.model.d_model
+    adds = numbers.adds(stream)
+    st.subheader("One sub-layer: I + ∂f" if adds else "One sub-layer: ∂f", anchor=False)
+    places = {each.name: each.site for each in numbers.sublayers(stream) if each.layer >= 0}
+    name, site = pick_place(places, "Sub-layer")
+    with st.spinner("Differentiating …"):
+        found = passes.jacobian(on.recording, stream.name, token, site)
+    st.markdown(words.jacobian(found, on.called(token), name, d))
+    series = [("∂f, what is written", found.wrote)]
+    if found.adds:
+        series.append(("I + ∂f, the sum", found.total))
+    if numbers.norm_place(stream) == "post":
+        series.append(("after LayerNorm", found.after))
+    picture = on.picture(
+        f"Singular values of ∂f{' and I + ∂f' if found.adds else ''}",
+        f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",
+        file=f"jacobian-{site}-token{token}",
+        what=("jacobian", site, token),
+    )
+    plot.show(spectrum(series, picture.about), "jacobian", picture.title)
+    with_table({"rank": range(1, d + 1)} | dict(series), picture.about, picture.file)
+
+
+def _take_followed() -> None:
+    st.session_state.token = str(st.session_state["followed"])

@@ -1,0 +1,92 @@
+"""LayerNorm: every token's, one of them step by step, and BatchNorm beside it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import layer_norm as numbers
+from explorer.analysis.attention import numbered
+from explorer.analysis.residual import norm_place, norms_of
+from explorer.frame import plot
+from explorer.frame.table import with_table
+from explorer.memory import models, passes
+from explorer.sentences import residual as words
+from explorer.sentences.escape import literal
+from explorer.views.residual import chart
+from explorer.views.residual.screen import Screen, not_shown, pick, pick_place
+
+THREE = st.column_config.NumberColumn(format="%.3f")
+TIMES = ("0", "0.5", "1", "2", "3", "5", "10")
+
+
+def show(on: Screen) -> None:
+    """The spread and the mean of every token before and after each LayerNorm."""
+    stream, model = on.stream, on.recording.model.name
+    if not norms_of(stream):
+        st.info(
+            f"**{model} has no LayerNorm**, so there is none to look at. “What was written”, "
+            "with the "
+            "lengths of the vectors (Norm), shows what becomes of them without."
+        )
+        return
+    measure, log = pick("norm", numbers.NORMS)
+    grid = on.kept(("norms", measure), lambda: numbers.norm_grid(stream, measure))
+    if not models.offers(model).weights:
+        not_shown(on, "the gains and biases of its norms")
+        return
+    norms = passes.norms(on.recording, stream.name)
+
+    def note() -> str:
+        error = on.kept(("norm error",), lambda: numbers.norm_error(stream, norms))
+        return words.layer_norm(error, norm_place(stream))
+
+    chart.show(on, grid, "every token, LayerNorm by LayerNorm", log, note)
+    st.subheader("One LayerNorm, step by step", anchor=False)
+    name, site = pick_place({each.name: each.site for each in norms_of(stream)}, "LayerNorm")
+    steps = numbers.stages(stream, norms, site, on.token)
+    st.markdown(f"{on.called(on.token)} in one LayerNorm, {name}:")
+    st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
+    beside_batch_norm(on, name, site, norms[site][2])
+
+
+def beside_batch_norm(on: Screen, name: str, site: str, eps: float) -> None:
+    """The same sums over features and over tokens, when the followed token's vector is multiplied."""
+    from explorer.figures.residual import bars
+
+    st.subheader("Why not BatchNorm?", anchor=False)
+    times, token, tokens = factor(), on.token, on.stream.tokens
+    found = numbers.change(on.stream, site, token, times, eps)
+    st.markdown(words.batch_norm(name, literal(tokens[token]), token, times))
+    worst = numbers.worst_other(found.batch, token)
+    least = numbers.worst_other(found.layer, token)
+    if worst is None or least is None:
+        st.info(words.ONE_TOKEN)
+    else:
+        own = float(found.layer[token]), float(found.batch[token])
+        far = literal(tokens[worst[0]]), *worst
+        st.markdown(words.moved(len(tokens) - 1, least[1], far, own))
+    picture = on.picture(
+        f"Moves when token {token} is multiplied by {times:g}",
+        f"|y′ − y| of the normalised vectors, {name}; gain and bias left out",
+        f"changed: token {token}, {tokens[token]}",
+        file="layernorm-batchnorm",
+        what=("batch norm", site, token, times),
+    )
+    series = ("LayerNorm", found.layer), ("BatchNorm", found.batch)
+    plot.show(bars(series, picture.about, tokens, "moved by"), "batch norm", picture.title, "norms")
+    with_table({"token": numbered(tokens), **dict(series)}, picture.about, picture.file)
+
+
+def factor() -> float:
+    """By what the vector is multiplied, as the address says or the slider."""
+    if str(st.session_state.times) not in TIMES:
+        st.session_state.times = "3"
+    asked = st.select_slider(
+        "Multiply the followed token’s vector by",
+        TIMES,
+        key="times",
+        persist_state="session",
+        width=420,
+        help="Computed from the recorded vectors; the model does not run again.",
+    )
+    return float(asked)

@@ -1,0 +1,112 @@
+"""What of the Residual page is on screen: a stream of a recording, the token that is followed, and
+how its pictures are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import residual as numbers
+from explorer.analysis.attention import TONES
+from explorer.analysis.caption import caption
+from explorer.components.picture import Picture
+from explorer.memory import address, shelf
+from explorer.memory.passes import Shown
+from explorer.sentences.escape import literal
+from models.recording import Recording, Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """One stream on screen. It is made anew in every run and nowhere kept."""
+
+    source: Shown
+    recording: Recording
+    stream: Stream
+
+    def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Something computed of the stream, kept beside its recording."""
+        return shelf.derived(self.recording, (self.stream.name, *what), make)
+
+    @property
+    def token(self) -> int:
+        """The token that is followed: the one chosen, or else the one that was turned furthest."""
+        asked = address.whole("token", len(self.stream.tokens))
+        if asked is not None:
+            return asked
+        return self.kept(("most turned",), lambda: numbers.most_turned(self.stream))
+
+    def called(self, token: int) -> str:
+        """A token with its place, as Markdown."""
+        return f"**{literal(self.stream.tokens[token])}** (token {token})"
+
+    def caption(self, *lines: str) -> tuple[str, ...]:
+        """What a figure must say of model and text."""
+        of = f"{self.stream.name} stream" if len(self.recording.streams) > 1 else ""
+        return caption(self.recording, *lines, of=of, target="Output")
+
+    def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
+        """How a picture is called. lines: what it shows; file: how its files are told from others."""
+        several = (self.stream.name,) if len(self.recording.streams) > 1 else ()
+        name = "-".join(("headlight", self.recording.model.name, *several, file))
+        token = shelf.name_of(self.recording, self.stream.name, *what)
+        return Picture(title, self.caption(*lines), name, token)
+
+
+def pick(
+    key: str, measures: tuple[numbers.Measure, ...], spread: tuple[str, ...] = TONES
+) -> tuple[str, bool]:
+    """Which number is drawn, and whether on a logarithmic scale, where that has a meaning."""
+    names = tuple(measure.name for measure in measures)
+    address.one_of(key, names)
+    name = st.segmented_control(
+        "What the colour is",
+        names,
+        key=key,
+        required=True,
+        persist_state="session",
+        help="\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures),
+    )
+    if not next(measure for measure in measures if measure.name == name).spread:
+        return name, False
+    st.session_state["logarithmic"] = address.one_of("spread", spread) == "Log"
+    return name, st.toggle(
+        "Logarithmic scale",
+        key="logarithmic",
+        on_change=_take_scale,
+        help=(
+            "Tells small values apart where one token, often a special one, is far larger "
+            "than all others."
+        ),
+    )
+
+
+def pick_place(places: dict[str, str], label: str) -> tuple[str, str]:
+    """The name and the site of the sub-layer or LayerNorm chosen by the reader, the first where
+    none is."""
+    names = {site: name for name, site in places.items()}
+    address.one_of("block", tuple(names))
+    site = st.selectbox(
+        label,
+        tuple(names),
+        key="block",
+        format_func=lambda site: names[site][0].upper() + names[site][1:],
+        persist_state="session",
+        width=320,
+    )
+    return names[site], site
+
+
+def not_shown(on: Screen, what: str) -> None:
+    """For a model in its own code: what it keeps to itself, and what there is to look at."""
+    st.info(
+        f"{literal(on.recording.model.name)} runs in its own code, which does not show "
+        f"{what}. “What was written” works for it."
+    )
+
+
+def _take_scale() -> None:
+    st.session_state.spread = "Log" if st.session_state["logarithmic"] else "Linear"
