@@ -1335,17 +1335,13 @@ def watch(
     )
     special = (False,) * len(effects.rows) if of is None else of.special
     file = f"headlight-{model}-patching-{what.lower()}"
+    cause = ("patched", what, donor, name, token, word, against, done)
     maps.show(
         maps.chart(
             effects,
             effects.rows,
             special,
-            Picture(
-                title,
-                about,
-                file,
-                shelf.name_of(base, "patched", what, donor, name, token, word, against, done),
-            ),
+            Picture(title, about, file, shelf.name_of(base, *cause)),
             hint="click a row for its strongest patch.",
         ),
         "patched map",
