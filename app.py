@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import streamlit as st
 
 from explorer.memory import collector, told
+from explorer.server import lessons
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
@@ -32,6 +33,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     collector.begin()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
+    await lessons.close()
 
 
 app = st.App(

@@ -25,17 +25,25 @@ TABS = {
     "training": "Training",
     "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
 }
+# Pages without a tab: a button of the frame leads there.
+ASIDE = {"classroom": "Class"}
 MARK = str(ROOT / "explorer/static/headlight.svg")
 
 pages = {
-    name: st.Page(PAGES / f"{name}.py", title=tab, url_path=name, default=name == "attention")
-    for name, tab in TABS.items()
+    name: st.Page(
+        PAGES / f"{name}.py",
+        title=tab,
+        url_path=name,
+        default=name == "attention",
+        visibility="hidden" if name in ASIDE else "visible",
+    )
+    for name, tab in (TABS | ASIDE).items()
 }
 page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
 
-from explorer.frame import bar, way  # noqa: E402  after the first elements are on their way
+from explorer.frame import bar, lesson, way  # noqa: E402  after the first elements are on their way
 from explorer.memory import address, told  # noqa: E402
 
 with told.run():
@@ -43,7 +51,10 @@ with told.run():
     bar.show()
     if asked := st.session_state.pop("wanted_page", None):
         st.switch_page(pages[asked])
-    strip = st.container(height=48, border=False)  # its room is kept: what follows does not jump
+    # The strip's room is kept: what follows does not jump.
+    strip = st.container(height=48, border=False, gap=None)
+    with strip:
+        lesson.show(TABS | ASIDE)  # it takes no room
     page.run()
     with strip:
         way.show(page.url_path or "attention")

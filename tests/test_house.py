@@ -58,9 +58,10 @@ FLOORS = [
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (
         r"explorer/server/.*",
-        {"streamlit", "starlette"},
+        {"streamlit", "starlette", "segno"},
         r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
     ),
+    (r"explorer/memory/lessons_redis\.py", {"redis"}, r"explorer\.memory\.lessons"),
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
@@ -72,7 +73,11 @@ FLOORS = [
         r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*"
         r"|models\.(library|recording|edits|examples|prediction|offers)",
     ),
-    (r"explorer/main\.py", {"streamlit"}, r"explorer\.(memory\.(address|told)|frame\.(bar|way))"),
+    (
+        r"explorer/main\.py",
+        {"streamlit"},
+        r"explorer\.(memory\.(address|told)|frame\.(bar|lesson|way))",
+    ),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
     (
         r"explorer/views/.*",

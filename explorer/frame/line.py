@@ -47,6 +47,13 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> None:
         )
         with st.popover("Examples", width="content"):
             _examples()
+        st.button(
+            "",
+            key="to class",
+            icon=":material/school:",
+            on_click=_to_class,
+            help="Questions on this text, and a class that follows",
+        )
         with st.popover("", icon=":material/share:", help="Share", width="content"):
             _share()
 
@@ -78,6 +85,11 @@ def _examples() -> None:
         label_visibility="collapsed",
     )
     st.markdown(onscreen.about(state.model))
+
+
+def _to_class() -> None:
+    """The reader goes where questions are, and classes."""
+    st.session_state.wanted_page = "classroom"
 
 
 def _share() -> None:

@@ -24,7 +24,8 @@ class Settings:
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`: of one long computation.
     `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are offered beside the
-    shipped ones, with commas between them.
+    shipped ones, with commas between them. `redis`: where classes are kept when several processes
+    serve, as redis://host:port/number; "" for this process.
     """
 
     max_chars: int = 20_000
@@ -34,6 +35,7 @@ class Settings:
     shelf_bytes: int = 512 * 2**20
     public: bool = False
     models: tuple[str, ...] = ()
+    redis: str = ""
 
 
 # The least and the most that each number may be.
@@ -62,6 +64,10 @@ def _understood(name: str, value: str, default: object) -> object:
         if value.lower() not in (*YES, *NO):
             raise ValueError(f"{said}; it is yes or no.")
         return value.lower() in YES
+    if isinstance(default, str):
+        if not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with redis://.")
+        return value
     if isinstance(default, tuple):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     least, most = BOUNDS[name]

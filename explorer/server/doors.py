@@ -22,8 +22,10 @@ FIRST_PAGE = "attention"  # it stands at "/"
 METHODS = ("GET", "HEAD", "OPTIONS")
 # Streamlit's own routes that its page needs: is the server there, what may it do, a reader's session, downloads and pictures, our font.
 OPEN = re.compile(
-    rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|favicon\.png|manifest\.json|healthz|readyz)"
+    rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|code\.svg))"
 )
+# What is sent to a class: the only addresses that take anything, and nothing is read from them.
+WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end)")
 
 
 @cache
@@ -39,7 +41,7 @@ def is_page(path: str) -> bool:
 
 def is_open(path: str) -> bool:
     """True for an address that is answered by more than "there is nothing here"."""
-    if is_page(path) or OPEN.fullmatch(path):
+    if is_page(path) or OPEN.fullmatch(path) or WRITTEN.fullmatch(path):
         return True
     if not path.startswith("/static/") or "\0" in path:
         return False
@@ -61,6 +63,8 @@ class Doors:
 def refusal(scope: Scope) -> Response | None:
     """What is said to a request that goes no further, None for one that does."""
     path, method = scope["path"], scope["method"]
+    if method == "POST" and WRITTEN.fullmatch(path):
+        return None
     if path.strip("/") == FIRST_PAGE and method in ("GET", "HEAD"):
         query = scope["query_string"].decode("latin-1")
         return RedirectResponse("/" + (f"?{query}" if query else ""), 307)
@@ -71,6 +75,8 @@ def refusal(scope: Scope) -> Response | None:
             )
             return page(404, ("There is no such page.", f"These are here: {links}."))
         return PlainTextResponse("There is nothing here.", 404)
+    if WRITTEN.fullmatch(path):
+        return PlainTextResponse("This is only sent to.", 405, {"Allow": "POST"})
     if method not in METHODS:
         return PlainTextResponse("This is only read.", 405, {"Allow": ", ".join(METHODS)})
     return None

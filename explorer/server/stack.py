@@ -6,6 +6,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from explorer.components import bundle
+from explorer.server import join, lessons
 from explorer.server.doors import Doors
 from explorer.server.headers import SafeHeaders
 from explorer.server.health import healthz, readyz
@@ -19,4 +20,6 @@ ROUTES = [
     Route(f"/{bundle.ROUTE}/{{name:path}}", component),
     Route("/healthz", healthz),
     Route("/readyz", readyz),
+    *lessons.ROUTES,
+    *join.ROUTES,
 ]

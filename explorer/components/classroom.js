@@ -1,0 +1,92 @@
+// @ts-check
+// A class is started here, gone on with, or joined: its code, its address and the code that phones read.
+
+import style from "./classroom.css.js";
+import { ROOT, part, send, spelled, takePart, unfinished } from "./lesson.js";
+import { hear, make, mount, redraw } from "./mount.js";
+import { spokenLine } from "./say.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+export default mount("classroom", style, (view) => {
+  if (!view.says) view.says = spokenLine("problem", "div");
+  hear(view, (now) => draw(view, now.lesson));
+});
+
+const press = (name, label, onclick, kind = "") =>
+  make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
+
+/** @param {View} view @param {any} lesson */
+function draw(view, lesson) {
+  const shown = JSON.stringify([lesson?.code, lesson?.key, lesson?.over, lesson?.here, part()]);
+  if (view.shown === shown) return;
+  view.shown = shown;
+  const inside =
+    lesson && !lesson.over ? (lesson.key ? led(lesson) : followed(lesson)) : free(view);
+  redraw(view, [...inside, view.says]);
+}
+
+/** @param {any} lesson */
+function led({ code, here }) {
+  const at = `${new URL(`join/${spelled(code)}`, ROOT)}`;
+  const picture = new URL("class/code.svg", ROOT);
+  picture.search = `${new URLSearchParams({ at })}`;
+  const about = "The address of this class as a QR code";
+  return [
+    make(
+      "div",
+      "open",
+      make("img", { src: `${picture}`, alt: about, width: 192, height: 192 }),
+      make(
+        "div",
+        "how",
+        make("p", "", "Join at ", make("b", "", `${location.host}${ROOT.pathname}join`), " with"),
+        make("p", "code", spelled(code)),
+        make("p", "", `${here ?? 0} here. They see every page you open, but not this one.`),
+      ),
+    ),
+  ];
+}
+
+/** @param {any} lesson */
+const followed = ({ code }) => [
+  make(
+    "p",
+    "",
+    `You are in class ${spelled(code)}. The line at the foot of the window leads back to it.`,
+  ),
+];
+
+/** @param {View} view */
+function free(view) {
+  const failed = (problem) => (view.says.textContent = problem.message);
+  const start = async () => {
+    try {
+      takePart(await send("start"));
+    } catch (problem) {
+      failed(problem);
+    }
+  };
+  const left = unfinished();
+  const resume =
+    left && press("resume", `Go on with class ${spelled(left.code)}`, () => takePart(left));
+  const field = make("input", {
+    "aria-label": "The code of a class",
+    placeholder: "Code",
+    maxlength: 16,
+    autocomplete: "off",
+    spellcheck: "false",
+    data: { focus: "code" },
+  });
+  const join = make("form", "", field, make("button", { data: { focus: "join" } }, "Join a class"));
+  join.onsubmit = async (event) => {
+    event.preventDefault();
+    try {
+      const { code, student } = await send("join", { code: field.value });
+      takePart({ code, student });
+    } catch (problem) {
+      failed(problem);
+    }
+  };
+  return [make("div", "free", press("start", "Start a class", start, "main"), resume, join)];
+}

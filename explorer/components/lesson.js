@@ -1,0 +1,226 @@
+// @ts-check
+// This window's part in a class: what its browser keeps of it, the line on which it hears of it, and
+// the address that teacher and students share.
+
+import { bus } from "./bus.js";
+
+/**
+ * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves.
+ * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
+ *   alone?: boolean }} Part
+ * @typedef {{ at: string, number: number, open: boolean, asked: any, tally?: number[],
+ *   here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
+ */
+
+const NAME = "headlight class";
+export const ROOT = new URL("../../", import.meta.url);
+const SOON = 80; // ms after a change of the address, in which others of the same step may follow
+const LATER = 700; // ms in which a page that was just opened writes what it shows
+export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
+const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
+
+/** What is true in this window. @type {{ line?: EventSource, part?: Part | null, sent: string,
+ *   gone: string, acted: boolean, timer: any, defaults: Record<string, string>, fits: boolean }} */
+const own = { sent: "", gone: "", acted: false, timer: 0, defaults: {}, fits: true };
+
+/** A code as it is read out. @param {string} code */
+export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
+
+/** @param {Storage} store @returns {Part | null} */
+function stored(store) {
+  try {
+    const part = JSON.parse(store.getItem(NAME) || "null");
+    return part && typeof part.code === "string" ? part : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The part that this window has. @returns {Part | null} */
+export const part = () => (own.part === undefined ? (own.part = stored(sessionStorage)) : own.part);
+
+/** The class that a teacher may go on with, from any window of this browser. @returns {Part | null} */
+export function unfinished() {
+  const left = stored(localStorage);
+  return left?.key && (left.ends || 0) * 1000 > Date.now() ? left : null;
+}
+
+/** Keep a part for the pages that this window opens; null for none. @param {Part | null} next */
+export function keep(next) {
+  own.part = next;
+  if (next) sessionStorage.setItem(NAME, JSON.stringify(next));
+  else sessionStorage.removeItem(NAME);
+  if (next?.key) localStorage.setItem(NAME, JSON.stringify(next));
+}
+
+/** Take part from here on, or with null no longer. @param {Part | null} next */
+export function takePart(next) {
+  keep(next);
+  own.line?.close();
+  own.line = undefined;
+  own.sent = own.gone = "";
+  tell({});
+  if (next) open();
+}
+
+/** The class is over: no window of this browser goes on with it. @param {string} code */
+export function forget(code) {
+  if (stored(localStorage)?.code === code) localStorage.removeItem(NAME);
+}
+
+/**
+ * Send something to the class. Rejects with words for the reader.
+ * @param {string} what
+ * @param {Record<string, any>} [said]
+ * @returns {Promise<any>}
+ */
+export async function send(what, said = {}) {
+  const { code, key, student } = part() || {};
+  const answer = await fetch(new URL(`class/${what}`, ROOT), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ code, key, student, ...said }),
+  }).catch(() => {
+    throw new Error("The server cannot be reached just now.");
+  });
+  const made = await answer.json().catch(() => ({}));
+  if (!answer.ok)
+    throw Object.assign(new Error(made.problem || "The server did not understand."), {
+      status: answer.status,
+    });
+  return made;
+}
+
+/** What this window says of the class: to every view in it. @param {Record<string, any>} more */
+function tell(more) {
+  const kept = part();
+  bus.tell({ lesson: kept && { ...(more.fresh ? {} : bus.now.lesson), ...kept, ...more } });
+}
+
+function open() {
+  const kept = part();
+  if (!kept || own.line) return;
+  const at = new URL("class/news", ROOT);
+  at.search = `${new URLSearchParams({ code: kept.code, as: kept.watch || kept.student || "" })}`;
+  const line = (own.line = new EventSource(at));
+  line.onmessage = (event) => heard(JSON.parse(event.data));
+  line.onerror = () => {
+    tell({ lost: true });
+    if (line.readyState !== EventSource.CLOSED || own.line !== line) return;
+    own.line = undefined; // what the browser gives up is asked for again here
+    setTimeout(open, AGAIN[2]);
+  };
+}
+
+/** @param {Seen} seen */
+function heard(seen) {
+  if (seen.over) {
+    own.line?.close();
+    forget(part()?.code || "");
+    tell({ over: true, asked: null, lost: false });
+    return;
+  }
+  const last = bus.now.lesson || {};
+  const mine = "mine" in seen ? seen.mine : last.number === seen.number ? last.mine : null;
+  tell({ ...seen, tally: seen.tally, mine, lost: false });
+  if (part()?.key) publish(0);
+  else follow();
+}
+
+/** Where this window is, as the class calls it. */
+export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
+
+/** An address with what goes without saying said. @param {string} at */
+function explicit(at) {
+  const to = new URL(at.replace(/^\/+/, ""), ROOT);
+  for (const [name, value] of Object.entries(own.defaults))
+    if (!to.searchParams.has(name)) to.searchParams.set(name, value);
+  to.searchParams.sort();
+  return to;
+}
+
+/**
+ * Go to an address of the app as its own links do, without loading the page anew.
+ * @param {string} at
+ * @param {"replaceState" | "pushState"} [by] pushState: Back leads back
+ */
+export function go(at, by = "pushState") {
+  const to = explicit(at);
+  if (to.origin !== location.origin || !to.pathname.startsWith(ROOT.pathname)) return;
+  if (`${to}` === `${explicit(here())}`) return;
+  own.acted = false;
+  history[by](history.state, "", to);
+  dispatchEvent(new PopStateEvent("popstate", { state: history.state }));
+}
+
+/** To where the class is, where this window has not been led there yet. */
+function follow() {
+  const kept = part();
+  const at = bus.now.lesson?.at;
+  if (!kept?.student || kept.alone || !at || own.gone === at) return;
+  own.gone = at;
+  go(at, "replaceState");
+}
+
+/** Look around alone, or come back. @param {boolean} alone */
+export function wander(alone) {
+  const kept = part();
+  if (!kept?.student || !!kept.alone === alone) return;
+  keep({ ...kept, alone });
+  own.gone = "";
+  tell({});
+  follow();
+}
+
+/** Tell the class where its teacher is, after so many ms. @param {number} wait @param {number} [tries] */
+function publish(wait, tries = 0) {
+  clearTimeout(own.timer);
+  own.timer = setTimeout(async () => {
+    const at = here();
+    if (!part()?.key || at === own.sent || bus.now.lesson?.over || at.startsWith(DESK)) return;
+    if (!own.fits) return tell({ unfit: true });
+    tell({ unfit: false });
+    try {
+      await send("move", { at });
+      own.sent = at;
+    } catch (/** @type {any} */ problem) {
+      if (problem.status) return; // the class has ended: its line says so
+      publish(AGAIN[Math.min(tries, AGAIN.length - 1)], tries + 1);
+    }
+  }, wait);
+}
+
+/** The address has changed. @param {string} page the one before @param {string} asked what it showed */
+function moved(page, asked) {
+  const kept = part();
+  // A page that was just opened has yet to write what it shows, where the last one had something to write.
+  const bare = page !== location.pathname && !location.search && asked;
+  if (kept?.key) publish(bare ? LATER : SOON);
+  else if (kept?.student && own.acted) wander(true);
+}
+
+/**
+ * From here on this window takes its part, and follows or leads.
+ * @param {Record<string, string>} defaults what an address means that does not say it
+ * @param {boolean} fits whether the address can carry the text
+ * @param {(event: Event) => boolean} outside true for what a reader does to the app itself
+ */
+export function takesPart(defaults, fits, outside) {
+  const first = !Object.keys(own.defaults).length;
+  Object.assign(own, { defaults, fits });
+  if (first) {
+    for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
+      const change = history[name].bind(history);
+      history[name] = (state, unused, url) => {
+        const { pathname, search } = location;
+        change(state, unused, url);
+        moved(pathname, search);
+      };
+    }
+    addEventListener("popstate", (event) => event.isTrusted && moved("", ""));
+    const acts = (/** @type {Event} */ event) => outside(event) && (own.acted = true);
+    for (const act of ["pointerdown", "keydown"]) addEventListener(act, acts, true);
+    tell({});
+    open();
+  } else if (part()?.key) publish(SOON);
+}
