@@ -12,6 +12,7 @@ PAGES = ROOT / "pages"
 # Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280 pixels.
 TABS = {
     "attention": "Attention",
+    "tour": "Tour",
     "anatomy": "Anatomy",
     "positions": "Positions",
     "residual": "Residual",
@@ -43,7 +44,7 @@ page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
 
-from explorer.frame import bar, lesson, way  # noqa: E402  after the first elements are on their way
+from explorer.frame import bar, lesson, presenting, way  # noqa: E402  after the first elements
 from explorer.memory import address, told  # noqa: E402
 
 with told.run():
@@ -58,3 +59,4 @@ with told.run():
     page.run()
     with strip:
         way.show(page.url_path or "attention")
+    presenting.listen()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from models.pretrained import huggingface
     from models.readouts.depth import Depth
     from models.readouts.gradients import Decay, Highway, Jacobian
+    from models.readouts.inside import Inside
     from models.readouts.patching import Sweep
 
     Handle = own.Handle | huggingface.Handle
@@ -178,15 +179,12 @@ def families() -> list[dict[str, str]]:
     from models.pretrained import families as pretrained
     from models.pretrained import huggingface
 
+    looks = {"encoder": "self", "decoder": "self, causal"}
     return [
         {
             "family": each.name,
             "kind": each.kind,
-            "attention": {
-                "encoder": "self",
-                "decoder": "self, causal",
-                "encoder-decoder": "self, causal, cross",
-            }[each.kind],
+            "attention": looks.get(each.kind, "self, causal, cross"),
             "q, k, v and scores": "yes" if each.opens else "patterns alone",
             "residual stream": "every sub-layer" if each.law else "after each layer",
             "LayerNorm": each.norm,
@@ -335,6 +333,13 @@ def depth(vectors: np.ndarray) -> Depth:
     from models.readouts import depth as deep
 
     return deep.depth(vectors)
+
+
+def inside(handle: Handle, recording: Recording, stream: str, layer: int, token: int) -> Inside:
+    """The hidden units of a layer's feed-forward network at one token, and what each of them writes."""
+    from models.readouts import inside as ffn
+
+    return ffn.inside(_ours(handle), recording, stream, layer, token)
 
 
 def sweep_heads(

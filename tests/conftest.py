@@ -122,7 +122,12 @@ def gpt2_on_pages(small_gpt2: Handle, monkeypatch: pytest.MonkeyPatch) -> Handle
 
 def on_page(app: AppTest) -> list:
     """The components that the page itself draws, without those of the frame around it."""
-    frame = ("headlight.sentence", "headlight.follow", "headlight.way")
+    frame = (
+        "headlight.sentence",
+        "headlight.follow",
+        "headlight.way",
+        "headlight.presenter",
+    )
     return [each for each in app.get("bidi_component") if each.proto.component_name not in frame]
 
 

@@ -76,7 +76,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(memory\.(address|told)|frame\.(bar|lesson|way))",
+        r"explorer\.(memory\.(address|told)|frame\.(bar|lesson|presenting|way))",
     ),
     (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
     (

@@ -166,6 +166,7 @@ compare = Choices(
     other_pair="",
     other_word="",
 )
+tour = Choices("tour", tour=OF_MODEL)  # the step, by its id
 claims = Choices("claims", claim="", claim_verdict="All", claim_note="All notes")
 training = Choices(
     "training",

@@ -169,6 +169,22 @@ def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     )
 
 
+def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
+    """The hidden units of a layer's feed-forward network at one token, as `library.inside`."""
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("inside", stream, layer, token),
+        lambda: made_in_turn(lambda: library.inside(loaded, recording, stream, layer, token)),
+    )
+
+
+def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row, rank). Not kept."""
+    loaded = handle(model)
+    return made_in_turn(lambda: library.nearest(loaded, vectors, top))
+
+
 def depth(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `library.depth`. Another model of the same words has other ones."""
     of = recording.stream(stream)

@@ -16,7 +16,7 @@ def norms(handle: Handle, stream: str) -> dict[str, Norm]:
 
     Raises ValueError for no such stream.
     """
-    layers = _layers(handle, stream)
+    layers = layers_of(handle, stream)
     last = getattr(
         handle.model,
         "memory_norm"
@@ -51,7 +51,8 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return made
 
 
-def _layers(handle: Handle, stream: str) -> list[Layer]:
+def layers_of(handle: Handle, stream: str) -> list[Layer]:
+    """A stream's layers in order. Raises ValueError for no such stream."""
     stacks: dict[str, nn.ModuleList] = (
         {"encoder": handle.model.encoder, "decoder": handle.model.decoder}
         if isinstance(handle.model, EncoderDecoder)

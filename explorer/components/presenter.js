@@ -1,0 +1,251 @@
+// @ts-check
+// P hides the frame and fills the screen with the current picture, its headline and its caption. Arrows
+// walk the findings and the heads, or from picture to picture; B blanks; Esc returns.
+
+import { bus } from "./bus.js";
+import { clamp } from "./theme.js";
+import { plainKey } from "./keys.js";
+import { make, mount, put, until } from "./mount.js";
+import { spokenLine } from "./say.js";
+import style from "./presenter.css.js";
+
+/** @typedef {import("./mount.js").View} View */
+/** @typedef {HTMLElement} Picture */
+
+const ON = "data-headlight-presenter"; // "on" or "blank", on the document
+const PICKED = "data-headlight-picture"; // on the picture that is shown
+const FRAMES = ".sentence, .way, .presenter, .strip, .matrices.row"; // views that are no picture by themselves
+const SIZES = [3.5, 3, 2.6, 2.25, 2, 1.75, 1.5, 1.3, 1.15, 1, 0.85, 0.7, 0.55, 0.4]; // of a picture, tried in turn
+const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
+
+const page = document.documentElement;
+
+export default mount("presenter", style, (view) => {
+  if (!view.keys) listen(view);
+  if (bus.now.presenter) later(view);
+});
+
+/** @param {View} view */
+function listen(view) {
+  if (!document.querySelector("style[data-headlight]"))
+    document.head.append(make("style", { "data-headlight": "presenter" }, style));
+  view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
+  view.again = () => bus.now.presenter && present(view);
+  // What changes inside the picture itself is its own affair: it was drawn larger.
+  view.news = new MutationObserver((all) => {
+    if (bus.now.presenter && all.some((one) => !view.picture?.contains(one.target))) later(view);
+  });
+  view.says = spokenLine("told");
+  view.root.append(view.says);
+  addEventListener("keydown", view.keys);
+  addEventListener("resize", view.again);
+  until(view, "keys", () => {
+    removeEventListener("keydown", view.keys);
+    removeEventListener("resize", view.again);
+    view.news.disconnect();
+    leave(view);
+  });
+}
+
+/** @param {View} view @param {KeyboardEvent} event */
+function pressed(view, event) {
+  if (!plainKey(event) || typing(event)) return;
+  const on = bus.now.presenter;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === "p") on ? leave(view) : enter(view);
+  else if (!on) return;
+  else if (key === "Escape") leave(view);
+  else if (key === "b") blank();
+  else if (!walks(view, key)) return;
+  event.preventDefault();
+}
+
+/** True where the reader types. @param {Event} event */
+function typing(event) {
+  const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  return Boolean(inner?.closest?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]"));
+}
+
+/** @param {View} view */
+function enter(view) {
+  view.board = make("div", { class: "headlight-board" }, make("h1", { dir: "auto" }), make("p", { dir: "auto" }));
+  document.body.append(view.board);
+  page.setAttribute(ON, "on");
+  view.at = 0;
+  bus.tell({ presenter: true });
+  view.picture = current();
+  view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), { childList: true, subtree: true });
+  view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
+  present(view);
+}
+
+/** @param {View} view */
+function leave(view) {
+  if (!bus.now.presenter) return;
+  view.news.disconnect();
+  clearTimeout(view.timer);
+  view.board?.remove();
+  free();
+  page.removeAttribute(ON);
+  bus.tell({ presenter: false });
+  view.says.textContent = "";
+}
+
+const blank = () => page.setAttribute(ON, page.getAttribute(ON) === "blank" ? "on" : "blank");
+
+/** Look again when the page is at rest. @param {View} view */
+function later(view) {
+  clearTimeout(view.timer);
+  view.timer = setTimeout(() => bus.now.presenter && present(view), SETTLES);
+}
+
+/** What a picture stands in, without a look for it. */
+function free() {
+  for (const each of document.querySelectorAll(`[${PICKED}]`)) {
+    each.removeAttribute(PICKED);
+    put(/** @type {HTMLElement} */ (each), { style: { zoom: "", width: "", left: "", top: "", opacity: "" } });
+  }
+}
+
+/** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */
+function pictures() {
+  const main = document.querySelector("[data-testid=stMain]");
+  const all = [...(main?.querySelectorAll("[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame") || [])];
+  return /** @type {Picture[]} */ (all).filter((each) => {
+    if (inside(each, FRAMES)) return false;
+    const { width, height } = each.getBoundingClientRect();
+    return width > 120 && height > 90;
+  });
+}
+
+/** The picture that is looked at: the one with the focus, else the one most of which is in sight. */
+function current() {
+  const list = pictures();
+  const own = list.find((each) => each.contains(document.activeElement)) || list.find((each) => inside(each, ".head"));
+  const seen = (/** @type {Picture} */ each) => {
+    const { top, bottom, width } = each.getBoundingClientRect();
+    return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) * width;
+  };
+  return own || list.sort((a, b) => seen(b) - seen(a))[0];
+}
+
+/** Put the picture, its headline and its caption on the screen. @param {View} view */
+function present(view) {
+  const list = pictures();
+  if (!view.picture?.isConnected || !list.includes(view.picture)) view.picture = list[clamp(view.at, 0, list.length - 1)];
+  const { picture, board } = view;
+  view.at = list.indexOf(picture);
+  const [head, caption] = board.children;
+  free();
+  const whole = inside(picture, ".tour");
+  board.hidden = Boolean(whole);
+  if (!picture) {
+    head.textContent = document.title;
+    caption.textContent = "This page shows no picture yet.";
+    return;
+  }
+  head.textContent = headline(picture);
+  caption.textContent = captionOf(picture);
+  picture.setAttribute(PICKED, whole ? "whole" : "");
+  if (whole) return bus.tell({ presenter: true });
+  fill(view, picture, head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top);
+}
+
+/** What lies in a picture's own tree. @param {Picture | undefined} picture @param {string} what */
+function inside(picture, what) {
+  return picture && tree(picture)?.querySelector(what);
+}
+
+/** @param {Picture} picture */
+const tree = (picture) => [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
+
+/**
+ * As large as the room between two heights allows: tried from large to small, each time after the
+ * picture has drawn itself anew.
+ * @param {View} view @param {Picture} picture @param {number} top @param {number} bottom
+ */
+async function fill(view, picture, top, bottom) {
+  const [wide, high] = [innerWidth * 0.96, bottom - top];
+  const turn = (view.turn = (view.turn || 0) + 1);
+  put(picture, { style: { opacity: "0", left: "0", top: "0" } });
+  for (const zoom of SIZES) {
+    put(picture, { style: { zoom: `${zoom}`, width: `${wide / zoom}px` } });
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    if (view.turn !== turn || !bus.now.presenter) return;
+    const { width, height } = picture.getBoundingClientRect();
+    const inner = content(picture);
+    if (zoom > SIZES[SIZES.length - 1] && (Math.max(height, inner.height) > high || inner.width > wide + 2)) continue;
+    const left = (innerWidth - Math.max(width, inner.width)) / 2;
+    const down = top + Math.max(0, (high - Math.max(height, inner.height)) / 2);
+    put(picture, { style: { left: `${left / zoom}px`, top: `${down / zoom}px`, opacity: "1" } });
+    return;
+  }
+}
+
+/** The size of what a picture draws, which may be more than its box. @param {Picture} picture */
+function content(picture) {
+  const own = tree(picture)?.querySelector("div");
+  const box = (own || picture).getBoundingClientRect();
+  const zoom = own ? own.clientWidth && box.width / own.clientWidth : 1;
+  return { width: Math.max(box.width, (own?.scrollWidth || 0) * (zoom || 1)), height: box.height };
+}
+
+/** The heading that a picture stands under. @param {Picture} picture */
+function headline(picture) {
+  const main = document.querySelector("[data-testid=stMain]");
+  const heads = [...(main?.querySelectorAll("h1, h2, h3") || [])];
+  const above = heads.filter((each) => each.compareDocumentPosition(picture) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const title = heads.find((each) => each.tagName === "H1");
+  return (above.at(-1) || title)?.textContent?.trim() || document.title.split(" · ")[0];
+}
+
+/** The first caption under a picture, or what the chart says of itself. @param {Picture} picture */
+function captionOf(picture) {
+  const main = document.querySelector("[data-testid=stMain]");
+  const all = [...(main?.querySelectorAll("[data-testid=stCaptionContainer]") || [])];
+  const below = all.find((each) => picture.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const text = below?.textContent?.trim() || "";
+  const end = text.search(/[.!?] /);
+  return end > 0 ? text.slice(0, end + 1) : text;
+}
+
+/** An arrow: the page's own findings and heads, else the next picture. True where it was taken. @param {View} view @param {string} key */
+function walks(view, key) {
+  const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[key];
+  const up = { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (inside(view.picture, ".tour")) return false;
+  if (by && finding(by)) return true;
+  if (up && head(up)) return true;
+  const step = by || up;
+  const list = pictures();
+  if (!step || !list.length) return Boolean(step);
+  view.at = clamp(view.at + step, 0, list.length - 1);
+  view.picture = list[view.at];
+  present(view);
+  return true;
+}
+
+let told = -1;
+
+/** The next of the findings that the page offers, of those that it shows itself. @param {number} by */
+function finding(by) {
+  const all = [...document.querySelectorAll("[class*=st-key-worth] button")];
+  const own = /** @type {HTMLElement[]} */ (all.filter((each) => !each.querySelector("[data-testid=stIconMaterial]")));
+  if (!own.length) return false;
+  told = clamp(told + by, 0, own.length - 1);
+  own[told].click();
+  return true;
+}
+
+/** The next head in the grid of all heads. @param {number} by */
+function head(by) {
+  for (const each of pictures()) {
+    const buttons = /** @type {HTMLElement[]} */ ([...(inside(each, ".heads")?.querySelectorAll("button.cell") || [])]);
+    const at = buttons.findIndex((one) => one.getAttribute("aria-pressed") === "true");
+    if (buttons.length) {
+      buttons[clamp(at + by, 0, buttons.length - 1)].click();
+      return true;
+    }
+  }
+  return false;
+}

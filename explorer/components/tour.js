@@ -1,0 +1,140 @@
+// @ts-check
+// A step of the tour: headline, sentence, picture, and the way on. The arrow keys walk, wherever the
+// focus is, but in what needs them itself.
+
+import { plainKey, rove } from "./keys.js";
+import { hear, make, mount, put, resized, until } from "./mount.js";
+import { drawn, painted } from "./plate.js";
+import { spokenLine } from "./say.js";
+import style from "./tour.css.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
+const SIZES = { page: [10, 19], presented: [10, 44] }; // of the picture's type in pixels, least and most
+const BELOW = 60; // pixels kept for what stands under the picture
+const LEAST = 400; // pixels of height that a step has on any page
+
+export default mount("tour", style, (view) => {
+  if (!view.keys) listen(view);
+  if (view.fresh || !view.same) build(view);
+  hear(view, (now) => {
+    if (view.presented === Boolean(now.presenter)) return;
+    view.presented = Boolean(now.presenter);
+    fit(view);
+  });
+  resized(view, view.root, () => fit(view));
+  fit(view);
+});
+
+/** @param {View} view */
+function listen(view) {
+  view.keys = (/** @type {KeyboardEvent} */ event) => {
+    const by = BY[/** @type {keyof typeof BY} */ (event.key)];
+    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || wanted(event)) return;
+    event.preventDefault();
+    go(view, view.want + by);
+  };
+  const again = () => fit(view);
+  addEventListener("keydown", view.keys);
+  addEventListener("resize", again);
+  until(view, "keys", () => {
+    removeEventListener("keydown", view.keys);
+    removeEventListener("resize", again);
+  });
+}
+
+/** True where the focus is in something that needs the arrow keys. @param {Event} event */
+function wanted(event) {
+  const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  return Boolean(
+    inner?.closest?.(
+      "input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=radiogroup]",
+    ),
+  );
+}
+
+/** @param {View} view @param {number} to */
+function go(view, to) {
+  const { names, at } = view.header;
+  if (to < 0 || to >= names.length || to === view.want) return;
+  view.want = to;
+  mark(view);
+  if (to !== at) view.send("go", to);
+}
+
+/** @param {View} view */
+function build(view) {
+  const { header, root } = view;
+  view.want = header.at;
+  view.told ||= spokenLine("told");
+  const [before, number, after] = header.says;
+  const says = make("p", { class: "says", dir: "auto" }, before, number && make("b", "number", number), after);
+  view.plate = make("div", { class: "plate", role: "group", "aria-label": header.title });
+  view.plate.append(...drawn(view));
+  view.where = make("span", "where");
+  view.dots = header.names.map((/** @type {string} */ name, /** @type {number} */ at) =>
+    make("button", { class: "dot", title: name, "aria-label": `${at + 1}. ${name}`, onclick: () => go(view, at) }),
+  );
+  view.back = step("‹", "Previous step", () => go(view, view.want - 1));
+  view.next = step("›", "Next step", () => go(view, view.want + 1));
+  rove(view.dots, { held: header.at, columns: 1 });
+  const head = make("header", "", make("h2", "", header.title), view.where);
+  const nav = make("nav", { "aria-label": "Steps" }, view.back, make("div", "dots", ...view.dots), view.next);
+  root.replaceChildren(head, says, view.plate, nav, view.told);
+  view.told.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
+  mark(view);
+}
+
+/** @param {string} label @param {string} says @param {() => void} onclick */
+const step = (label, says, onclick) =>
+  make("button", { class: "go", "aria-label": says, title: says, onclick }, label);
+
+/** Which step is shown, and which is on its way. @param {View} view */
+function mark(view) {
+  const { names, at } = view.header;
+  view.root.classList.toggle("waits", view.want !== at);
+  view.where.textContent = `${view.want + 1} / ${names.length}`;
+  view.back.disabled = view.want === 0;
+  view.next.disabled = view.want === names.length - 1;
+  view.dots.forEach((/** @type {HTMLElement} */ dot, /** @type {number} */ each) =>
+    each === view.want ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current"),
+  );
+}
+
+/** The largest type in which the picture fits its room. @param {View} view */
+function fit(view) {
+  const { root, plate } = view;
+  if (!plate || !root.clientWidth) return;
+  root.classList.toggle("presented", Boolean(view.presented));
+  const top = root.getBoundingClientRect().top + scrolled(root);
+  const room = view.presented ? innerHeight : Math.max(LEAST, innerHeight - top - BELOW);
+  root.style.height = `${room}px`;
+  let [low, high] = SIZES[view.presented ? "presented" : "page"];
+  const fits = (/** @type {number} */ size) => {
+    plate.style.fontSize = `${size}px`;
+    return plate.scrollHeight <= plate.clientHeight + 1 && plate.scrollWidth <= plate.clientWidth + 1;
+  };
+  if (!fits(high)) {
+    while (high - low > 0.5) {
+      const middle = (low + high) / 2;
+      if (fits(middle)) low = middle;
+      else high = middle;
+    }
+    if (!fits(low)) root.style.height = view.presented ? `${room}px` : "auto";
+  }
+  put(plate, { data: { size: plate.style.fontSize } });
+  painted(view);
+}
+
+/** How far the page around an element is scrolled down. @param {HTMLElement} root */
+function scrolled(root) {
+  let total = 0;
+  /** @type {any} */
+  let at = root;
+  while (at) {
+    total += at.scrollTop || 0;
+    at = at.parentElement || at.getRootNode()?.host;
+  }
+  return total;
+}

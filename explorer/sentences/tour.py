@@ -1,0 +1,63 @@
+"""The tour's steps as they are told: read from tour.toml, each with what it computes."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer.analysis.plates import Shown
+
+PAGES = {
+    "attention": "Attention",
+    "anatomy": "Anatomy",
+    "positions": "Positions",
+    "residual": "Residual",
+    "embeddings": "Embeddings",
+    "lookup": "Lookup",
+    "predictions": "Predict",
+    "translation": "Translate",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: its id, which is its address, what it is called and says, where more is seen, whose way goes by, and what of the notes it shows."""
+
+    id: str
+    title: str
+    says: str
+    more: str
+    page: str
+    kinds: tuple[str, ...]
+    systems: tuple[str, ...]
+    address: tuple[tuple[str, str], ...] = ()
+
+
+def read() -> tuple[Step, ...]:
+    """All steps in the order of the file."""
+    with (Path(__file__).parent / "tour.toml").open("rb") as file:
+        written = tomllib.load(file)["step"]
+    return tuple(_step(**each) for each in written)
+
+
+def _step(
+    kinds: list[str], systems: list[str], choices: dict[str, str] | None = None, **more: str
+) -> Step:
+    return Step(
+        **more, kinds=tuple(kinds), systems=tuple(systems), address=tuple((choices or {}).items())
+    )
+
+
+STEPS = read()
+
+
+def way(kind: str) -> tuple[Step, ...]:
+    """The steps of a model's way, by its kind."""
+    return tuple(step for step in STEPS if kind in step.kinds)
+
+
+def said(step: Step, shown: Shown) -> tuple[str, str, str]:
+    """The sentence with this text's words in it: what stands before its number, the number, and what stands after it."""
+    before, _, after = step.says.partition("{number}")
+    return before.format(**shown.words), shown.number, after.format(**shown.words)

@@ -1,0 +1,79 @@
+"""One step of the tour: its headline, its picture and its number, the way to the next, and to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.analysis.evidence import Untestable
+from explorer.analysis.plates import Shown, plain
+from explorer.analysis.tour import MEASURES
+from explorer.analysis.tour_seen import Seen
+from explorer.components import tour as component
+from explorer.memory import address, shelf
+from explorer.sentences import tour as story
+from explorer.sentences.tour import Step
+
+
+def chosen(steps: Sequence[Step]) -> int:
+    """Which step the address names; the first where it names none of this model's way."""
+    ids = tuple(step.id for step in steps)
+    if st.session_state.tour == "":
+        return 0
+    return ids.index(address.one_of("tour", ids))
+
+
+def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
+    """The step, and the ways on."""
+    step, shown, problem = steps[at], None, ""
+    try:
+        shown = measured(seen, step)
+    except (Untestable, ValueError, LookupError) as reason:
+        problem = str(reason) if isinstance(reason, Untestable) else LACKS
+    header = component.Step(
+        at=at,
+        names=tuple(each.title for each in steps),
+        title=step.title,
+        says=story.said(step, shown) if shown else (problem, "", ""),
+        panels=tuple(map(plain, shown.panels)) if shown else (),
+    )
+    token = shelf.name_of(seen.recording, "tour", step.id)
+    component.show(component.payload(header, token), "tour step", on_go=go)
+    st.session_state["tour ids"] = [each.id for each in steps]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(
+            f"Open this on {story.PAGES[step.page]}",
+            key="open on its page",
+            icon=":material/arrow_outward:",
+            on_click=leave,
+            args=((*step.address, *(shown.address if shown else ()))),
+            type="tertiary",
+        )
+        if pressed:
+            st.switch_page(f"../pages/{step.page}.py")
+        with st.popover("More", key="tour more"):
+            st.markdown(step.more)
+
+
+LACKS = "This model does not show what this step needs. The next one may."
+
+
+def measured(seen: Seen, step: Step) -> Shown:
+    """What a step shows of this recording, made once."""
+    return shelf.derived(seen.recording, ("tour", step.id), lambda: MEASURES[step.id](seen))
+
+
+def go() -> None:
+    """Another step: the one that the reader went to."""
+    state = st.session_state
+    wanted, ids = state["tour step"].get("go"), state.get("tour ids", [])
+    if isinstance(wanted, int) and 0 <= wanted < len(ids):
+        state.tour = ids[wanted]
+
+
+def leave(choices: Sequence[tuple[str, str]]) -> None:
+    """On the way to the page that shows a step: its choices."""
+    st.session_state.acted = True
+    for name, value in choices:
+        st.session_state[name] = value

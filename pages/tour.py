@@ -1,0 +1,32 @@
+"""Tour: the story of the Transformer on one's own sentence, one picture a step."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.frame import onscreen
+from explorer.memory import address
+from explorer.memory.passes import Shown
+from explorer.sentences import tour as story
+from explorer.views.tour import step as panel
+from explorer.views.tour.seen import seen_of
+
+
+def page() -> None:
+    """The page: the text is recorded, and the step is drawn from its names."""
+    with st.spinner("Loading the model …"):
+        target = onscreen.typed_target(st.session_state.model)
+        source = onscreen.shown(target=target)
+    walk(source)
+
+
+@st.fragment
+def walk(source: Shown) -> None:
+    """The step on screen. Another step runs this alone."""
+    steps = story.way(source.recording().model.kind)
+    at = panel.chosen(steps)
+    panel.show(seen_of(source), steps, at)
+    address.write()
+
+
+page()
