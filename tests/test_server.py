@@ -114,6 +114,7 @@ def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> N
     assert said.status_code == 200 and found["ok"] and 0 < found["seconds"] < 60
     assert 50e6 < found["rss_bytes"] < 50e9 and found["models"] == ["encoder"]
     assert (found["sessions"], found["most_sessions"], found["borrowed_models"]) == (0, SEATS, 0)
+    assert found["queue"] == 0
 
 
 def test_it_is_not_ready_before_its_first_model() -> None:

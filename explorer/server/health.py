@@ -43,6 +43,7 @@ def look() -> dict[str, object]:
 
 def _look() -> dict[str, object]:
     from explorer.memory import models
+    from explorer.memory.turns import turns
     from models import library
 
     here = tuple(models._handles)
@@ -53,6 +54,7 @@ def _look() -> dict[str, object]:
         "rss_bytes": rss(),
         "sessions": places.taken,
         "most_sessions": places.limit,
+        "queue": turns.waiting(),
         # What readers opened is theirs to know: of borrowed models the number alone.
         "models": shipped,
         "borrowed_models": len(here) - len(shipped),
