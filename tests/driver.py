@@ -146,7 +146,7 @@ class Visitor:
         return self.page.locator("canvas[data-painted]").get_attribute("data-painted")
 
     def title(self) -> str:
-        return self.page.locator("h3").last.inner_text()
+        return self.page.locator("h2").last.inner_text()
 
     def tokens(self) -> list[str]:
         return self.page.locator(".token").all_inner_texts()

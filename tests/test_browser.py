@@ -122,7 +122,7 @@ def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
     visitor.paste(TEXT)
     visitor.page.wait_for_url("**text=Ram**")
     visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 5')")
+    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
     visitor.page.go_back()
     visitor.page.wait_for_selector(".head .token:text-is('animal')")
     visitor.page.wait_for_selector(".cell[aria-pressed=true][aria-label^='Layer 0, head 0']")
@@ -166,7 +166,7 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
 ) -> None:
     visitor.open("?view=Matrix").paste(TEXT)
     visitor.page.locator(".cell").nth(11).click()
-    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 3')")
+    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 3')")
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
     visitor.drawn()
@@ -203,7 +203,7 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
         pytest.fail("Tab does not reach the grid")
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_selector("h3:has-text('Layer 1, head 2')")
+    page.wait_for_selector("h2:has-text('Layer 1, head 2')")
     visitor.drawn()
     focused = page.evaluate(
         "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
@@ -374,7 +374,7 @@ def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor)
     n = len(visitor.tokens())
     sizes.clear()
     visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector("h3:has-text('Layer 1, head 5')")
+    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
     visitor.drawn()
     assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)
 

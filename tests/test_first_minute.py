@@ -38,7 +38,7 @@ def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visito
     button = page.get_by_role("button", name=" → ".join(second.words))
     button.focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector(f"h3:has-text('Layer {second.layer}, head {second.head}')")
+    page.wait_for_selector(f"h2:has-text('Layer {second.layer}, head {second.head}')")
     page.wait_for_url(f"**token={second.query}**")
     visitor.drawn()
     held = page.locator(".head .token[aria-pressed=true]")
@@ -99,7 +99,7 @@ def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: st
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).open()
     phone.page.locator(".cell").nth(4).tap()
-    phone.page.wait_for_selector("h3:has-text('Layer 0, head 4')")
+    phone.page.wait_for_selector("h2:has-text('Layer 0, head 4')")
     phone.drawn()
     phone.page.wait_for_timeout(1200)  # a smooth scroll
     box = phone.page.locator(".head .tokens").first.bounding_box()

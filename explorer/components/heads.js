@@ -208,10 +208,11 @@ function noteOf({ header, word, wordFirst }, fold) {
   return said + quiet + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
 }
 
+// What a button says is its label: the figure below it says the same in short.
 const caption = (head) =>
   make(
     "span",
-    "caption",
+    { class: "caption", "aria-hidden": "true" },
     make("span", "name", UNNAMED.includes(head.name) ? "–" : head.name),
     figure(head) && make("span", "score", figure(head)),
   );
@@ -249,7 +250,7 @@ function rowCaption(view, list) {
   const label = folded(view, others(view), best);
   return make(
     "span",
-    "caption word",
+    { class: "caption word", "aria-hidden": "true" },
     make("span", { class: "name", dir: "auto", title: label }, label),
     make("span", "score", list[best].toFixed(2).replace("0.", ".")),
   );

@@ -18,7 +18,7 @@ const kinds = (...names) => names.filter(Boolean).join(" ");
 
 function drawn({ label, says, lit, gap, bar }, onclick) {
   const height = `${Math.round(100 * Math.min(1, bar))}%`;
-  const about = { type: "button", title: says, "aria-label": says, onclick };
+  const about = { type: "button", title: says, "aria-label": `${label}. ${says}`, onclick };
   const name = make("span", { class: "name", dir: bar < 0 ? "auto" : undefined }, label);
   const room = bar >= 0 && make("span", "room", make("span", { class: "bar", style: { height } }));
   const current = lit ? { "aria-current": "true" } : {};
@@ -31,13 +31,14 @@ function said({ words, lit }, onclick) {
   const label = `The likeliest words: ${each}`;
   const button = make(
     "button",
-    { type: "button", onclick, "aria-label": label },
-    make("span", "arrow", "→"),
+    { type: "button", onclick, title: label },
+    make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
     ...words.map(([word, p]) =>
       make(
         "span",
         "",
         make("span", { class: "word", dir: "auto" }, word),
+        " ",
         make("span", "p", whole(p)),
       ),
     ),

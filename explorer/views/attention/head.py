@@ -51,7 +51,7 @@ def title(on: Screen, view: HeadView) -> str:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader(f"Layer {head.layer}, head {head.head}", anchor=False)
+        st.header(f"Layer {head.layer}, head {head.head}", anchor=False)
         as_ = st.segmented_control(
             "View",
             VIEWS,

@@ -1,0 +1,63 @@
+"""Every page by the rules of axe-core, in light and dark and at a phone's width; on a small laptop with a picture above the fold."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import javascript
+import pytest
+from driver import MARKS, Visitor
+
+pytestmark = MARKS
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py") if file.stem != "__init__")
+TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tired."
+LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+# What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots, and Plotly's.
+FIRST_PICTURE = """() => {
+  const tops = [], look = (root) => {
+    for (const one of root.querySelectorAll('*')) {
+      if (one.shadowRoot) look(one.shadowRoot);
+      const box = one.matches('canvas, svg, table, .claim') && one.getBoundingClientRect();
+      if (box && box.width > 120 && box.height > 60) tops.push(box.top);
+    }
+  };
+  look(document.querySelector('[data-testid=stMain]'));
+  return Math.min(...tops);
+}"""
+AXE = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.map(
+  (one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""
+
+
+@cache
+def axe() -> str:
+    return (javascript.tools().parent / "axe-core" / "axe.min.js").read_text("utf-8")
+
+
+def at_rest(visitor: Visitor) -> None:
+    visitor.until(f"() => Number.isFinite(({FIRST_PICTURE})())")
+    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_timeout(300)
+
+
+@javascript.needs_node
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name: str) -> None:
+    page = visitor.page
+    page.set_viewport_size(LAPTOP)
+    page.goto(f"{visitor.server}/{'' if name == 'attention' else name}?text={quote(TEXT)}")
+    at_rest(visitor)
+    assert page.evaluate(FIRST_PICTURE) < LAPTOP["height"] - 60, "a picture above the fold"
+    page.evaluate(axe())
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(400)
+        found[scheme] = page.evaluate(AXE)
+    page.set_viewport_size(PHONE)
+    at_rest(visitor)
+    found["phone"] = page.evaluate(AXE)
+    assert not any(found.values()), found
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
