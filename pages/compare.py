@@ -791,19 +791,11 @@ def opened(
         maps.Panel(f"B · {other}", values_b, 0.0, top),
         maps.Panel("B − A", change, -far, far),
     ]
-    made = lambda: maps.panels(
-        each,
-        found.rows.labels,
-        found.column_labels,
-        [False] * len(found.column_labels),
-        sides=("row", "column"),
-        digits=3,
-        choose=False,
-        title=f"A’s {one}, B’s {other}, and B − A",
-        caption=caption,
-        file=f"{file}-{one}-{other}".replace(" ", ""),
-        token=shelf.name_of(a, "panels", *on, pair),
-    )
+    special, named = [False] * len(found.column_labels), f"{file}-{one}-{other}".replace(" ", "")
+    of = found.rows.labels, found.column_labels, special, ("row", "column")
+    title, token = f"A’s {one}, B’s {other}, and B − A", shelf.name_of(a, "panels", *on, pair)
+    picture = maps.Picture(title, caption, named, token)
+    made = lambda: maps.panels(each, maps.Sheet(*of, digits=3, choose=False), picture)
     maps.show(shelf.derived(a, ("compared panels", *on, pair), made, len), "panels", ignore)
     with st.expander("Every cell as a table, and as a file"):
         columns = numbers.pair_columns(found, *pair)
@@ -887,16 +879,17 @@ def every_pair(
             ("compared map", *on),
             lambda: maps.panels(
                 [maps.Panel("", distances.values, 0.0, numbers.top(distances.values))],
-                numbers.names(distances.shape_a),
-                numbers.names(distances.shape_b),
-                [False] * len(distances.values.T),
-                sides=("head of A", "head of B"),
-                marks=numbers.marks(near, distances),
-                digits=3,
-                title="Distance of every head of A to every head of B",
-                caption=caption,
-                file=f"{file}-heads",
-                token=name,
+                maps.Sheet(
+                    numbers.names(distances.shape_a),
+                    numbers.names(distances.shape_b),
+                    [False] * len(distances.values.T),
+                    sides=("head of A", "head of B"),
+                    marks=numbers.marks(near, distances),
+                    digits=3,
+                ),
+                maps.Picture(
+                    "Distance of every head of A to every head of B", caption, f"{file}-heads", name
+                ),
             ),
             len,
         )

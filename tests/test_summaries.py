@@ -13,6 +13,7 @@ from bounds import DOUBLE, DOUBLE_LONG, FOUR_DECIMALS, PASSED, STORED, SUMMED, T
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import flow as flows
 from explorer.analysis import summaries as numbers
 from explorer.components import wire
 from models import library
@@ -67,26 +68,24 @@ def test_rows_of_rollout_sum_to_1_and_no_token_comes_from_a_later_one(handle: Ha
     for attention in record(handle, TEXT).attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="identity"):
-                numbers.rollout(attention)
+                flows.rollout(attention)
             continue
         for upto in (0, 1, None):
-            rolled = numbers.rollout(attention, upto)
+            rolled = flows.rollout(attention, upto)
             np.testing.assert_allclose(rolled.sum(-1), 1, atol=DOUBLE)
             assert (rolled >= 0).all() and not rolled[~attention.allowed].any()
 
 
 def test_rollout_of_heads_that_look_at_themselves_is_the_identity() -> None:
     looks_at_itself = np.broadcast_to(np.eye(5, dtype=np.float32), (4, 3, 5, 5)).copy()
-    np.testing.assert_allclose(
-        numbers.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE
-    )
+    np.testing.assert_allclose(flows.rollout(attention_of(looks_at_itself)), np.eye(5), atol=DOUBLE)
 
 
 def test_rollout_by_hand() -> None:
     pattern = np.array([[[[1, 0], [0.5, 0.5]]], [[[0, 1], [1, 0]]]], np.float32)
     # layer 0: [[1, 0], [.25, .75]]; layer 1: [[.5, .5], [.5, .5]]; their product:
     np.testing.assert_allclose(
-        numbers.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
+        flows.rollout(attention_of(pattern)), [[0.625, 0.375], [0.625, 0.375]], atol=STORED
     )
 
 
@@ -114,7 +113,7 @@ def test_flow_is_the_least_cut() -> None:
     for _ in range(25):
         layers = rng.random((3, 3, 3)) ** 3 * (rng.random((3, 3, 3)) > 0.25)
         tops, bottoms = (each.ravel() for each in np.indices((3, 3)))
-        found = numbers.maximum_flow(layers, tops, bottoms)
+        found = flows.maximum_flow(layers, tops, bottoms)
         np.testing.assert_allclose(
             found,
             [cut(layers, top, bottom) for top, bottom in zip(tops, bottoms)],
@@ -126,7 +125,7 @@ def test_flow_by_hand() -> None:
     # Two layers of two tokens. From 0 above to 0 below: straight min(.9, .6), and over 1 min(.1, .3).
     layers = np.array([[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]])
     np.testing.assert_allclose(
-        numbers.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
+        flows.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
     )
 
 
@@ -137,20 +136,20 @@ def test_flow_must_take_back_what_it_sent_the_wrong_way() -> None:
     layers[1, 0, [0, 1]] = 1
     layers[1, 1, 0] = 1
     layers[0, [0, 1], 3] = 1
-    assert numbers.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
+    assert flows.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
 def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
     handle: Handle,
 ) -> None:
     attention = record(handle, TEXT).attention[0]
-    layers, n = numbers.mixed(attention), attention.pattern.shape[-1]
-    flow = numbers.flow(attention, range(n))
+    layers, n = flows.mixed(attention), attention.pattern.shape[-1]
+    flow = flows.flow(attention, range(n))
     assert (flow <= 1 + 1e-9).all() and (flow <= layers[0].sum(axis=0) + 1e-9).all()
     straight = np.minimum.reduce([np.diagonal(layer) for layer in layers])
     assert (np.diagonal(flow) >= straight - 1e-9).all()
-    np.testing.assert_allclose(numbers.flow(attention, range(n), 0), layers[0])
-    np.testing.assert_allclose(numbers.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
+    np.testing.assert_allclose(flows.flow(attention, range(n), 0), layers[0])
+    np.testing.assert_allclose(flows.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
 
 
 def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
@@ -269,8 +268,8 @@ def test_each_picture_is_the_models(what: str) -> None:
     expected = {
         "Mean": lambda: attention.pattern.mean((0, 1)),
         "Max": lambda: attention.pattern.max((0, 1)),
-        "Rollout": lambda: numbers.rollout(attention),
-        "Flow": lambda: numbers.flow(attention, range(len(header["rows"]))),
+        "Rollout": lambda: flows.rollout(attention),
+        "Flow": lambda: flows.flow(attention, range(len(header["rows"]))),
         "Values": lambda: numbers.norms(attention, w_o),
     }[what]()
     np.testing.assert_allclose(blocks["v0"].reshape(expected.shape), expected, atol=SUMMED)
@@ -369,7 +368,7 @@ def test_behind_every_picture_is_a_table(what: str) -> None:
 @pytest.mark.slow
 def test_files_hold_the_picture(small_handle: Handle) -> None:
     attention = record(small_handle, TEXT).attention[0]
-    values = numbers.rollout(attention)
+    values = flows.rollout(attention)
     with np.load(
         io.BytesIO(numbers.to_npz(values, ["a\0"] * 2, ["b"], ["about"])), allow_pickle=False
     ) as file:

@@ -1,10 +1,11 @@
-"""What all heads say together: one matrix out of many, where weights and writes part company, and what each head wrote.
+"""What all heads say together: one matrix out of many, where weights and writes part company, and
+what each head wrote.
 
-Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O, cut by head (layer, head, d_head, d_model),
-and its bias (layer, d_model) are passed in where a number needs them.
+Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
+cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
+number needs them.
 
-Sources: rollout and flow, Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers"; lengths of weighted values, Kobayashi et al. 2020,
-"Attention is Not Only a Weight".
+Source of the lengths of weighted values: Kobayashi et al. 2020, "Attention is Not Only a Weight".
 """
 
 from __future__ import annotations
@@ -19,13 +20,9 @@ from models.recording import Attention, Recording
 
 MOST = 0.5  # of a row's weight
 LEAST = 0.25  # of the lengths of what the row's head writes
-TINY = 1e-12  # what rounding may leave of an edge or a node
-# Work of a flow, in cells of all the graphs that are solved side by side: one row is computed up to MOST_OF_A_ROW, all rows up to MOST_OF_ALL.
-MOST_OF_A_ROW, MOST_OF_ALL = 8_000_000, 3_000_000
-BATCH = 400_000  # cells that are worked on at once: what the processor's memory cache holds
 
 
-# ---- of weights alone ---------------------------------------------------------------------------------------------
+# ---- of weights alone ----
 
 
 def mean(attention: Attention, layer: int | None = None) -> np.ndarray:
@@ -40,150 +37,12 @@ def largest(attention: Attention, layer: int | None = None) -> np.ndarray:
     return pattern.max(axis=(0, 1)).astype(np.float64)
 
 
-def mixed(attention: Attention) -> np.ndarray:
-    """(mean over heads + identity) / 2 of every layer, (layer, query, key): what rollout and flow go by. Rows sum to 1.
-
-    Raises ValueError for an attention between two streams, which has no identity.
-    """
-    if attention.query != attention.key:
-        raise ValueError(
-            f"{attention.name} goes from one stream to another and has no identity to add"
-        )
-    mean_of_heads = attention.pattern.mean(axis=1, dtype=np.float64)
-    return (
-        mean_of_heads / mean_of_heads.sum(axis=-1, keepdims=True) + np.eye(mean_of_heads.shape[-1])
-    ) / 2
-
-
-def rollout(attention: Attention, upto: int | None = None) -> np.ndarray:
-    """The product of `mixed` from the first layer to `upto` (None: the last), (query, key). Rows sum to 1."""
-    layers = mixed(attention)[: None if upto is None else upto + 1]
-    product = layers[0]
-    for layer in layers[1:]:
-        product = layer @ product
-    return product
-
-
-# ---- flow ---------------------------------------------------------------------------------------------------------
-
-
-def flow_work(attention: Attention, upto: int | None = None) -> tuple[int, int]:
-    """Cells of the graphs behind one row of `flow` and behind all rows."""
-    n = attention.pattern.shape[-1]
-    row = n**3 * (attention.pattern.shape[0] if upto is None else upto + 1)
-    return row, row * n
-
-
-def flow(attention: Attention, queries: Sequence[int], upto: int | None = None) -> np.ndarray:
-    """The attention flow (query of `queries`, key): the most that can flow from each input token to each of these tokens after layer `upto`.
-
-    The graph has a node for every token before the first layer and after each layer; an edge carries at most its weight in `mixed`.
-    """
-    layers = mixed(attention)[: None if upto is None else upto + 1]
-    n = layers.shape[-1]
-    pairs = np.array([(query, key) for query in queries for key in range(n)])
-    size = max(1, BATCH // layers.size)
-    values = [maximum_flow(layers, *pairs[at : at + size].T) for at in range(0, len(pairs), size)]
-    return np.concatenate(values).reshape(len(queries), n)
-
-
-def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> np.ndarray:
-    """The maximum flow from node tops[i] above the last layer to node bottoms[i] below the first, for every i: (i).
-
-    layers (layer, upper node, lower node): capacities of the edges. Push-relabel (Goldberg & Tarjan 1988) with exact distances: what the source
-    can give is pushed towards the sink along shortest ways with room left, flow already sent being taken back where that is the way, until
-    whatever is left can no longer reach the sink. All graphs are solved side by side.
-    """
-    if len(layers) == 1:
-        return layers[0][tops, bottoms]
-    count, middle, n = len(tops), layers[1:], layers.shape[-1]
-    # Nodes that count: those between two layers, (graph, level, node). The lowest reach the sink by one edge each.
-    room = np.broadcast_to(
-        middle[:-1], (count, *middle[:-1].shape)
-    ).copy()  # of the edges from level to level, downwards
-    sent = np.zeros_like(room)
-    to_sink = layers[0].T[bottoms].copy()
-    excess = np.zeros((count, len(middle), n))
-    excess[:, -1] = middle[-1][tops]
-    arrived, going = np.zeros(count), np.arange(count)
-    while len(going):
-        distance = _distances(room, sent, to_sink)
-        alive = ((excess > TINY) & (distance < np.inf)).any(axis=(1, 2))
-        if not alive.all():
-            room, sent, to_sink, excess, distance, going = (
-                each[alive] for each in (room, sent, to_sink, excess, distance, going)
-            )
-        if len(going):
-            arrived[going] += _push(room, sent, to_sink, excess, distance)
-    return arrived
-
-
-def _distances(room: np.ndarray, sent: np.ndarray, to_sink: np.ndarray) -> np.ndarray:
-    """Edges to the sink along which something can still be pushed, (graph, level, node); infinite where there is no way."""
-    open_down, open_up = (room > TINY).astype(np.float32), (sent > TINY).astype(np.float32)
-    distance = np.full((room.shape[0], room.shape[1] + 1, room.shape[-1]), np.inf)
-    front = np.zeros(distance.shape, bool)
-    front[:, 0] = to_sink > TINY
-    at = 1
-    while front.any():
-        distance[front] = at
-        near = np.zeros(front.shape, bool)
-        here = front.astype(np.float32)
-        near[:, 1:] |= (open_down @ here[:, :-1, :, None])[..., 0] > 0
-        near[:, :-1] |= (here[:, 1:, None, :] @ open_up)[..., 0, :] > 0
-        front, at = near & np.isinf(distance), at + 1
-    return distance
-
-
-def _push(
-    room: np.ndarray,
-    sent: np.ndarray,
-    to_sink: np.ndarray,
-    excess: np.ndarray,
-    distance: np.ndarray,
-) -> np.ndarray:
-    """Push every excess one edge nearer to the sink, from the farthest nodes to the nearest; what arrived there, (graph). Changes its arguments."""
-    for at in range(int(distance[distance < np.inf].max()), 1, -1):
-        for level in np.flatnonzero((distance == at).any(axis=(0, 2))):
-            held = np.where(distance[:, level] == at, excess[:, level], 0)
-            if level > 0 and held.any():
-                moved = _share(
-                    held,
-                    np.where(distance[:, level - 1] == at - 1, 1, 0)[:, None, :]
-                    * room[:, level - 1],
-                )
-                room[:, level - 1] -= moved
-                sent[:, level - 1] += moved
-                excess[:, level - 1] += moved.sum(axis=1)
-                excess[:, level] -= (given := moved.sum(axis=2))
-                held = held - given
-            if level < excess.shape[1] - 1 and (held > TINY).any():
-                moved = _share(
-                    held,
-                    np.where(distance[:, level + 1] == at - 1, 1, 0)[:, None, :]
-                    * sent[:, level].swapaxes(1, 2),
-                )
-                room[:, level] += moved.swapaxes(1, 2)
-                sent[:, level] -= moved.swapaxes(1, 2)
-                excess[:, level + 1] += moved.sum(axis=1)
-                excess[:, level] -= moved.sum(axis=2)
-    moved = np.minimum(np.maximum(excess[:, 0], 0), to_sink)
-    to_sink -= moved
-    excess[:, 0] -= moved
-    return moved.sum(axis=1)
-
-
-def _share(held: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Fill edges (graph, from, to) one after another with what the nodes hold (graph, from)."""
-    before = np.cumsum(room, axis=2) - room
-    return np.clip(held[:, :, None] - before, 0, room)
-
-
-# ---- of what is written -------------------------------------------------------------------------------------------
+# ---- of what is written ----
 
 
 def value_lengths(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
-    """|v W_O| of every head of a layer and every key, (head, key): the length of f(x), what a head would write of a token at weight 1."""
+    """|v W_O| of every head of a layer and every key, (head, key): the length of f(x), what a head
+    would write of a token at weight 1."""
     return np.linalg.norm(_through(attention, w_o, layer), axis=-1)
 
 
@@ -196,7 +55,8 @@ def _through(attention: Attention, w_o: np.ndarray, layer: int) -> np.ndarray:
 def norms(
     attention: Attention, w_o: np.ndarray, layer: int | None = None, head: int | None = None
 ) -> np.ndarray:
-    """|weight x f(x)|, (query, key): of one head; of a layer, all its heads' vectors added before the length is taken; of all layers, the mean of theirs."""
+    """|weight x f(x)|, (query, key): of one head; of a layer, all its heads' vectors added before
+    the length is taken; of all layers, the mean of theirs."""
     if layer is None:
         return np.mean(
             [norms(attention, w_o, each) for each in range(len(attention.pattern))], axis=0
@@ -217,7 +77,8 @@ def row_shares(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A key that takes `weight` of a head's row and makes up `share` of the lengths of what the head writes there; both 0 to 1."""
+    """A key that takes `weight` of a head's row and makes up `share` of the lengths of what the
+    head writes there; both 0 to 1."""
 
     layer: int
     head: int
@@ -229,8 +90,9 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Disagreements:
-    """Rows in which a key takes at least MOST of the weight: how many there are, and in which of them it makes up at most LEAST of the lengths
-    (`found`, widest gap first). nearest: the one of all these rows with the widest gap, None where there is no such row."""
+    """Rows in which a key takes at least MOST of the weight: how many there are, and in which of
+    them it makes up at most LEAST of the lengths (`found`, widest gap first). nearest: the one of
+    all these rows with the widest gap, None where there is no such row."""
 
     rows: int
     rows_in_all: int
@@ -239,7 +101,8 @@ class Disagreements:
 
 
 def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
-    """Where weights and lengths of weighted values disagree, over all heads. Rows that allow one key only say nothing and are left out."""
+    """Where weights and lengths of weighted values disagree, over all heads. Rows that allow one
+    key only say nothing and are left out."""
     cells, in_all = [], 0
     choosing = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
     for layer in range(len(attention.pattern)):
@@ -274,8 +137,9 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each head wrote, at one token or on average over all: length (layer, head), and share (layer, head) of attention's write w = sum of
-    w_h + b_O, by (w_h . w) / |w|^2, under 0 for a head that writes against it. bias (layer): b_O's share; with it a layer's shares sum to 1."""
+    """What each head wrote, at one token or on average over all: length (layer, head), and share
+    (layer, head) of attention's write w = sum of w_h + b_O, by (w_h . w) / |w|^2, under 0 for a
+    head that writes against it. bias (layer): b_O's share; with it a layer's shares sum to 1."""
 
     length: np.ndarray
     share: np.ndarray
@@ -300,8 +164,9 @@ def contributions(
 
 
 def written(recording: Recording, attention: Attention) -> float | None:
-    """The length of what attention wrote, of that length and the residual's together, mean over tokens and layers; None where the model does not
-    offer the sites. Rollout and flow assume 0.5."""
+    """The length of what attention wrote, of that length and the residual's together, mean over
+    tokens and layers; None where the model does not offer the sites. Rollout and flow assume 0.5.
+    """
     stream = recording.stream(attention.query)
     place = "attn" if attention.query == attention.key else "cross"
     shares = []
@@ -315,7 +180,7 @@ def written(recording: Recording, attention: Attention) -> float | None:
     return float(np.mean(shares)) if shares else None
 
 
-# ---- for the page -------------------------------------------------------------------------------------------------
+# ---- for the page ----
 
 
 def row_sums(values: np.ndarray) -> tuple[float, float]:
@@ -324,8 +189,14 @@ def row_sums(values: np.ndarray) -> tuple[float, float]:
     return float(sums.min()), float(sums.max())
 
 
+def mean_share(part: np.ndarray, rows: np.ndarray) -> float:
+    """The mean share of `part` (row) in the sums of rows (row); rows of zeros left out."""
+    return float(np.mean(part[rows > 0] / rows[rows > 0])) if (rows > 0).any() else 0.0
+
+
 def telling(values: np.ndarray, special: Sequence[bool], square: bool) -> int:
-    """A row worth opening with: the one with the largest value that lies off the diagonal, both its tokens being text where there are such."""
+    """A row worth opening with: the one with the largest value that lies off the diagonal, both its
+    tokens being text where there are such."""
     keys = np.asarray(special, bool)
     seen = np.where(keys[None, :], -1.0, values) if not keys.all() else values.astype(float).copy()
     if square:
@@ -335,21 +206,17 @@ def telling(values: np.ndarray, special: Sequence[bool], square: bool) -> int:
     return int(np.nan_to_num(seen, nan=-1.0).max(axis=1).argmax())
 
 
-def strongest(row: np.ndarray, most: int = 3) -> list[tuple[int, float]]:
-    """Keys and values of a row's largest values, largest first; NaN left out."""
-    order = np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable")[:most]
-    return [(int(key), float(row[key])) for key in order if np.isfinite(row[key])]
-
-
 def top(values: np.ndarray, what: str) -> float:
-    """The upper end of a picture's colour scale: 1 for a maximum of weights, else the largest number, without its sign, in the picture."""
+    """The upper end of a picture's colour scale: 1 for a maximum of weights, else the largest
+    number, without its sign, in the picture."""
     return 1.0 if what == "Max" else float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
 
 
 def cells(
     found: Disagreements | None, layer: int | None = None, head: int | None = None
 ) -> list[tuple[int, int]]:
-    """The cells (query, key) of the disagreements of one head, of one layer or of all, widest gap first, each once."""
+    """The cells (query, key) of the disagreements of one head, of one layer or of all, widest gap
+    first, each once."""
     if found is None:
         return []
     return list(
@@ -362,7 +229,8 @@ def cells(
 
 
 def ends(found: Contributions) -> tuple[tuple[int, int, float], int, tuple[int, int, float]]:
-    """(layer, head, length) of the longest write, how many heads have a share under 0, and (layer, head, share) of the lowest."""
+    """(layer, head, length) of the longest write, how many heads have a share under 0, and (layer,
+    head, share) of the lowest."""
     most, least = (
         np.unravel_index(at, found.length.shape)
         for at in (found.length.argmax(), found.share.argmin())
@@ -387,7 +255,8 @@ def masked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 def cancelled(
     attention: Attention, w_o: np.ndarray, layer: int, head: int, query: int
 ) -> tuple[float, float]:
-    """One head at one query: the sum of the lengths |weight x f(x)| over the keys, and the length of their sum."""
+    """One head at one query: the sum of the lengths |weight x f(x)| over the keys, and the length
+    of their sum."""
     parts = (
         attention.pattern[layer, head, query].astype(np.float64)[:, None]
         * _through(attention, w_o, layer)[head]
@@ -396,7 +265,8 @@ def cancelled(
 
 
 def by_layer(found: Contributions, measure: str) -> tuple[np.ndarray, list[str], list[str]]:
-    """(values (layer, column), names of the rows, names of the columns) of "Length" or of "Share", which has b_O as its last column."""
+    """(values (layer, column), names of the rows, names of the columns) of "Length" or of "Share",
+    which has b_O as its last column."""
     values = (
         found.length
         if measure == "Length"
@@ -423,7 +293,8 @@ def listed(found: Disagreements, rows: Sequence[str], keys: Sequence[str]) -> di
 def to_npz(
     values: np.ndarray, rows: Sequence[str], keys: Sequence[str], about: Sequence[str]
 ) -> bytes:
-    """A picture as an .npz file: `values` (row, key), `rows`, `keys`, and `about`, the lines that say what it is."""
+    """A picture as an .npz file: `values` (row, key), `rows`, `keys`, and `about`, the lines that
+    say what it is."""
     file = io.BytesIO()
     np.savez_compressed(
         file,

@@ -36,6 +36,9 @@ function wordOf(look, { low, high }, value) {
   return wordAt(low < 0 ? look.two : look.one, high > low ? (value - low) / (high - low) : 0);
 }
 
+/** The number of a row (0) or a column (1), where some are left out. */
+const place = ({ places }, side, at) => places[side]?.[at] ?? at;
+
 const say = ({ digits, missing }, value) =>
   Number.isNaN(value) ? missing || "no number" : exact(value, digits);
 
@@ -66,7 +69,10 @@ function panels(view) {
       const value = view.numbers[at][r * n + c];
       return [title, make("strong", "", (Number.isNaN(value) ? "" : sign) + say(header, value))];
     });
-    const which = [named(header.rows[r]), ` (${r}) → `, named(header.columns[c]), ` (${c})`];
+    const which = [
+      ...[named(header.rows[r]), ` (${place(header, 0, r)}) → `],
+      ...[named(header.columns[c]), ` (${place(header, 1, c)})`],
+    ];
     line.replaceChildren(...which, ...values, marked.has(r * n + c) ? " · marked" : "");
   };
   view.mark = (at) => {
@@ -215,7 +221,7 @@ function sentence(view) {
       : line.replaceChildren(
           ...start(),
           named(header.columns[at]),
-          ` (${at}) `,
+          ` (${place(header, 1, at)}) `,
           make("strong", "", say(header, values[at])),
         );
   const { box, list } = chips(header.columns, {
@@ -224,7 +230,7 @@ function sentence(view) {
     special: header.special,
     dressed: (at) => ({
       "aria-pressed": header.choose ? at === header.chosen : undefined,
-      "aria-label": `Token ${at}, ${header.columns[at]}: ${say(header, values[at])}`,
+      "aria-label": `Token ${place(header, 1, at)}, ${header.columns[at]}: ${say(header, values[at])}`,
     }),
     choose: (at) => header.choose && view.send("row", at),
     look,

@@ -1,15 +1,17 @@
-"""Numbers of pairs of tokens: one matrix or several side by side, and one row of them as the tinted sentence."""
+"""Numbers of pairs of tokens: one matrix or several side by side, and one row of them as the tinted
+sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import streamlit as st
 
 from explorer.components import wire
 from explorer.components.bundle import loader
+from explorer.components.picture import Picture
 
 MOST_EXACT = 100_000  # numbers that are sent in single precision, of all panels
 MOST_FINE = 500_000  # of more, 16 bits each; of still more a byte each: a view stays under 1.5 MB
@@ -17,8 +19,9 @@ MOST_FINE = 500_000  # of more, 16 bits each; of still more a byte each: a view 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One matrix: title, values (row, column), NaN where there is no number, and the ends of its colour scale. Where `low` is under 0, blue is
-    below 0 and orange above. drawn: False for numbers that are only read out beside the others. under: a line below the matrix."""
+    """One matrix: title, values (row, column), NaN where there is no number, and the ends of its
+    colour scale. Where `low` is under 0, blue is below 0 and orange above. drawn: False for numbers
+    that are only read out beside the others. under: a line below the matrix."""
 
     title: str
     values: np.ndarray
@@ -28,95 +31,83 @@ class Panel:
     drawn: bool = True
 
 
-def panels(
-    each: Sequence[Panel],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    special: Sequence[bool],
-    *,
-    sides: tuple[str, str],
-    marks: Sequence[tuple[int, int]] = (),
-    missing: str = "",
-    digits: int = 4,
-    choose: bool = True,
-    title: str,
-    caption: Sequence[str],
-    file: str,
-    token: str,
-) -> bytes:
-    """What the browser needs to draw matrices of the same rows and columns.
+@dataclass(frozen=True)
+class Sheet:
+    """What matrices side by side share: the names of their rows and columns, which columns are
+    special, and what the two sides are. places: the numbers of rows and of columns, None for 0, 1,
+    2 ... marks: cells (row, column) to be marked. missing: what a cell without a number is. choose:
+    True where a row can be chosen."""
 
-    sides: what rows and columns are. marks: cells (row, column) to be marked. missing: what a cell without a number is. choose: True where a row
-    can be chosen. It holds no selection, so that choosing a row sends none of it again. token: the name of this picture.
-    """
-    header = {
-        "kind": "panels",
-        "token": token,
-        "panels": [
-            {
-                "title": one.title,
-                "under": one.under,
-                "low": float(one.low),
-                "high": float(one.high),
-                "drawn": one.drawn,
-            }
-            for one in each
-        ],
-        "rows": list(rows),
-        "columns": list(columns),
-        "special": [bool(one) for one in special],
-        "sides": list(sides),
-        "marks": [[int(row), int(column)] for row, column in marks],
-        "missing": missing,
-        "digits": digits,
-        "choose": choose,
-        "title": title,
-        "caption": list(caption),
-        "file": file,
-    }
+    rows: Sequence[str]
+    columns: Sequence[str]
+    special: Sequence[bool]
+    sides: tuple[str, str]
+    places: tuple[Sequence[int] | None, Sequence[int] | None] = (None, None)
+    marks: Sequence[tuple[int, int]] = ()
+    missing: str = ""
+    digits: int = 4
+    choose: bool = True
+
+    def plain(self) -> dict:
+        """The same for a header."""
+        return {
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "special": [bool(one) for one in self.special],
+            "sides": list(self.sides),
+            "places": [None if one is None else list(map(int, one)) for one in self.places],
+            "marks": [[int(row), int(column)] for row, column in self.marks],
+            "missing": self.missing,
+            "digits": self.digits,
+            "choose": self.choose,
+        }
+
+
+def panels(each: Sequence[Panel], sheet: Sheet, picture: Picture) -> bytes:
+    """What the browser needs to draw matrices of the same rows and columns. It holds no selection,
+    so that choosing a row sends none of it again."""
+    drawn = [
+        {
+            "title": one.title,
+            "under": one.under,
+            "low": float(one.low),
+            "high": float(one.high),
+            "drawn": one.drawn,
+        }
+        for one in each
+    ]
+    header = {"kind": "panels", "panels": drawn, **sheet.plain(), **picture.plain()}
     blocks = {}
     for at, one in enumerate(each):
         blocks |= wire.numbers(at, one.values, MOST_EXACT // len(each), MOST_FINE // len(each))
     return wire.encode(header, blocks)
 
 
-def row(
-    values: np.ndarray,
-    columns: Sequence[str],
-    special: Sequence[bool],
-    *,
-    chosen: int,
-    label: str,
-    says: str,
-    low: float,
-    high: float,
-    missing: str = "",
-    digits: int = 4,
-    choose: bool = True,
-    title: str,
-    token: str,
-    picture: str,
-) -> bytes:
-    """One row (column) as the sentence tinted by it.
+@dataclass(frozen=True)
+class Row:
+    """A row of a sheet that is shown as a sentence: which one; what a number of it is, between its
+    name and a column's; the ends of its colour scale; choose: True where a column is chosen as a
+    row."""
 
-    chosen: which row. label: its name. says: what a number of it is, between label and column. choose: True where a column is chosen as a row.
-    picture: the name of the matrices it belongs to, which will frame the row.
-    """
+    chosen: int
+    says: str
+    low: float
+    high: float
+    choose: bool = True
+
+
+def row(values: np.ndarray, row: Row, sheet: Sheet, picture: Picture) -> bytes:
+    """One row (column) as the sentence tinted by it; `picture`: the matrices that it belongs to,
+    which will frame it."""
+    label = sheet.rows[row.chosen]
     header = {
         "kind": "row",
-        "token": token,
-        "picture": picture,
-        "columns": list(columns),
-        "special": [bool(one) for one in special],
-        "chosen": chosen,
+        **sheet.plain(),
+        **asdict(row),
         "label": label,
-        "says": says,
-        "low": float(low),
-        "high": float(high),
-        "missing": missing,
-        "digits": digits,
-        "choose": choose,
-        "title": title,
+        "title": f"{picture.title}, row of {label}",
+        "token": f"{picture.token} {row.chosen}",
+        "picture": picture.token,
     }
     return wire.encode(header, {"v0": values.astype(np.float32)})
 
@@ -127,5 +118,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw what `panels` or `row` made. When the callback runs, `st.session_state[key]["row"]` is the row to choose."""
+    """Draw what `panels` or `row` made. When the callback runs, `st.session_state[key]["row"]` is
+    the row to choose."""
     _mount(data=data, key=key, on_row_change=on_choice)

@@ -1,0 +1,147 @@
+"""A summary as a matrix, one of its rows as the sentence, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import attention as matrices
+from explorer.analysis import summaries as numbers
+from explorer.components import matrix as pictures
+from explorer.components.picture import Picture
+from explorer.frame.subject import Subject
+from explorer.frame.table import with_table
+from explorer.memory import address, passes
+from explorer.sentences import summaries as words
+from explorer.sentences.escape import literal
+from explorer.views.summaries import misleading
+from explorer.views.summaries.screen import KEPT, Summary, summary
+
+
+def show(on: Subject, what: str, controls: Any) -> None:
+    """The picture, what it means and how far it can be trusted, one of its rows, and the files."""
+    with controls:
+        layer, head = scope(on, what)
+    with st.container(horizontal=True):
+        st.segmented_control(
+            "Which tokens",
+            tuple(KEPT),
+            key="att_keep",
+            format_func=KEPT.get,
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+            help="Quiet sinks leaves out special tokens and those on which a quarter of the heads "
+            "rest, as on the Attention page. How much goes there is stated.",
+        )
+    made = summary(on, what, layer, head)
+    if made is None:
+        return
+    picture = made.picture()
+    left, right = st.columns([1, 1.05], gap="large")
+    with left:
+        if made.whole:
+            drawn(made, picture)
+        else:
+            st.info(words.ONE_ROW.format(len(on.axes.rows)))
+        if made.note:
+            st.caption(literal(made.note))
+    with right:
+        st.markdown(f"**{words.LABELS[what]}.** {words.MEANING[what]}")
+        st.markdown(f":material/warning: {caution(made)}")
+        one_row(made, picture)
+        misleading.show(made)
+    axes = made.shown.axes
+    at = slice(None) if made.whole else slice(made.row, made.row + 1)
+    named = matrices.Axes(axes.rows[at], axes.keys, axes.special, axes.said, None, axes.key_places)
+    values = made.shown.matrix[at]
+    files(lambda: matrices.columns(values, named), (values, named.rows, axes.keys), picture)
+
+
+def scope(on: Subject, what: str) -> tuple[int | None, int | None]:
+    """Which layers and heads: all of them, one layer, or (of weighted values) one head."""
+    layers, heads = on.attention.pattern.shape[:2]
+    layer = pick("sum_layer", "Up to layer" if what in words.THROUGH else "Layer", "Layer", layers)
+    if what != "Values" or layer is None:
+        return layer, None
+    return layer, pick("sum_head", "Head", "Head", heads)
+
+
+def pick(choice: str, label: str, noun: str, n: int) -> int | None:
+    """One of n layers or heads; None for all. Their names are the same for every summary: the
+    browser goes on showing the one that was chosen."""
+    options = ("", *map(str, range(n)))
+    address.one_of(choice, options)
+    asked = st.selectbox(
+        label,
+        options,
+        key=choice,
+        persist_state="session",
+        width=180,
+        format_func=lambda each: f"{noun} {each}" if each else f"All {noun.lower()}s",
+    )
+    return int(asked) if asked else None
+
+
+def drawn(made: Summary, picture: Picture) -> None:
+    """The matrix, and of one head its weights and shares, which are read out with it."""
+    each = [pictures.Panel("length" if made.what == "Values" else "", made.drawn, 0, made.high)]
+    if made.head is not None:
+        of = made.on.attention.pattern[made.layer, made.head]
+        rows, keys = map(list, made.tokens)
+        for name, values in (("weight", of), ("share of lengths", numbers.row_shares(made.values))):
+            beside = numbers.masked(values[rows][:, keys], made.shown.allowed)
+            each.append(pictures.Panel(name, beside, 0, 1, drawn=False))
+    what = ("summary drawn", picture.token)
+    data = made.on.kept(what, lambda: pictures.panels(each, made.sheet, picture))
+    pictures.show(data, "summary", partial(take, "summary", made.tokens[0]))
+
+
+def one_row(made: Summary, picture: Picture) -> None:
+    """One token's row as the tinted sentence."""
+    row = pictures.Row(made.row, words.SAYS[made.what], 0, made.high, not made.on.across)
+    data = pictures.row(made.drawn[made.row], row, made.sheet, picture)
+    pictures.show(data, "summary row", partial(take, "summary row", made.tokens[0]))
+
+
+def caution(made: Summary) -> str:
+    """What the picture does not say, with this text's numbers."""
+    on, what = made.on, made.what
+    layers, heads = on.attention.pattern.shape[:2]
+    written = on.kept(("written",), lambda: numbers.written(on.recording, on.attention))
+    sums = numbers.row_sums(made.values if made.whole else made.values[[made.token]])
+    n = heads if made.layer is not None else layers * heads
+    said = words.caution(what, n, sums, written)
+    if what != "Values" or made.layer is None or made.head is None:
+        return said
+    w_o = passes.outputs(on.recording)[on.attention.name][0]
+    parts = numbers.cancelled(on.attention, w_o, made.layer, made.head, made.token)
+    return said + words.cancelled(made.token, *parts)
+
+
+def files(
+    columns: Callable[[], dict],
+    arrays: tuple[Any, Sequence[str], Sequence[str]],
+    picture: Picture,
+) -> None:
+    """The table behind a picture, made when it is opened, and its files. arrays: values (row,
+    column) and their names."""
+    with_table(columns, picture.about, picture.file, form="%.4g")
+    st.download_button(
+        "Download NPZ",
+        lambda: numbers.to_npz(*arrays, picture.about),
+        f"{picture.file}.npz",
+        "application/octet-stream",
+        on_click="ignore",
+        help="numpy arrays: values, rows, keys, about.",
+    )
+
+
+def take(key: str, tokens: tuple[int, ...]) -> None:
+    """The row that was chosen in a picture, as its token."""
+    at = int(st.session_state[key].get("row") or 0)
+    if at < len(tokens):
+        st.session_state.token = str(tokens[at])

@@ -1,0 +1,57 @@
+"""Where weights mislead: rows in which most of the weight is little of what is written."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import summaries as numbers
+from explorer.frame import table
+from explorer.frame.table import csv_button
+from explorer.sentences import summaries as words
+from explorer.sentences.escape import literal
+from explorer.views.summaries.screen import Summary
+
+MOST_LISTED = 4
+
+
+def show(made: Summary) -> None:
+    """The widest gaps as steps to their heads, and all of them as a table."""
+    found, axes = made.parted, made.on.axes
+    if found is None:
+        st.caption(words.CLOSED.format(literal(made.on.recording.model.name)))
+        return
+
+    def told(one: numbers.Disagreement) -> str:
+        return words.gap(one, literal(axes.rows[one.query]), literal(axes.keys[one.key]))
+
+    st.markdown("**Where the weights mislead**")
+    if not found.found:
+        nearest = told(found.nearest) if found.nearest else ""
+        st.markdown(words.nowhere(found.rows_in_all, nearest))
+        return
+    marked = made.what in words.MARKED
+    st.markdown(words.misleading(len(found.found), found.rows_in_all, marked))
+    with st.container(gap=None):
+        for at, one in enumerate(found.found[:MOST_LISTED]):
+            st.button(
+                told(one),
+                key=f"gap {at}",
+                type="tertiary",
+                on_click=open_gap,
+                args=(one.layer, one.head, one.query),
+                help="Open this head at this row.",
+            )
+    label = f"All {len(found.found):,} as a table"
+    with st.expander(label, key="gaps table", on_change="rerun") as box:
+        if box.open:
+            columns = numbers.listed(found, axes.rows, axes.keys)
+            table.show(columns, "Where weights and what is written disagree", "%.3g")
+            about = (f"A token takes {words.RULE}", *made.on.caption())
+            csv_button(columns, about, made.on.file("disagreements"), "Table as CSV")
+
+
+def open_gap(layer: int, head: int, query: int) -> None:
+    """Open the head of a disagreement at its row."""
+    state = st.session_state
+    state.sum_what, state.token = "Values", str(query)
+    state.sum_layer, state.sum_head = str(layer), str(head)

@@ -1,0 +1,181 @@
+"""One matrix out of many as it is on screen: which summary, its rows and columns under the quiet
+switch, and the row that is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import attention as matrices
+from explorer.analysis import flow, sinks
+from explorer.analysis import summaries as numbers
+from explorer.components import matrix as pictures
+from explorer.components.picture import Picture
+from explorer.frame.subject import Subject
+from explorer.memory import address, models, passes
+from explorer.sentences import summaries as words
+
+# As on the Attention page, of whose heads one may be without its own sinks; a sum has none of its
+# own.
+KEPT = {"All": "All tokens", "Quiet": "Quiet sinks", "No specials": "No specials"}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A summary of an attention. layer and head: of which, None for all. values (query, key), 0 in
+    rows that are not computed; `whole` where all are. shown: the matrix as it is drawn. token: the
+    query that is read. parted: where weights and what is written disagree, None where the model
+    does not show its values."""
+
+    on: Subject
+    what: str
+    layer: int | None
+    head: int | None
+    values: Any
+    whole: bool
+    shown: matrices.Shown
+    token: int
+    parted: numbers.Disagreements | None
+
+    @property
+    def row(self) -> int:
+        """The row of the picture that is read."""
+        return self.shown.row_of(self.token)
+
+    @property
+    def tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens of the picture's rows and of its columns."""
+        rows, keys = self.shown.row_tokens, self.shown.key_tokens
+        return tuple(first for first, _ in rows), tuple(first for first, _ in keys)
+
+    @property
+    def high(self) -> float:
+        """The upper end of its colour scale."""
+        return numbers.top(self.shown.matrix, self.what)
+
+    @property
+    def drawn(self) -> Any:
+        """The matrix (row, column) with NaN where looking is not allowed."""
+        return numbers.masked(self.shown.matrix, self.shown.allowed)
+
+    @property
+    def note(self) -> str:
+        """What is left out, "" for nothing."""
+        hidden = self.shown.hidden
+        if hidden is None:
+            return ""
+        rows, _ = self.tokens
+        if not self.whole:
+            rows, hidden = (self.token,), hidden[[self.row]]
+        share = numbers.mean_share(hidden, self.values[list(rows)].sum(axis=1))
+        return words.left_out(self.shown.left_out, share)
+
+    @property
+    def sheet(self) -> pictures.Sheet:
+        """What the rows and columns of the picture are."""
+        axes = self.shown.axes
+        marks = numbers.cells(self.parted, self.layer, self.head)
+        return pictures.Sheet(
+            axes.rows,
+            axes.keys,
+            axes.special,
+            axes.sides,
+            places=(axes.row_places, axes.key_places),
+            marks=self.shown.cells(marks) if self.what in words.MARKED else (),
+            missing="" if self.shown.allowed.all() else "not allowed: a later token",
+        )
+
+    def picture(self) -> Picture:
+        """How the picture is called."""
+        lines = [words.MEANING[self.what]]
+        if self.what == "Values":
+            lines.append(words.TOGETHER)
+        if self.what in words.MARKED:
+            lines.append(f"Marked: cells with {words.RULE}.")
+        at = "" if self.layer is None else f"L{self.layer}"
+        at += "" if self.head is None else f"H{self.head}"
+        made = self.on.picture(
+            words.title(self.what, self.layer, self.head),
+            *lines,
+            *filter(None, [self.note]),
+            file=self.what.lower(),
+            what=(self.what, self.layer, self.head, st.session_state.att_keep),
+        )
+        left = st.session_state.att_keep.lower().replace(" ", "-")
+        parts = (made.file, at, left if self.shown.hidden is not None else "")
+        return replace(made, file="-".join(filter(None, parts)))
+
+
+def summary(on: Subject, what: str, layer: int | None, head: int | None) -> Summary | None:
+    """The summary on screen; None, with the reason, where it takes too long."""
+    n = len(on.axes.rows)
+    row, everything = flow.flow_work(on.attention, layer)
+    if what == "Flow" and row > flow.MOST_OF_A_ROW:
+        st.info(words.TOO_LONG.format(n))
+        return None
+    parted = disagreements(on)
+    whole = what != "Flow" or everything <= flow.MOST_OF_ALL
+    at = (what, layer, head)
+    if whole:
+        values = on.kept(("summary", *at), lambda: computed(on, *at))
+        shown = looked_at(on, values)
+        token = read(on, shown, parted, layer, head)
+    else:
+        token = read(on, looked_at(on, mean(on)), parted, layer, head)
+        with st.spinner("Finding the flow of every token …"):
+            values = on.kept(
+                ("summary", *at, token), lambda: flow.alone(on.attention, token, layer)
+            )
+        shown = looked_at(on, values)
+    return Summary(on, what, layer, head, values, whole, shown, token, parted)
+
+
+def computed(on: Subject, what: str, layer: int | None, head: int | None) -> Any:
+    """The matrix of a summary."""
+    if what == "Values":
+        w_o = passes.outputs(on.recording)[on.attention.name][0]
+        return numbers.norms(on.attention, w_o, layer, head)
+    if what == "Flow":
+        return flow.flow(on.attention, range(on.attention.pattern.shape[2]), layer)
+    made = {"Mean": numbers.mean, "Max": numbers.largest, "Rollout": flow.rollout}
+    return made[what](on.attention, layer)
+
+
+def mean(on: Subject) -> Any:
+    """The mean over all heads and layers."""
+    return on.kept(("summary", "Mean", None, None), lambda: numbers.mean(on.attention))
+
+
+def looked_at(on: Subject, values: Any) -> matrices.Shown:
+    """A matrix (query, key) without the tokens that the switch leaves out."""
+    kept = st.session_state.att_keep
+    quiet = on.kept(("crowded",), lambda: sinks.crowded(on.recording, on.attention))
+    return matrices.shown(values, on.attention.allowed, on.axes, None, kept, False, quiet)
+
+
+def read(
+    on: Subject,
+    shown: matrices.Shown,
+    parted: numbers.Disagreements | None,
+    layer: int | None,
+    head: int | None,
+) -> int:
+    """The query whose row is read: the one chosen; of one head a row that is marked, or else one
+    that tells, the same for every summary; always one that is on screen."""
+    asked = address.whole("token", len(on.axes.rows))
+    marked = numbers.cells(parted, layer, head) if head is not None else []
+    telling = numbers.telling(mean(on), on.axes.special, not on.across)
+    for token in (asked, *(query for query, _ in marked), telling):
+        if shown.row_of(token) >= 0:
+            return token
+    return shown.row_tokens[0][0]
+
+
+def disagreements(on: Subject) -> numbers.Disagreements | None:
+    """Where weights and what is written disagree; None where the model does not show its values."""
+    if not models.shows_writes(on.recording):
+        return None
+    w_o = passes.outputs(on.recording)[on.attention.name][0]
+    return on.kept(("disagreements",), lambda: numbers.disagreements(on.attention, w_o))
