@@ -310,7 +310,6 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
 # Grown before there was a limit, with the most lines that each may have: a number here only falls.
 LONG_FILES = {
     "explorer/analysis/compare.py": 930,
-    "explorer/analysis/lookup.py": 460,
     "explorer/analysis/positions.py": 720,
     "explorer/analysis/switches.py": 690,
     "explorer/figures/positions.py": 540,
@@ -319,7 +318,6 @@ LONG_FILES = {
     "models/pretrained/huggingface.py": 660,
     "models/pretrained/survey.py": 620,
     "pages/compare.py": 1190,
-    "pages/lookup.py": 620,
     "pages/positions.py": 1120,
     "pages/predictions.py": 1300,
     "pages/switches.py": 1510,
@@ -330,7 +328,6 @@ LONG_FUNCTIONS = {
     "explorer/components/head.py:payload": 63,
     "explorer/components/translation.py:steps": 66,
     "explorer/figures/compare.py:paths": 68,
-    "explorer/figures/lookup.py:histogram": 64,
     "explorer/figures/positions.py:circle": 64,
     "models/pretrained/hooks.py:attend": 65,
     "models/pretrained/survey.py:_stream": 65,
@@ -338,9 +335,6 @@ LONG_FUNCTIONS = {
     "pages/compare.py:compared": 89,
     "pages/compare.py:every_pair": 75,
     "pages/compare.py:opened": 95,
-    "pages/lookup.py:constructions": 98,
-    "pages/lookup.py:messages": 111,
-    "pages/lookup.py:over_all": 75,
     "pages/positions.py:order": 80,
     "pages/positions.py:sentence": 77,
     "pages/positions.py:shift": 70,

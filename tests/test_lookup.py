@@ -11,6 +11,7 @@ from bounds import DOUBLE, PASSED, STORED, SUMMED, THREE_DECIMALS
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import constructions as three
 from explorer.analysis import lookup as numbers
 from explorer.components import wire
 from explorer.figures.lookup import histogram
@@ -182,10 +183,10 @@ def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
     for attention in recording.attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="not the same tokens"):
-                numbers.constructions(np.ones((3, 3)), attention, 0, 0)
+                three.constructions(np.ones((3, 3)), attention, 0, 0)
             continue
-        naive, symmetric, own = numbers.constructions(
-            numbers.entering(recording, attention, 1), attention, 1, 2
+        naive, symmetric, own = three.constructions(
+            three.entering(recording, attention, 1), attention, 1, 2
         )
         for one in (naive, symmetric):
             np.testing.assert_allclose(
@@ -202,33 +203,33 @@ def test_u_is_the_heads_own_w_q(small_handle: Handle) -> None:
     attention = recording.attention[0]
     module = small_handle.model.attentions()["self"][1]
     weight, bias = module.w_q.weight.detach().numpy(), module.w_q.bias.detach().numpy()
-    x, d_head = numbers.entering(recording, attention, 1), recording.model.d_head
+    x, d_head = three.entering(recording, attention, 1), recording.model.d_head
     ux = (x @ weight.T + bias)[:, 2 * d_head : 3 * d_head]
     np.testing.assert_allclose(ux, attention.q[1, 2], atol=SUMMED)
 
 
 def test_where_layernorm_stands_before_attention_its_reading_enters(small_handle: Handle) -> None:
     recording = record(small_handle, TEXT, (MoveNorm("pre"),))
-    x = numbers.entering(recording, recording.attention[0], 2)
+    x = three.entering(recording, recording.attention[0], 2)
     np.testing.assert_array_equal(x, recording.streams[0].at("2.attn.read"))
     plain = record(small_handle, TEXT)
     np.testing.assert_array_equal(
-        numbers.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed")
+        three.entering(plain, plain.attention[0], 2), plain.streams[0].at("1.ffn.normed")
     )
 
 
 def test_asymmetry_by_hand() -> None:
-    assert numbers.asymmetry(np.array([[1.0, 2], [2, 5]])) == 0
-    assert numbers.asymmetry(np.array([[0.0, 2], [-2, 0]])) == pytest.approx(1)
-    assert numbers.asymmetry(np.array([[0.0, 2], [0, 0]])) == pytest.approx(np.sqrt(0.5))
-    assert numbers.asymmetry(np.zeros((2, 2))) == 0
+    assert three.asymmetry(np.array([[1.0, 2], [2, 5]])) == 0
+    assert three.asymmetry(np.array([[0.0, 2], [-2, 0]])) == pytest.approx(1)
+    assert three.asymmetry(np.array([[0.0, 2], [0, 0]])) == pytest.approx(np.sqrt(0.5))
+    assert three.asymmetry(np.zeros((2, 2))) == 0
 
 
 def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
     attention = record(library.load("encoder"), TEXT).attention[0]
     x = np.random.default_rng(0).normal(size=(attention.pattern.shape[-1], 16))
     x /= np.linalg.norm(x, axis=1, keepdims=True)  # of one length: Cauchy and Schwarz
-    assert numbers.constructions(x, attention, 0, 0)[0].own == len(x)
+    assert three.constructions(x, attention, 0, 0)[0].own == len(x)
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
@@ -336,8 +337,8 @@ def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
     )
     header, blocks = sent(app, "matrix", "panels")
     recording = record(library.load("decoder"), TEXT)
-    made = numbers.constructions(
-        numbers.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2
+    made = three.constructions(
+        three.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2
     )
     for at, one in enumerate(made):
         shown = blocks[f"v{at}"].reshape(one.scores.shape)

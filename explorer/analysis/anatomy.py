@@ -173,7 +173,7 @@ def rows_of_sum(opened: Cell) -> tuple[int, ...]:
     return tuple(sorted(best))
 
 
-# ---- what was written ------------------------------------------------------------------------------
+# ---- what was written ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +253,7 @@ def written(
     )
 
 
-# ---- three forms -----------------------------------------------------------------------------------
+# ---- three forms ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +309,7 @@ def top_of(found: Forms) -> float:
     )
 
 
-# ---- tables and files ------------------------------------------------------------------------------
+# ---- tables and files ----
 
 
 def tables(
@@ -356,7 +356,7 @@ def tables(
     return made
 
 
-# ---- memory ----------------------------------------------------------------------------------------
+# ---- memory ----
 
 
 def memory(recording: Recording, n: int) -> int:

@@ -1,7 +1,9 @@
-"""Attention as a lookup that is soft, as messages on a graph, and as one of three ways to score a pair.
+"""Attention as a lookup that is soft, as messages on a graph, and as one of three ways to score a
+pair.
 
-Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O, cut by head (layer, head, d_head, d_model),
-and its bias (layer, d_model) are passed in where a number needs them.
+Axis legend as in `models/recording.py`. Everything is computed in float64 from a Recording; W_O,
+cut by head (layer, head, d_head, d_model), and its bias (layer, d_model) are passed in where a
+number needs them.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ MOST_EDGES = 1500  # that are drawn
 CURVE = np.logspace(-2, 2, 81)  # temperatures
 
 
-# ---- soft and hard --------------------------------------------------------------------------------------------------
+# ---- soft and hard ----
 
 
 def softened(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.ndarray:
-    """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the largest score (equal ones share it), at infinity
-    the even row. scores (..., key) before the mask, allowed of a shape that fits."""
+    """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the
+    largest score (equal ones share it), at infinity the even row. scores (..., key) before the
+    mask, allowed of a shape that fits."""
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
     above = masked - masked.max(axis=-1, keepdims=True)
     if temperature == 0:
@@ -38,8 +41,9 @@ def softened(scores: np.ndarray, allowed: np.ndarray, temperature: float) -> np.
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """One query of one head: the key that a hard lookup returns, z_soft = sum of weight x value and z_hard = that key's value, (d_head), and
-    how far apart they are: distance, relative = distance / |z_hard|, cosine; NaN where a vector has no length."""
+    """One query of one head: the key that a hard lookup returns, z_soft = sum of weight x value and
+    z_hard = that key's value, (d_head), and how far apart they are: distance, relative = distance /
+    |z_hard|, cosine; NaN where a vector has no length."""
 
     key: int
     z_soft: np.ndarray
@@ -77,7 +81,8 @@ def apart(soft: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 def everywhere(attention: Attention) -> np.ndarray:
-    """The relative distance of soft and hard at every (layer, head, query). NaN where only one key is allowed, which leaves no choice."""
+    """The relative distance of soft and hard at every (layer, head, query). NaN where only one key
+    is allowed, which leaves no choice."""
     found = np.full(attention.pattern.shape[:3], np.nan)
     choosing = attention.allowed.sum(axis=1) > 1
     for layer in range(len(found)):
@@ -100,7 +105,8 @@ def medians(found: np.ndarray) -> np.ndarray:
 
 
 def counted(found: np.ndarray) -> tuple[int, int, float]:
-    """How many lookups there are, how many are within NEAR of the hard one, and the median relative distance (NaN of none)."""
+    """How many lookups there are, how many are within NEAR of the hard one, and the median relative
+    distance (NaN of none)."""
     known = found[np.isfinite(found)]
     return (
         known.size,
@@ -110,7 +116,8 @@ def counted(found: np.ndarray) -> tuple[int, int, float]:
 
 
 def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int, float]] | None:
-    """(layer, head, median) of the head nearest to a hard lookup and of the one farthest from it; None where nothing can be said."""
+    """(layer, head, median) of the head nearest to a hard lookup and of the one farthest from it;
+    None where nothing can be said."""
     middle = medians(found)
     if np.isnan(middle).all():
         return None
@@ -129,11 +136,14 @@ def divided(
     head: int | None = None,
     query: int | None = None,
 ) -> tuple[int, int, int]:
-    """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard one; what is given is kept.
+    """(layer, head, query) of the lookup that the key of second weight draws farthest from the hard
+    one; what is given is kept.
 
-    The draw is w2 |v2 - v1| / (|v1| + |v2|), w2 the second largest weight of a row, v1 and v2 the values of the two: 0 where one key takes
-    all or where both hand over the same, at most 1/2. Of an attention that has no values it is w2. rows (query) and keys (key) are labels,
-    special (key): a row is taken first where it and the two keys are words, and not at all where it has no choice, unless there is no other.
+    The draw is w2 |v2 - v1| / (|v1| + |v2|), w2 the second largest weight of a row, v1 and v2 the
+    values of the two: 0 where one key takes all or where both hand over the same, at most 1/2. Of
+    an attention that has no values it is w2. rows (query) and keys (key) are labels, special (key):
+    a row is taken first where it and the two keys are words, and not at all where it has no choice,
+    unless there is no other.
     """
     layers, heads, queries, count = attention.pattern.shape
     if count < 2:
@@ -185,11 +195,12 @@ def distances(
     return np.array([lookup(attention, layer, head, query, each).distance for each in temperatures])
 
 
-# ---- messages -------------------------------------------------------------------------------------------------------
+# ---- messages ----
 
 
 def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndarray:
-    """What a token receives from each key: weight x value, (key, d_head). Their sum is the head's z."""
+    """What a token receives from each key: weight x value, (key, d_head). Their sum is the head's
+    z."""
     return attention.pattern[layer, head, query].astype(np.float64)[:, None] * attention.v[
         layer, head
     ].astype(np.float64)
@@ -198,7 +209,8 @@ def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndar
 def received(
     attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
 ) -> dict[str, Sequence]:
-    """The messages to a token as named columns, largest weight first; the share of z is (message . z) / |z|^2, and shares sum to 1."""
+    """The messages to a token as named columns, largest weight first; the share of z is (message .
+    z) / |z|^2, and shares sum to 1."""
     parts = messages(attention, layer, head, query)
     z = parts.sum(axis=0)
     weight = attention.pattern[layer, head, query].astype(np.float64)
@@ -215,7 +227,8 @@ def received(
 
 
 def lengths(attention: Attention, layer: int, head: int, query: int) -> tuple[float, float]:
-    """|z|, and the largest |sum of messages - weights . V| of any component: the two ways to compute z."""
+    """|z|, and the largest |sum of messages - weights . V| of any component: the two ways to
+    compute z."""
     parts = messages(attention, layer, head, query)
     other = attention.pattern[layer, head, query].astype(np.float64) @ attention.v[
         layer, head
@@ -231,7 +244,8 @@ def wrote_error(
     layer: int,
     query: int,
 ) -> float | None:
-    """The largest |sum over heads of (sum of messages) W_O + b_O - what attention wrote| at a token; None where the model does not offer the site."""
+    """The largest |sum over heads of (sum of messages) W_O + b_O - what attention wrote| at a
+    token; None where the model does not offer the site."""
     stream = recording.stream(attention.query)
     site = f"{layer}.{'attn' if attention.query == attention.key else 'cross'}.wrote"
     if site not in stream.sites:
@@ -248,8 +262,9 @@ def wrote_error(
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """The edges of a graph, strongest first: queries, keys, weights, each (edge). in_all: how many the rule lets through, those beyond
-    MOST_EDGES being left out; allowed: how many there could be. weight_out (key): the sum of all weights that a key is given, drawn or not."""
+    """The edges of a graph, strongest first: queries, keys, weights, each (edge). in_all: how many
+    the rule lets through, those beyond MOST_EDGES being left out; allowed: how many there could be.
+    weight_out (key): the sum of all weights that a key is given, drawn or not."""
 
     queries: np.ndarray
     keys: np.ndarray
@@ -260,7 +275,8 @@ class Edges:
 
 
 def edges(weights: np.ndarray, allowed: np.ndarray, times: float) -> Edges:
-    """Edges (key to query) of weight at least `times` the even share of their row, 1 / the number of its allowed keys. weights (query, key)."""
+    """Edges (key to query) of weight at least `times` the even share of their row, 1 / the number
+    of its allowed keys. weights (query, key)."""
     through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
     queries, keys = np.nonzero(through)
     order = np.argsort(-weights[queries, keys], kind="stable")
@@ -282,9 +298,11 @@ def nodes(
     queries: Sequence[str],
     keys: Sequence[str],
 ) -> dict[str, Sequence]:
-    """Every token of the graph as named columns: how many edges come in and go out by the rule of `edges`, and the sums of all weights in and out.
+    """Every token of the graph as named columns: how many edges come in and go out by the rule of
+    `edges`, and the sums of all weights in and out.
 
-    Where queries and keys are two texts, their columns stand one below the other, "target" and "source".
+    Where queries and keys are two texts, their columns stand one below the other, "target" and
+    "source".
     """
     through = allowed & (weights >= times / allowed.sum(axis=1, keepdims=True))
     incoming, outgoing = through.sum(axis=1), through.sum(axis=0)
@@ -314,91 +332,6 @@ def loudest(weights: np.ndarray) -> tuple[int, float, float]:
     return int(out.argmax()), float(out.max()), float(out.mean())
 
 
-# ---- three constructions --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Construction:
-    """One way to score pairs: scores (query, key), without a mask; weights, softmax over the allowed keys; and what is measured of them.
-
-    asymmetry: |S - S'| / (2 |S|) in the Frobenius norm: 0 for a symmetric S, 1 for one of opposite signs across the diagonal; about 0.7 where the
-    two have nothing to do with each other. own, rows: in how many rows, of those with a choice, the largest score is the token's own.
-    own_weight: the mean weight that a token gives itself in those rows.
-    """
-
-    name: str
-    scores: np.ndarray
-    weights: np.ndarray
-    asymmetry: float
-    own: int
-    rows: int
-    own_weight: float
-
-
-def entering(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
-    """The vectors that self-attention of a layer reads, (token, d_model); None where the model does not offer them."""
-    stream = recording.stream(attention.query)
-    if f"{layer}.attn.read" in stream.sites:
-        return stream.at(f"{layer}.attn.read")
-    before = [state for state, wrote, _ in stream.writes() if wrote == f"{layer}.attn.wrote"]
-    return stream.at(before[0]) if before else None
-
-
-def constructions(
-    x: np.ndarray, attention: Attention, layer: int, head: int
-) -> tuple[Construction, ...]:
-    """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x (token, d_model); Ux . Ux with the head's own W_Q
-    (and its bias) for U, so that Ux = q; and the head's own scores, as recorded. The first two are divided by the root of their vectors' width.
-
-    Raises ValueError for an attention between two streams.
-    """
-    if attention.query != attention.key:
-        raise ValueError(
-            f"{attention.name} goes from one stream to another: rows and columns are not the same tokens"
-        )
-    x, q = x.astype(np.float64), attention.q[layer, head].astype(np.float64)
-    made = (
-        ("x · x", x @ x.T / np.sqrt(x.shape[-1])),
-        ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
-        ("q · k", attention.scores[layer, head].astype(np.float64)),
-    )
-    return tuple(_construction(name, scores, attention.allowed) for name, scores in made)
-
-
-def _construction(name: str, scores: np.ndarray, allowed: np.ndarray) -> Construction:
-    choosing = allowed.sum(axis=1) > 1
-    weights = softened(scores, allowed, 1.0)
-    largest = np.where(allowed, scores, -np.inf).argmax(axis=1)
-    own = (largest == np.arange(len(scores)))[choosing]
-    return Construction(
-        name,
-        scores,
-        weights,
-        asymmetry(scores),
-        int(own.sum()),
-        len(own),
-        float(np.diagonal(weights)[choosing].mean()) if len(own) else float("nan"),
-    )
-
-
-def asymmetry(scores: np.ndarray) -> float:
-    """|S - S'| / (2 |S|) in the Frobenius norm, 0 to 1; 0 for a matrix of zeros."""
-    size = np.linalg.norm(scores)
-    return float(np.linalg.norm(scores - scores.T) / (2 * size)) if size > 0 else 0.0
-
-
-def one_way(own: Construction, special: Sequence[bool]) -> tuple[int, int] | None:
-    """The pair (query, key) whose two scores differ most, the higher one first, among tokens of the text where there are two; None for fewer than two tokens."""
-    gap = own.scores - own.scores.T
-    text = ~np.asarray(special, bool)
-    if text.sum() > 1:
-        gap = np.where(text[:, None] & text[None, :], gap, 0)
-    if len(gap) < 2 or not gap.max() > 0:
-        return None
-    query, key = np.unravel_index(gap.argmax(), gap.shape)
-    return int(query), int(key)
-
-
 def largest(values: np.ndarray) -> float:
     """The largest number without its sign; 1 where there is none."""
     return float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
@@ -409,7 +342,7 @@ def mean_of_heads(attention: Attention, layer: int) -> np.ndarray:
     return attention.pattern[layer].mean(axis=0, dtype=np.float64)
 
 
-# ---- files ----------------------------------------------------------------------------------------------------------
+# ---- files ----
 
 
 def row_table(
@@ -420,7 +353,8 @@ def row_table(
     temperature: float,
     labels: Sequence[str],
 ) -> dict[str, Sequence]:
-    """One row as named columns: score, weight, weight at the temperature, and the hard lookup's, for every key."""
+    """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
+    for every key."""
     scores, allowed = attention.scores[layer, head, query], attention.allowed[query]
     return {
         "key": [f"{at} {label}" for at, label in enumerate(labels)],
@@ -437,18 +371,4 @@ def heads_table(found: np.ndarray) -> dict[str, Sequence]:
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
     return {"layer": [layer for layer, _ in places], "head": [head for _, head in places]} | {
         f"query {at}": found[..., at].ravel() for at in range(queries)
-    }
-
-
-def constructions_table(
-    made: Sequence[Construction], labels: Sequence[str], what: str
-) -> dict[str, Sequence]:
-    """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction, query, then a column for each key."""
-    n = len(labels)
-    values = np.concatenate([one.scores if what == "Scores" else one.weights for one in made])
-    named = [f"{at} {label}" for at, label in enumerate(labels)]
-    return {
-        "construction": [one.name for one in made for _ in range(n)],
-        "query": named * len(made),
-        **dict(zip(named, values.T)),
     }

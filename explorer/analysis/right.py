@@ -319,7 +319,7 @@ def _one_norm(
     check.take(normed * gain + bias, stream.at(site), _in_stream(stream, site))
 
 
-# ---- what edits change -----------------------------------------------------------------------------
+# ---- what edits change ----
 
 
 def _under(edits: Sequence[Edit], then: str = "") -> str:
@@ -364,7 +364,7 @@ def _replaced(without: list[WithoutResidual], wrote: str) -> bool:
     )
 
 
-# ---- where -----------------------------------------------------------------------------------------
+# ---- where ----
 
 
 def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:

@@ -1,4 +1,5 @@
-"""Why the scale: Var(q.k) by width, of random vectors and of this model's, and what the softmax makes of it."""
+"""Why the scale: Var(q.k) by width, of random vectors and of this model's, and what the softmax
+makes of it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ TITLES = ("Var(q·k) by width", "The softmax’s largest weight by width")
 
 
 def panel(recording: Recording, attention: Attention, caption: Sequence[str]) -> None:
-    """Two pictures side by side and what they say. caption: what a figure must say of model and text."""
+    """Two pictures side by side and what they say. caption: what a figure must say of model and
+    text."""
     from explorer.figures.scale import by_width
 
     random = shelf.derived(

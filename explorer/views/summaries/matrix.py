@@ -26,14 +26,15 @@ def show(on: Subject, what: str, controls: Any) -> None:
     with controls:
         layer, head = scope(on, what)
     with st.container(horizontal=True):
+        st.session_state["kept shown"] = st.session_state.att_keep
         st.segmented_control(
             "Which tokens",
             tuple(KEPT),
-            key="att_keep",
+            key="kept shown",
             format_func=KEPT.get,
             required=True,
-            persist_state="session",
             label_visibility="collapsed",
+            on_change=take_kept,
             help="Quiet sinks leaves out special tokens and those on which a quarter of the heads "
             "rest, as on the Attention page. How much goes there is stated.",
         )
@@ -138,6 +139,11 @@ def files(
         on_click="ignore",
         help="numpy arrays: values, rows, keys, about.",
     )
+
+
+def take_kept() -> None:
+    """Which tokens are shown, here and on the Attention page."""
+    st.session_state.att_keep = st.session_state["kept shown"]
 
 
 def take(key: str, tokens: tuple[int, ...]) -> None:

@@ -1,0 +1,81 @@
+"""The head and the query of the Lookup page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import lookup as numbers
+from explorer.analysis.attention import numbered
+from explorer.frame.picker import pick_head
+from explorer.frame.subject import Subject
+from explorer.memory import address
+from explorer.sentences import lookup as words
+from explorer.sentences.escape import literal
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """A head of an attention and one of its queries."""
+
+    on: Subject
+    layer: int
+    head: int
+    query: int
+
+    @property
+    def at(self) -> tuple[int, int, int]:
+        """(layer, head, query)."""
+        return self.layer, self.head, self.query
+
+    @property
+    def where(self) -> str:
+        """Which head, in words."""
+        return f"layer {self.layer}, head {self.head}"
+
+    def row(self, at: int) -> str:
+        """A query with its place, as Markdown."""
+        return f"**{literal(self.on.axes.rows[at])}** ({at})"
+
+    def key(self, at: int) -> str:
+        """A key with its place, as Markdown."""
+        return f"**{literal(self.on.axes.keys[at])}** ({at})"
+
+
+def choose(on: Subject, query_too: bool) -> Screen:
+    """What is on screen, with its controls: as on the Attention page; what is not chosen there is
+    where soft and hard part most."""
+    *size, rows = on.attention.pattern.shape[:3]
+    layer, head = address.whole("layer", size[0]), address.whole("head", size[1])
+    query = address.whole("token", rows)
+    if layer is None or head is None:
+        layer = head = None
+    if layer is None or head is None or query is None:
+        axes, asked = on.axes, (layer, head, query)
+        layer, head, query = on.kept(
+            ("divided", *asked),
+            lambda: numbers.divided(on.attention, axes.rows, axes.keys, axes.special, *asked),
+        )
+    pick_head(size, (layer, head))
+    if query_too:
+        st.session_state["lookup query"] = query
+        st.selectbox(
+            "Query",
+            range(rows),
+            format_func=numbered(on.axes.rows).__getitem__,
+            key="lookup query",
+            on_change=take_query,
+            width=220,
+            help=words.WHICH_FIRST,
+        )
+    return Screen(on, layer, head, query)
+
+
+def take_query() -> None:
+    """The query that was chosen."""
+    st.session_state.token = str(st.session_state["lookup query"])
+
+
+def ignore() -> None:
+    """A picture in which nothing is chosen."""

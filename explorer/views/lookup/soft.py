@@ -1,0 +1,122 @@
+"""One row as a soft lookup beside the hard one; then all heads and queries."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import lookup as numbers
+from explorer.components import lookup as lookups
+from explorer.components import matrix as pictures
+from explorer.components.picture import Picture
+from explorer.frame import plot
+from explorer.frame.picker import take_head
+from explorer.frame.subject import Subject
+from explorer.frame.table import with_table
+from explorer.memory import passes
+from explorer.sentences import lookup as words
+from explorer.views.lookup.screen import Screen, ignore
+
+
+def show(shown: Screen) -> None:
+    """The row at a temperature, and what all others come to."""
+    on, at = shown.on, shown.at
+    st.markdown(words.SOFT)
+    temperature = asked_temperature()
+    one = numbers.lookup(on.attention, *at)
+    label = on.axes.rows[shown.query]
+    picture = on.picture(
+        f"Soft and hard lookup, {shown.where}, query {label} ({shown.query})",
+        (
+            "Weights: softmax(scores / T) of the recorded scores; soft: the values mixed by "
+            "them; hard: the value of the key with the highest score"
+        ),
+        file=f"L{shown.layer}H{shown.head}-lookup",
+        what=("lookup", *at),
+    )
+    row = lookups.Row(
+        on.attention.scores[at],
+        on.attention.allowed[shown.query],
+        on.attention.v[at[:2]],
+        on.axes.keys,
+        on.axes.special,
+    )
+    lookups.show(lookups.payload(row, label, temperature, picture), "lookup", take_temperature)
+    weight = float(on.attention.pattern[at][one.key])
+    st.markdown(
+        words.own(shown.row(shown.query), shown.key(one.key), weight, one.relative, one.cosine)
+    )
+    name, keys = on.attention.name, on.axes.keys
+    columns = partial(columns_of, passes.shown_of(on.recording), name, at, temperature, keys)
+    with_table(columns, picture.about, picture.file)
+    over_all(on, one)
+
+
+def columns_of(source: passes.Shown, name: str, at: tuple, temperature: float, keys) -> dict:
+    """A row's numbers as columns, from the name of the recording: a button holds no arrays."""
+    return numbers.row_table(source.attention(name), *at, temperature, keys)
+
+
+def over_all(on: Subject, one: numbers.Lookup) -> None:
+    """The same distance for every head and query."""
+    from explorer.figures.lookup import histogram
+
+    st.subheader("Which heads look up, and which average?", anchor=False)
+    found = on.kept(("everywhere",), lambda: numbers.everywhere(on.attention))
+    ends = numbers.sharpest(found)
+    if ends is None:
+        st.info("No token here has a choice of where to look, so soft and hard are the same.")
+        return
+    counted = numbers.counted(found)
+    st.markdown(words.near(*counted))
+    with st.container(horizontal=True, gap="small"):
+        for name, (layer, head, median) in zip(("Nearest to a lookup", "Farthest from one"), ends):
+            said = f"{name}: layer {layer}, head {head} (median {median:.2f})"
+            st.button(said, on_click=take_head, args=(layer, head))
+    picture = on.picture(
+        "Distance of soft from hard, median over the queries, of the hard value’s length",
+        "|z_soft − z_hard| / |z_hard|: 0 is a lookup",
+        file="soft-hard",
+        what=("soft hard",),
+    )
+    left, right = st.columns([1, 1.1], gap="large")
+    with left:
+        st.markdown("**Each head’s median**: near 0 a lookup, large an average.")
+        medians(numbers.medians(found), picture)
+    with right:
+        title = f"All {counted[0]:,} lookups, dotted: {numbers.NEAR:g}"
+        figure = histogram(found, one.relative, numbers.NEAR, (title, *picture.caption))
+        plot.show(figure, "spread of rows", title, "soft-hard-all")
+    with_table(lambda: numbers.heads_table(found), picture.about, picture.file)
+
+
+def medians(middle, picture: Picture) -> None:
+    """Each head's median distance, layers down, heads across."""
+    layers, heads = middle.shape
+    sheet = pictures.Sheet(
+        [f"layer {each}" for each in range(layers)],
+        [f"head {each}" for each in range(heads)],
+        [False] * heads,
+        ("layer", "head"),
+        digits=3,
+        choose=False,
+    )
+    panel = pictures.Panel("", middle, 0, numbers.largest(middle))
+    pictures.show(pictures.panels([panel], sheet, picture), "soft hard", ignore)
+
+
+def asked_temperature() -> float:
+    """The temperature of the address, from 0 to infinity; 1 where it says none."""
+    try:
+        value = float(str(st.session_state.look_temperature))
+    except ValueError:
+        value = 1.0
+    known = value in (0, float("inf")) or lookups.COLDEST <= value <= lookups.HOTTEST
+    st.session_state.look_temperature = f"{value if known else 1:g}"
+    return value if known else 1.0
+
+
+def take_temperature() -> None:
+    """The temperature that the slider came to."""
+    st.session_state.look_temperature = str(st.session_state["lookup"].get("temperature"))

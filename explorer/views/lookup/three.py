@@ -1,0 +1,86 @@
+"""Naive, symmetric and asymmetric scores of this text's pairs side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import constructions as numbers
+from explorer.analysis.lookup import largest
+from explorer.analysis.summaries import masked
+from explorer.components import matrix as pictures
+from explorer.frame.table import with_table
+from explorer.sentences import lookup as words
+from explorer.sentences.escape import literal
+from explorer.views.lookup.screen import Screen, ignore
+
+BEFORE = {"Weights": "After the softmax", "Scores": "Before it"}
+
+
+def show(shown: Screen) -> None:
+    """The three matrices, what is measured of them, and the pair that tells them apart best."""
+    on, at = shown.on, (shown.layer, shown.head)
+    if on.across:
+        st.info(words.NO_SYMMETRY)
+        return
+    x = numbers.entering(on.recording, on.attention, shown.layer)
+    if x is None:
+        st.info(words.NO_VECTORS.format(literal(on.recording.model.name)))
+        return
+    st.markdown(
+        f"Three ways to score a pair, from the vectors x that enter layer {shown.layer}; the "
+        "first two are divided by the root of their vectors’ width, the third is head "
+        f"{shown.head}’s own score, as the model makes it."
+    )
+    before = st.segmented_control(
+        "Show",
+        tuple(BEFORE),
+        key="look_before",
+        format_func=BEFORE.get,
+        required=True,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    made = on.kept(("constructions", *at), lambda: numbers.constructions(x, on.attention, *at))
+    picture = on.picture(
+        f"Three constructions, {shown.where}, {before.lower()}",
+        "Scores: x · x / √d_model, q · q / √d_head, and the model’s own of q and k. Asymmetry: "
+        "|S − Sᵀ| / (2 |S|), 0 for a symmetric S",
+        file=f"L{shown.layer}H{shown.head}-constructions-{before.lower()}",
+        what=("three", *at, before),
+    )
+    data = on.kept(("three drawn", picture.token), lambda: drawn(shown, made, before, picture))
+    pictures.show(data, "three", ignore)
+    st.markdown(words.ASYMMETRY + words.AFTER[before])
+    if pair := numbers.one_way(made[2], on.axes.special):
+        st.markdown(words.one_way(made, *((token, shown.row(token)) for token in pair)))
+    keys = on.axes.keys
+    with_table(lambda: numbers.constructions_table(made, keys, before), picture.about, picture.file)
+
+
+def drawn(
+    shown: Screen,
+    made: tuple[numbers.Construction, ...],
+    before: str,
+    picture: pictures.Picture,
+) -> bytes:
+    """The matrices for the browser: scores, which have no mask yet, or weights."""
+    allowed, axes = shown.on.attention.allowed, shown.on.axes
+    scores = before == "Scores"
+    panels = []
+    for one in made:
+        values = one.scores if scores else masked(one.weights, allowed)
+        top = largest(values)
+        under = words.under(one)
+        panels.append(
+            pictures.Panel(words.TITLES[one.name], values, -top if scores else 0, top, under=under)
+        )
+    sheet = pictures.Sheet(
+        axes.rows,
+        axes.keys,
+        axes.special,
+        axes.sides,
+        missing="" if scores or allowed.all() else "not allowed: a later token",
+        digits=3,
+        choose=False,
+    )
+    return pictures.panels(panels, sheet, picture)
