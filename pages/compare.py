@@ -887,9 +887,7 @@ def every_pair(
                     marks=numbers.marks(near, distances),
                     digits=3,
                 ),
-                maps.Picture(
-                    "Distance of every head of A to every head of B", caption, f"{file}-heads", name
-                ),
+                maps.Picture("Distance of A’s heads to B’s", caption, f"{file}-heads", name),
             ),
             len,
         )
