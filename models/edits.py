@@ -232,10 +232,9 @@ class PatchHead(Edit):
 
 @dataclass(frozen=True)
 class PatchSite(Edit):
-    """The vectors at a site are, place by place, those that stand there when the model reads `text` instead, under all other edits but patches.
-
-    `token`: at that place alone. `stream` names the stream, as the Recording does; None for the first. Places that the other text has not keep their own.
-    """
+    """The vectors at a site are, place by place, those that stand there when the model reads `text`
+    instead, under all other edits but patches. `token`: at that place alone. `stream` names the
+    stream, None for the first. Places that the other text has not keep their own."""
 
     text: str
     site: str
@@ -243,14 +242,19 @@ class PatchSite(Edit):
     stream: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.site}{'' if self.token is None else f' of token {self.token}'} as in “{' '.join(self.text.split())}”"
+        layer, place, what = (*self.site.split("."), "", "")[:3]
+        of = f"{SUBLAYERS.get(place)} of layer {layer}"
+        site = f"what {of} wrote" if what == "wrote" else f"the state after {of}"
+        if place not in SUBLAYERS:
+            site = self.site.replace("embed", "the embedding").replace("+pos", " + position")
+        site += "" if self.token is None else f" at token {self.token}"
+        return f"{site} as in “{' '.join(self.text.split())}”"
 
 
 @dataclass(frozen=True)
 class ShuffleTokens(Edit):
-    """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep their places.
-
-    Two tokens or more never stay as they were: where the draw would leave them so, all move on by one.
+    """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep
+    their places, two tokens or more never stay: where the draw would leave them, all move on by one.
     It comes before every other edit: a HideToken names a place in the new order. A translator's source is shuffled, its target is not.
     """
 

@@ -100,8 +100,8 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         app.pills(key="comparison").options
     )
     app.switch_page(str(ROOT / "pages" / "switches.py")).run()
-    for name in app.pills(key="switch preset").options:
-        app.pills(key="switch preset").set_value(name).run()
+    for name in app.selectbox(key="switch preset").options:
+        app.selectbox(key="switch preset").set_value(name).run()
         assert not app.exception and not app.error and app.session_state["edits"], name
         assert "left out" not in told(app), name
     keys = {

@@ -311,7 +311,6 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
 LONG_FILES = {
     "explorer/analysis/compare.py": 930,
     "explorer/analysis/positions.py": 720,
-    "explorer/analysis/switches.py": 690,
     "explorer/figures/positions.py": 540,
     "models/edits.py": 480,
     "models/pretrained/families.py": 410,
@@ -319,8 +318,6 @@ LONG_FILES = {
     "models/pretrained/survey.py": 620,
     "pages/compare.py": 1190,
     "pages/positions.py": 1120,
-    "pages/predictions.py": 1300,
-    "pages/switches.py": 1510,
     "pages/translation.py": 480,
 }
 LONG_FUNCTIONS = {
@@ -338,13 +335,6 @@ LONG_FUNCTIONS = {
     "pages/positions.py:order": 80,
     "pages/positions.py:sentence": 77,
     "pages/positions.py:shift": 70,
-    "pages/predictions.py:attribution_section": 67,
-    "pages/predictions.py:choices": 74,
-    "pages/switches.py:attention": 121,
-    "pages/switches.py:patching": 79,
-    "pages/switches.py:trained": 64,
-    "pages/switches.py:vectors": 75,
-    "pages/switches.py:watch": 93,
 }
 MOST_LINES, MOST_LINES_OF_A_PAGE, MOST_LINES_OF_A_FUNCTION = 400, 150, 60
 

@@ -876,11 +876,12 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     )
     assert page.locator(".lens .row.last .say b").all_inner_texts() == before
 
-    def download(opens: str, name: str) -> list[list[str]]:
+    def download(opens: str) -> list[list[str]]:
         page.get_by_text(opens).click()
-        page.wait_for_selector("[data-testid=stDataFrame]")
+        box = page.locator("[data-testid=stExpander]", has_text=opens)
+        box.locator("[data-testid=stDataFrame]").wait_for()
         with page.expect_download() as waiting:
-            page.get_by_role("button", name=name, exact=True).click()
+            box.get_by_role("button", name="Table as CSV").click()
         waiting.value.save_as(tmp_path / waiting.value.suggested_filename)
         return [
             row
@@ -892,12 +893,12 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
 
     recording = passes.record("encoder", text, (edits.HideToken(hidden),))
     found = passes.lens(recording, "encoder")
-    rows = download("Every number of the lens as a table", "Download the lens as CSV")
+    rows = download("Every number of the lens as a table")
     assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
     taken = library.attribute(
         models.handle("encoder"), recording, "encoder", 2, int(found.final_id[2])
     )
-    rows = download("parts as a table", "Download the parts as CSV")
+    rows = download("parts as a table")
     assert (
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
@@ -14,10 +13,13 @@ from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import fair, patching, paths
 from explorer.analysis import switches as numbers
 from explorer.components import switches as pictures
 from explorer.components import wire
+from explorer.components.picture import Picture
 from explorer.figures import switches as figures
+from explorer.frame import opening
 from models import library
 from models.edits import (
     HideToken,
@@ -46,6 +48,7 @@ from models.prediction import softmax
 
 TEXT = "the cat sat on the mat"
 ROOT = Path(__file__).resolve().parent.parent
+BOTH = ("before.exact", "after.exact")
 
 
 @pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
@@ -94,7 +97,7 @@ def test_without_edits_nothing_differs(handle: Handle) -> None:
             numbers.changed(before, after)
         ) == ()
     for one, other in zip(plain.streams, same.streams):
-        of = numbers.paths(one, other)
+        of = paths.paths(one, other)
         assert (
             (of.distance == 0).all()
             and (of.before == of.after).all()
@@ -155,7 +158,7 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     grown[-1] *= 1000
     longer = replace(recording, streams=(replace(stream, resid=grown),))
     (sentence,) = numbers.told(numbers.moves(recording, longer))
-    was = numbers.growth(stream)
+    was = paths.growth(stream)
     assert (
         sentence
         == f"vectors at the end were {numbers.length(was)} times as long as at the start, and now are {numbers.length(1000 * was)} times"
@@ -188,7 +191,7 @@ def test_paths_line_up_whatever_is_switched(handle: Handle) -> None:
     ):
         plain, other = runs(handle, *edits)
         for one, two in zip(plain.streams, other.streams):
-            of = numbers.paths(one, two)
+            of = paths.paths(one, two)
             layers = [
                 f"{layer}.{place}"
                 for layer in range(3)
@@ -201,10 +204,10 @@ def test_paths_line_up_whatever_is_switched(handle: Handle) -> None:
             assert [
                 place for place in of.places if place not in ("embed", "input", "final")
             ] == layers
-            last = list(numbers.states(two).values())[-1]
+            last = list(paths.states(two).values())[-1]
             np.testing.assert_allclose(
                 of.after[-1]
-                if "final" not in numbers.states(two)
+                if "final" not in paths.states(two)
                 else np.linalg.norm(two.resid[-1], axis=-1),
                 np.linalg.norm(two.at(last), axis=-1),
                 rtol=SUMMED,
@@ -217,44 +220,23 @@ def test_paths_line_up_whatever_is_switched(handle: Handle) -> None:
             )
 
 
-def test_the_first_place_that_is_not_finite_is_named() -> None:
-    def run(bad_site: str | None, bad_scores: int | None):
-        sites = ("embed", "0.attn.wrote", "0.attn.sum", "1.attn.wrote", "1.attn.sum")
-        resid = np.zeros((5, 3, 4))
-        if bad_site:
-            resid[sites.index(bad_site) :] = np.inf
-        scores = np.zeros((2, 1, 3, 3))
-        if bad_scores is not None:
-            scores[bad_scores:] = np.nan
-        return SimpleNamespace(
-            streams=(SimpleNamespace(name="s", sites=sites, resid=resid),),
-            attention=(SimpleNamespace(query="s", key="s", scores=scores),),
-        )
-
-    assert numbers.first_bad(run(None, None)) is None
-    assert numbers.first_bad(run("0.attn.sum", 1)) == "0.attn.sum"
-    assert numbers.first_bad(run("1.attn.wrote", 1)) == "1.attn.scores", (
-        "what a layer's heads wrote comes of its scores"
-    )
-
-
 def test_the_two_words_of_a_contrast() -> None:
-    assert numbers.contrast(np.array([3.0, 1, 0]), np.array([0.0, 1, 5])) == (0, 2)
-    assert numbers.contrast(np.array([5.0, 1, 2]), np.array([5.0, 3, 2])) == (0, 1), (
+    assert patching.contrast(np.array([3.0, 1, 0]), np.array([0.0, 1, 5])) == (0, 2)
+    assert patching.contrast(np.array([5.0, 1, 2]), np.array([5.0, 3, 2])) == (0, 1), (
         "both say 0; 1 is what the donor raises"
     )
 
 
 def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
     assert (
-        numbers.effect(2.0, 2.0, -1.0) == 0
-        and numbers.effect(-1.0, 2.0, -1.0) == 1
-        and np.isnan(numbers.effect(2.0, 2.0, 2.001))
+        patching.effect(2.0, 2.0, -1.0) == 0
+        and patching.effect(-1.0, 2.0, -1.0) == 1
+        and np.isnan(patching.effect(2.0, 2.0, 2.001))
     )
-    of = numbers.effects_by_head([((0, 1), -1.0), ((1, 0), 2.0)], (2, 2), 2.0, -1.0)
+    of = patching.effects_by_head([((0, 1), -1.0), ((1, 0), 2.0)], (2, 2), 2.0, -1.0)
     np.testing.assert_array_equal(of.values, [[np.nan, 1], [0, np.nan]])
-    assert numbers.strongest(of) == (0, 1) and of.normalised
-    flat = numbers.effects_by_site(
+    assert patching.strongest(of) == (0, 1) and of.normalised
+    flat = patching.effects_by_site(
         [(("embed", 0), 1.0), (("0.attn.normed", 1), 0.5)],
         ("a", "b"),
         ("embed", "0.attn.normed"),
@@ -265,7 +247,7 @@ def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
         not flat.normalised
         and flat.values[0, 0] == 1
         and flat.values[1, 1] == 0.5
-        and numbers.strongest(flat, read=0) == (1, 1)
+        and patching.strongest(flat, read=0) == (1, 1)
     )
 
 
@@ -277,14 +259,14 @@ def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
         "stray-no-x": {"without": "x"},
         "other": {},
     }
-    (of,) = numbers.trained_without(cards)
+    (of,) = fair.trained_without(cards)
     assert (of.name, of.full, of.without) == (
         "reverse-no-scale",
         "reverse",
         "scale",
     ) and of.curve.shape == (2, 2)
-    assert numbers.result_columns((of,))["trained without"] == ["nothing", "scale"]
-    assert numbers.trained_without({"reverse": {}}) == ()
+    assert fair.result_columns((of,))["trained without"] == ["nothing", "scale"]
+    assert fair.trained_without({"reverse": {}}) == ()
     figure = figures.curves(
         [("full", of.curve), ("less <b>", np.array([[1.0, 3.0], [5.0, 2.0]]))], ("t <i>",)
     )
@@ -302,17 +284,11 @@ def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -
     before, after = random_rows(2, 3, 5, 5), np.roll(random_rows(2, 3, 5, 5), 1, axis=-1)
     header, blocks = wire.decode(
         pictures.trio(
-            before[0, 0],
-            after[0, 0],
+            (before[0, 0], after[0, 0]),
             (np.ones((5, 5), bool), np.tril(np.ones((5, 5), bool))),
-            layer=0,
-            head=0,
-            rows="abcde",
-            keys="abcde",
-            title="t",
-            caption=(),
-            file="f",
-            token="x",
+            (0, 0),
+            ("abcde", "abcde"),
+            Picture("t", (), "f", "x"),
         )
     )
     np.testing.assert_allclose(blocks["before.exact"].reshape(5, 5), before[0, 0], rtol=STORED)
@@ -325,8 +301,6 @@ def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -
             before,
             after,
             np.array([[0.5, np.nan, 0], [1, 0, 0]]),
-            rows="abcde",
-            keys="abcde",
             token="x",
         )
     )
@@ -377,7 +351,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 @pytest.mark.slow
 def test_every_switch_is_a_deed() -> None:
-    app = clean(opened(text=TEXT))
+    app = clean(opened(text=TEXT, experiment="off"))
     assert edits_of(app) == () and "as the model was trained" in words(app)
 
     def deed(widget: str, key: str, value, expected: tuple) -> None:
@@ -402,12 +376,12 @@ def test_every_switch_is_a_deed() -> None:
     deed("button_group", "residuals", [], (WithoutResidual(),))
     deed("button_group", "norm at", "none", (WithoutNorm(),))
     deed("button_group", "norm at", "pre", (MoveNorm("pre"),))
-    deed("button_group", "switch preset", "Take away the scale", (WithoutScale(),))
+    deed("selectbox", "switch preset", "Take away the scale", (WithoutScale(),))
 
 
 @pytest.mark.slow
 def test_one_layer_is_switched_alone_and_all_layers_alike_are_one_edit() -> None:
-    app = clean(opened(text=TEXT, model="translator"))
+    app = clean(opened(text=TEXT, model="translator", experiment="off"))
     clean(app.button_group(key="where").set_value("1").run())
     clean(app.button_group(key="scale off").set_value("off").run())
     assert edits_of(app) == (WithoutScale(1),)
@@ -468,6 +442,32 @@ def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -> None:
+    text = "The animal didn't cross the street because it was too tired."
+    app = clean(opened(text=text, model=model))
+    assert edits_of(app) == () and "edits" not in app.query_params, "it is not the reader's choice"
+    header, blocks = sent(app, "trio")
+    loaded = library.load(model)
+    plain = library.record(loaded, text)
+    shown = app.session_state["attention"] or plain.attention[0].name
+    before = next(one for one in plain.attention if one.name == shown)
+    at = header["layer"], header["head"]
+    matrices = [blocks[name].reshape(before.pattern[at].shape) for name in BOTH]
+    np.testing.assert_allclose(matrices[0], before.pattern[at], atol=STORED)
+    assert np.abs(matrices[0] - matrices[1]).max() > 0.1, "there is something to see"
+    link = next(one for one in opening.found(plain) if one.kind == "link" or one.kind == "aligned")
+    told = words(app)
+    assert f"*{link.words[0]}*" in told and f"*{link.words[1]}*" in told
+    clean(app.button(key="no edit").click().run())
+    assert "as the model was trained" in words(app)
+    matrices = [sent(app, "trio")[1][name] for name in BOTH]
+    assert np.array_equal(*matrices), "nothing is switched"
+    clean(app.selectbox(key="switch preset").set_value("Take away the scale").run())
+    assert edits_of(app) == (WithoutScale(),)
+
+
+@pytest.mark.slow
 def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     app = clean(opened(text=TEXT, token="2", edits="WithoutPositions"))
     loaded = library.load("encoder")
@@ -523,8 +523,8 @@ def test_a_part_that_the_model_never_had_is_not_offered_to_be_taken_away(
     part: str, preset: str
 ) -> None:
     with_, without = opened(model="induction"), opened(model=f"induction-no-{part}")
-    assert set(with_.pills(key="switch preset").options) - set(
-        without.pills(key="switch preset").options
+    assert set(with_.selectbox(key="switch preset").options) - set(
+        without.selectbox(key="switch preset").options
     ) >= {preset}
     shows = {each.key for kind in ("pills", "segmented_control") for each in without.get(kind)}
     assert ("residuals" in shows) is (part != "residual") and ("norm at" in shows) is (
@@ -538,7 +538,7 @@ def test_numbers_that_overflow_are_said_with_their_place() -> None:
     app = opened(text=TEXT, edits="ScaledBy:1e-38:")
     assert not app.exception
     (error,) = app.error
-    assert "0.attn.scores" in error.value.replace("\\", "")
+    assert "the scores of layer 0’s attention" in error.value
 
 
 @pytest.mark.slow
@@ -568,6 +568,7 @@ def test_hostile_choices_do_no_harm() -> None:
             patch="%",
             fair="<u>",
             seen="<b>",
+            experiment="<b>",
             stream="no",
         )
     )
@@ -591,24 +592,24 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     loaded = models.handle("decoder")
     text, donor = "She ate the apple", "She drove the apple"
     base, other = passes.record("decoder", text), passes.record("decoder", donor)
-    word, against = numbers.contrast(
+    word, against = patching.contrast(
         passes.logits(base, "decoder", 4), passes.logits(other, "decoder", 4)
     )
     sweep = background.sweep(base, "Sites", donor, "decoder", 4, word, against)
     sweep.go_on()
     sweep._thread.join(60)
     assert sweep.finished and len(sweep.latest.effects) == sweep.latest.places
-    of = numbers.effects_by_site(
+    of = patching.effects_by_site(
         sweep.latest.effects,
         base.streams[0].tokens,
-        tuple(numbers.states(base.streams[0]).values()),
+        tuple(paths.states(base.streams[0]).values()),
         sweep.latest.clean,
         sweep.latest.donor,
     )
     place = (2, 3)
     patched = library.record(loaded, text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
     z, c, d = (library.logits(loaded, run, "decoder", 4) for run in (patched, base, other))
-    by_hand = numbers.effect(
+    by_hand = patching.effect(
         float(z[word] - z[against]), float(c[word] - c[against]), float(d[word] - d[against])
     )
     assert of.values[place] == pytest.approx(by_hand, abs=PASSED)
@@ -659,7 +660,7 @@ def asked_of(page) -> dict[str, list[str]]:
 def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
     visitor: driver.Visitor,
 ) -> None:
-    page = start(visitor, text=TEXT)
+    page = start(visitor, text=TEXT, experiment="off")
     page.get_by_role("button", name="Layer 1, head 2: as it is").click()
     page.wait_for_url("**edits=ZeroHead**")
     page.get_by_role("button", name="Layer 1, head 2: writes nothing").focus()
@@ -704,7 +705,7 @@ def test_a_sweep_is_run_and_its_strongest_patch_put_in(visitor: driver.Visitor) 
     )
     page.get_by_role("button", name="Patch them all").click()
     page.get_by_text("All patched").wait_for(timeout=60_000)
-    page.get_by_role("button", name="Put it into this run").click()
+    page.get_by_role("button", name="Make it a switch").click()
     page.wait_for_url("**edits=PatchSite**")
     (edit,) = from_line(asked_of(page)["edits"][0])
     assert edit.text == "She drove the apple" and edit.token == 2, "the word that was changed"

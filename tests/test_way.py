@@ -11,7 +11,7 @@ from bounds import PASSED
 from conftest import HOSTILE
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import way
+from explorer.analysis import lens, way
 from explorer.frame import opening
 from models import library
 from models.own import Handle
@@ -76,6 +76,11 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
     best = np.argsort(-p)[:3]
     assert [word for word, _ in header["words"]] == library.labels(handle, best)
     assert [value for _, value in header["words"]] == pytest.approx(p[best], rel=PASSED)
+    said, _, goal = header["pushed"]
+    taken = library.attribute(handle, recording, stream, token, int(best[0]))
+    part = max((part for part in taken.parts if part.kind == "head"), key=lambda part: part.value)
+    assert f"L{part.layer} " in said and said.endswith(f"H{part.head}")
+    assert goal == f"predictions:{token}:{lens.part_key(part)}"
     assert {stop["goal"].partition(":")[0] for stop in header["stops"]} <= {
         "embeddings",
         "positions",

@@ -1,27 +1,29 @@
-"""What a switch changed: two runs of one text beside each other, every difference measured, and the largest of them said in a sentence.
+"""What a switch changed: two runs of one text beside each other, every difference measured, and the
+largest of them said in a sentence.
 
-`before` is the run as the model is and `after` the run under edits; both read the same tokens. A row counts where it has a choice of keys in
-either run. Entropies and divergences are in nats, the Jensen-Shannon distance in base 2.
+`before` is the run as the model is and `after` the run under edits; both read the same tokens. A
+row counts where it has a choice of keys in either run. Entropies and divergences are in nats, the
+Jensen-Shannon distance in base 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, inf, log, log10
 
 import numpy as np
 
+from explorer.analysis.paths import growth
 from models.prediction import softmax
 from models.recording import Attention, Recording, Stream
 
 SAME = 1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
 WORTH = 0.01  # on the same scale: less is not worth a sentence beside another
 FEWEST_CHANCE = 1e-4  # words less likely than this in both runs are not listed
-FEWEST_APART = 0.01  # of two logit differences: closer ones are no ground to measure an effect by
 
 
-# ---- one attention, twice -----------------------------------------------------------------------------------------
+# ---- one attention, twice ------------------------------------------------------------------------
 
 
 def rows_with_choice(before: Attention, after: Attention) -> np.ndarray:
@@ -35,7 +37,8 @@ def entropies(pattern: np.ndarray) -> np.ndarray:
 
 
 def distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Jensen-Shannon distance of rows: p and q (..., key) -> (...), 0 for equal rows and 1 for rows that share no key.
+    """Jensen-Shannon distance of rows: p and q (..., key) -> (...), 0 for equal rows and 1 for rows
+    that share no key.
 
     The square root of H(m) - (H(p) + H(q)) / 2 in bits, where m is the mean of the two rows.
     """
@@ -52,11 +55,12 @@ def _over_mean(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def changed(before: Attention, after: Attention) -> np.ndarray:
-    """How far each head moved (layer, head): its rows' mean Jensen-Shannon distance. NaN where no row has a choice."""
+    """How far each head moved (layer, head): its rows' mean Jensen-Shannon distance. NaN where no
+    row has a choice."""
     rows = rows_with_choice(before, after)
     if not rows.any():
         return np.full(before.pattern.shape[:2], np.nan)
-    # Layer by layer, because all at once would take several times the memory of a long text's patterns.
+    # Layer by layer: all at once would take several times the memory of a long text's patterns.
     return np.stack(
         [
             distances(one[:, rows], other[:, rows]).mean(axis=-1)
@@ -66,7 +70,8 @@ def changed(before: Attention, after: Attention) -> np.ndarray:
 
 
 def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], ...]:
-    """The heads (layer, head) that moved furthest, furthest first; those that did not move are not among them. distance (layer, head)."""
+    """The heads (layer, head) that moved furthest, furthest first; those that did not move are not
+    among them. distance (layer, head)."""
     flat = np.nan_to_num(distance).ravel()
     order = np.argsort(-flat, kind="stable")[:most]
     return tuple(
@@ -76,125 +81,13 @@ def most_changed(distance: np.ndarray, most: int = 8) -> tuple[tuple[int, int], 
     )
 
 
-# ---- one stream, twice --------------------------------------------------------------------------------------------
-
-
-def states(stream: Stream) -> dict[str, str]:
-    """The stream's states by names that it keeps under every edit: "embed", "input" (what enters layer 0), "0.attn", ..., "final".
-
-    The state after a sub-layer is what its LayerNorm made of the sum, or the sum itself where none follows.
-    """
-    made: dict[str, str] = {}
-    for site in stream.sites:
-        place, _, what = site.rpartition(".")
-        if what in ("wrote", "read"):
-            continue
-        if site[0].isdigit():
-            made[place if what in ("sum", "normed") else site] = site
-        elif site == "final.normed":
-            made["final"] = site
-        else:
-            made.setdefault("embed", site)
-            made["input"] = site
-    return made
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """A stream's states in both runs, at the places that both have.
-
-    places (s) names; lengths before and after (s, token); distance (s, token), |after - before|; cosine (s, token) between the two, NaN
-    where one has no length.
-    """
-
-    places: tuple[str, ...]
-    before: np.ndarray
-    after: np.ndarray
-    distance: np.ndarray
-    cosine: np.ndarray
-
-    @property
-    def relative(self) -> np.ndarray:
-        """The distance as a share of the length before, (s, token); NaN where that was 0."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.before > 0, self.distance / self.before, np.nan)
-
-
-def paths(before: Stream, after: Stream) -> Paths:
-    """The two paths of every token, place by place."""
-    one, other = states(before), states(after)
-    places = tuple(name for name in one if name in other)
-    x, y = (
-        np.stack([stream.at(sites[name]).astype(np.float64) for name in places])
-        for stream, sites in ((before, one), (after, other))
-    )
-    lengths = np.linalg.norm(x, axis=-1), np.linalg.norm(y, axis=-1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        cosine = np.where(
-            lengths[0] * lengths[1] > 0,
-            np.clip((x * y).sum(-1) / (lengths[0] * lengths[1]), -1, 1),
-            np.nan,
-        )
-    return Paths(places, *lengths, np.linalg.norm(y - x, axis=-1), cosine)
-
-
-def spread_out(of: Paths) -> bool:
-    """True where the two paths lie so far apart in places that a logarithmic scale suits their distance."""
-    return bool(np.nanmax(of.relative, initial=0.0) > 10)
-
-
-def growth(stream: Stream) -> float:
-    """The tokens' mean length at the last state over that at the first; infinite where the first has none."""
-    sites = list(states(stream).values())
-    first, last = (
-        float(np.linalg.norm(stream.at(site).astype(np.float64), axis=-1).mean())
-        for site in (sites[0], sites[-1])
-    )
-    return last / first if first > 0 else inf
-
-
-def path_columns(of: Paths, token: int) -> dict[str, Sequence]:
-    """Both paths of one token as named columns, with the mean over all tokens beside them."""
-    return {
-        "state": of.places,
-        "length before": of.before[:, token],
-        "length after": of.after[:, token],
-        "distance": of.distance[:, token],
-        "distance / length before": of.relative[:, token],
-        "cosine": of.cosine[:, token],
-        "mean length before": of.before.mean(axis=1),
-        "mean length after": of.after.mean(axis=1),
-        "mean distance / length before": of.relative.mean(axis=1),
-    }
-
-
-def first_bad(run: Recording) -> str | None:
-    """The first place of a run where a number is not finite, None where all are: a site, or "0.attn.scores" for a layer's scores.
-
-    `run` is anything with streams and attention, as a Recording has them. Streams come in their order; each is named where there are several.
-    """
-    for stream in run.streams:
-        name = f"{stream.name} " if len(run.streams) > 1 else ""
-        for at, site in enumerate(stream.sites):
-            place, _, what = site.rpartition(".")
-            layer, _, kind = place.partition(".")
-            for attention in run.attention if what == "wrote" and kind in ("attn", "cross") else ():
-                own = attention.query == stream.name and (attention.key != stream.name) == (
-                    kind == "cross"
-                )
-                if own and not np.isfinite(attention.scores[int(layer)]).all():
-                    return f"{name}{place}.scores"
-            if not np.isfinite(stream.resid[at]).all():
-                return f"{name}{site}"
-    return None
-
-
-# ---- what is said, twice ------------------------------------------------------------------------------------------
+# ---- what is said, twice -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What both runs say at one place: probabilities (id) before and after, the likeliest word of each, and KL(before || after) in nats."""
+    """What both runs say at one place: probabilities (id) before and after, the likeliest word of
+    each, and KL(before || after) in nats."""
 
     before: np.ndarray
     after: np.ndarray
@@ -203,15 +96,13 @@ class Answer:
     kl: float
 
     def top(self, most: int = 8) -> tuple[int, ...]:
-        """The words that are likeliest in one of the two runs, likeliest before first, at most `most`; each run's likeliest is always among them."""
+        """The words that are likeliest in one of the two runs, likeliest before first, at most
+        `most`; each run's likeliest is always among them."""
         half = most // 2
         one, other = (
-            np.argsort(-self.before, kind="stable")[:most],
-            np.argsort(-self.after, kind="stable")[:most],
+            np.argsort(-p, kind="stable")[:most].tolist() for p in (self.before, self.after)
         )
-        chosen = list(dict.fromkeys([*one[:half].tolist(), *other[:half].tolist(), *one.tolist()]))[
-            :most
-        ]
+        chosen = list(dict.fromkeys([*one[:half], *other[:half], *one]))[:most]
         likely = [
             word
             for word in chosen
@@ -229,7 +120,8 @@ def answer(before: np.ndarray, after: np.ndarray) -> Answer:
 
 
 def _logs(scores: np.ndarray) -> np.ndarray:
-    """Logarithms of the softmax of scores (id), which exist where a probability is too small to be written."""
+    """Logarithms of the softmax of scores (id), which exist where a probability is too small to be
+    written."""
     shifted = scores.astype(np.float64) - scores.max()
     return shifted - np.log(np.exp(shifted).sum())
 
@@ -240,12 +132,13 @@ def answer_columns(of: Answer, words: Sequence[int], labels: Sequence[str]) -> d
     return {"word": labels, "before": one, "after": other, "difference": other - one}
 
 
-# ---- one sentence -------------------------------------------------------------------------------------------------
+# ---- one sentence --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Moved:
-    """One quantity in both runs. `moved` says how far, on a scale from 0 to 1; `family` is attention, vectors or prediction; `says` it in words."""
+    """One quantity in both runs. `moved` says how far, on a scale from 0 to 1; `family` is
+    attention, vectors or prediction; `says` it in words."""
 
     name: str
     family: str
@@ -263,9 +156,10 @@ def moves(
 ) -> tuple[Moved, ...]:
     """Every quantity that is measured, those that moved furthest first.
 
-    said: the two answers at the place looked at, `labels` the likeliest word before and after. How far a quantity moved: of mean row
-    entropy, the change as a share of an even row's; of the mean largest weight and of a word's probability, the change itself; of rows, the
-    square of their mean Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of KL, 1 - e^-KL.
+    said: the two answers at the place looked at, `labels` the likeliest word before and after. How
+    far a quantity moved: of mean row entropy, the change as a share of an even row's; of the mean
+    largest weight and of a word's probability, the change itself; of rows, the square of their mean
+    Jensen-Shannon distance; of growth, the change in powers of ten, at most 1; of KL, 1 - e^-KL.
     """
     found = [
         each
@@ -281,8 +175,14 @@ def moves(
     return tuple(sorted(found, key=lambda each: -each.moved))
 
 
+def turned(said: Answer) -> float:
+    """How far a prediction moved, from 0 to 1."""
+    return max(each.moved for each in _prediction(said, "", ""))
+
+
 def told(found: Sequence[Moved]) -> tuple[str, ...]:
-    """The sentences that say what happened: of each family the quantity that moved furthest, furthest first; () where nothing moved.
+    """The sentences that say what happened: of each family the quantity that moved furthest,
+    furthest first; () where nothing moved.
 
     A second sentence is for what moved by at least WORTH.
     """
@@ -334,7 +234,8 @@ def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Mov
             0.0,
             float(apart[layer]),
             float(apart[layer]) ** 2,
-            f"the rows of {where} lie {apart[layer]:.2f} away from where they were on average (Jensen–Shannon distance, 0 to 1); {entropy}",
+            f"the rows of {where} lie {apart[layer]:.2f} away from where they were on average "
+            f"(Jensen–Shannon distance, 0 to 1); {entropy}",
         )
 
 
@@ -350,7 +251,8 @@ def _growth(before: Stream, after: Stream, named: bool) -> Moved:
         was,
         now,
         moved,
-        f"vectors at the end{which} were {length(was)} times as long as at the start, and now are {length(now)} times",
+        f"vectors at the end{which} were {length(was)} times as long as at the start, "
+        f"and now are {length(now)} times",
     )
 
 
@@ -376,7 +278,8 @@ def _prediction(of: Answer, said: str, says: str) -> list[Moved]:
 
 
 def went(was: float, now: float, written=lambda value: f"{value:.2f}") -> str:
-    """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get more figures."""
+    """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get
+    more figures."""
     if was == now:
         return f"stays at {written(now)}"
     if written(was) == written(now):
@@ -404,264 +307,14 @@ def share(value: float) -> str:
     )
 
 
-# ---- patching -----------------------------------------------------------------------------------------------------
-
-
-def contrast(own: np.ndarray, donor: np.ndarray) -> tuple[int, int]:
-    """The two words (ids) whose logit difference tells two runs apart: the one's likeliest word and the donor's.
-
-    Where both say the same, the second is the word that the donor's run raises most in probability. own, donor (id): scores.
-    """
-    p, q = softmax(own), softmax(donor)
-    word, other = int(p.argmax()), int(q.argmax())
-    if word == other:
-        rise = q - p
-        rise[word] = -inf
-        other = int(rise.argmax())
-    return word, other
-
-
-def effect(value: float, clean: float, donor: float) -> float:
-    """(patched - clean) / (donor - clean): 0 where a patch does nothing, 1 where it brings all of the donor's answer. NaN where the two runs
-    lie too close for that."""
-    return (value - clean) / (donor - clean) if abs(donor - clean) >= FEWEST_APART else float("nan")
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What a map of effects shows, as the map's picture needs it."""
-
-    name: str
-    meaning: str
-    unit: str = ""
-    digits: int = 2
-    low: float | None = -1.0
-    high: float | None = 1.0
-    diverging: bool = True
-    spread: bool = False
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a map: the group it stands in, its short label there, and its full name."""
-
-    group: str
-    label: str
-    name: str
-
-
-@dataclass(frozen=True, eq=False)
-class Map:
-    """Effects by place: values (row, column), NaN where none was measured; `rows` names the rows. normalised: as `effect`, else differences of logits."""
-
-    measure: Measure
-    rows: tuple[str, ...]
-    columns: tuple[Column, ...]
-    values: np.ndarray
-    normalised: bool
-
-
-EFFECT = "what putting this part of the other run in does to the logit difference, as a share of the way to the other run: (patched − clean) / (donor − clean)"
-RAW = "what putting this part of the other run in adds to the logit difference; the two runs lie too close for a share"
-
-
-def effects_by_head(
-    effects: Sequence[tuple[tuple[int, int], float]],
-    shape: tuple[int, int],
-    clean: float,
-    donor: float,
-) -> Map:
-    """A sweep's effects as a map of layers down and heads across. effects: ((layer, head), logit difference), any number of them."""
-    columns = tuple(Column("heads", f"{head}", f"head {head}") for head in range(shape[1]))
-    return _map(
-        effects,
-        tuple(f"layer {layer}" for layer in range(shape[0])),
-        columns,
-        list(range(shape[0])),
-        list(range(shape[1])),
-        clean,
-        donor,
-        turned=False,
-    )
-
-
-def effects_by_site(
-    effects: Sequence[tuple[tuple[str, int], float]],
-    tokens: Sequence[str],
-    sites: Sequence[str],
-    clean: float,
-    donor: float,
-) -> Map:
-    """A sweep's effects as a map of tokens down and sites across. effects: ((site, token), logit difference), any number of them."""
-    columns = []
-    for site in sites:
-        layer, dot, place = site.partition(".")
-        inside = bool(dot) and layer.isdigit()
-        columns.append(
-            Column(
-                f"layer {layer}" if inside else "input" if site != "final.normed" else "end",
-                place.partition(".")[0] if inside else site.partition(".")[0],
-                site,
-            )
-        )
-    return _map(
-        effects,
-        tuple(tokens),
-        tuple(columns),
-        list(range(len(tokens))),
-        list(sites),
-        clean,
-        donor,
-        turned=True,
-    )
-
-
-def _map(
-    effects: Sequence,
-    rows: tuple[str, ...],
-    columns: tuple[Column, ...],
-    row_keys: list,
-    column_keys: list,
-    clean: float,
-    donor: float,
-    turned: bool,
-) -> Map:
-    normalised = not np.isnan(effect(clean, clean, donor))
-    values = np.full((len(rows), len(columns)), np.nan)
-    row_of, column_of = (
-        {key: at for at, key in enumerate(keys)} for keys in (row_keys, column_keys)
-    )
-    for place, value in effects:
-        row, column = place[::-1] if turned else place
-        if row in row_of and column in column_of:
-            values[row_of[row], column_of[column]] = (
-                effect(value, clean, donor) if normalised else value - clean
-            )
-    most = float(np.nanmax(np.abs(values), initial=0.0)) if not np.isnan(values).all() else 0.0
-    high = max(1.0, most) if normalised else most or 1.0
-    measure = (
-        Measure("Effect", EFFECT, low=-high, high=high)
-        if normalised
-        else Measure("Added", RAW, low=-high, high=high)
-    )
-    return Map(measure, rows, columns, values, normalised)
-
-
-def strongest(of: Map, read: int | None = None, row: int | None = None) -> tuple[int, int] | None:
-    """The cell (row, column) of the largest effect in size, None before any is measured.
-
-    `read`: a row that does not count, that of the token read off, whose last state holds the whole answer; `row`: the one row that counts.
-    """
-    sizes = np.abs(of.values)
-    if row is not None and row < len(sizes) and not np.isnan(sizes[row]).all():
-        return row, int(np.nanargmax(sizes[row]))
-    if read is not None and read < len(sizes) and len(sizes) > 1:
-        sizes[read] = np.nan
-    return (
-        None
-        if np.isnan(sizes).all()
-        else tuple(int(each) for each in np.unravel_index(int(np.nanargmax(sizes)), sizes.shape))
-    )
-
-
-def map_columns(of: Map) -> dict[str, Sequence]:
-    """A map as named columns, its rows' names first."""
-    return {
-        "": [f"{at} {name}" for at, name in enumerate(of.rows)],
-        **{column.name: of.values[:, at] for at, column in enumerate(of.columns)},
-    }
-
-
-# ---- trained without ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """A model that was trained without a part: its name, what it lacks, the model that has it, and both learning curves, (look, 2) of step and loss."""
-
-    name: str
-    without: str
-    full: str
-    curve: np.ndarray
-    full_curve: np.ndarray
-    scores: Mapping[str, object]
-    full_scores: Mapping[str, object]
-
-
-def trained_without(cards: Mapping[str, Mapping]) -> tuple[Trained, ...]:
-    """The models whose card says what they were trained without, each beside the full one. cards: by name.
-
-    The full model is the one the card names under `of`, or else the one whose name begins this one's; a model without such a one is left out.
-    """
-    made = []
-    for name, card in cards.items():
-        if not card.get("without"):
-            continue
-        of = card.get("of") or next(
-            (
-                other
-                for other in sorted(cards, key=len, reverse=True)
-                if other != name
-                and name.startswith(f"{other}-no-")
-                and not cards[other].get("without")
-            ),
-            None,
-        )
-        if of in cards:
-            without = (
-                card["without"]
-                if isinstance(card["without"], str)
-                else ", ".join(map(str, card["without"]))
-            )
-            made.append(
-                Trained(
-                    name,
-                    without,
-                    of,
-                    _curve(card),
-                    _curve(cards[of]),
-                    card.get("scores", {}),
-                    cards[of].get("scores", {}),
-                )
-            )
-    return tuple(made)
-
-
-def _curve(card: Mapping) -> np.ndarray:
-    pairs = [pair for pair in card.get("curve", ()) if len(pair) == 2]
-    return np.array(pairs, dtype=np.float64).reshape(-1, 2)
-
-
-def result_columns(found: Sequence[Trained]) -> dict[str, Sequence]:
-    """What models of one family came to, the full one first: the last loss of each, and those of their scores that are numbers."""
-    rows = [
-        ("nothing", found[0].full_curve, found[0].full_scores),
-        *((of.without, of.curve, of.scores) for of in found),
-    ]
-    names = [name for name, value in rows[0][2].items() if isinstance(value, (int, float))]
-    return {
-        "trained without": [without for without, _, _ in rows],
-        "last loss": [float(curve[-1, 1]) if len(curve) else None for _, curve, _ in rows],
-        **{name: [scores.get(name) for _, _, scores in rows] for name in names},
-    }
-
-
-def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> dict[str, Sequence]:
-    """Learning curves, (name, (look, 2) of step and loss), as named columns one below the other."""
-    return {
-        "model": [name for name, curve in series for _ in curve],
-        "step": [int(step) for _, curve in series for step in curve[:, 0]],
-        "loss": [float(loss) for _, curve in series for loss in curve[:, 1]],
-    }
-
-
-# ---- files --------------------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def matrix_columns(
     before: np.ndarray, after: np.ndarray, rows: Sequence[str], keys: Sequence[str]
 ) -> dict[str, Sequence]:
-    """Two matrices (query, key) as named columns, one line for each pair of tokens; tokens have their places in front."""
+    """Two matrices (query, key) as named columns, one line for each pair of tokens; tokens have
+    their places in front."""
     queries, columns = np.indices(before.shape).reshape(2, -1)
     return {
         "query": [f"{at} {rows[at]}" for at in queries],

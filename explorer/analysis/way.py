@@ -1,4 +1,5 @@
-"""A sentence's way through a model: the stations that a token's vector passes, and what each added to it."""
+"""A sentence's way through a model: the stations that a token's vector passes, what each added to
+it, and which head pushed what is said."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.prediction import softmax
+from models.prediction import Attribution, Part, softmax
 from models.recording import Recording, Stream
 from models.relations import BLANKS, is_punctuation
 
@@ -64,6 +65,12 @@ def likeliest(logits: np.ndarray, most: int = 3) -> tuple[list[int], list[float]
     p = softmax(logits)
     best = np.argsort(-p)[:most]
     return best.tolist(), p[best].tolist()
+
+
+def pusher(taken: Attribution) -> Part | None:
+    """The head that put most into a word's logit; None where none raised it."""
+    heads = [part for part in taken.parts if part.kind == "head" and part.value > 0]
+    return max(heads, key=lambda part: part.value, default=None)
 
 
 def _of(stream: Stream, token: int) -> tuple[Station, ...]:

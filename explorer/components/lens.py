@@ -1,8 +1,10 @@
-"""The logit lens: a table of the words that every site would say at every token, one token's way through the sites, and the sum of a logit."""
+"""The logit lens: a table of the words that every site would say at every token, one token's way
+through the sites, and the sum of a logit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -14,82 +16,84 @@ TOP_SHOWN = 5  # words of a cell that is pointed at
 NONE = -1
 
 
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """What the table and a token's way are drawn on: short and long names of the sites, and the
+    tokens' labels."""
+
+    sites: Sequence[str]
+    spoken: Sequence[str]
+    tokens: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the cells say: the next word or the one that stands there, in which measure's colour, of
+    how many words in all."""
+
+    asks_next: bool
+    measure: str
+    n_vocab: int
+
+
 def grid(
-    top_ids: np.ndarray,
-    top_logprobs: np.ndarray,
-    final_id: np.ndarray,
-    rank: np.ndarray,
-    logprob: np.ndarray,
-    kl: np.ndarray,
-    *,
+    lens: object,
     right: np.ndarray,
-    ids: np.ndarray,
-    labels: Sequence[str],
-    sites: Sequence[str],
-    spoken: Sequence[str],
-    tokens: Sequence[str],
-    asks_next: bool,
-    measure: str,
-    n_vocab: int,
+    words: Mapping[int, str],
+    axes: Axes,
+    asked: Asked,
     token: str,
 ) -> bytes:
-    """What the browser needs to draw the table; no choice of a cell is in it, so choosing one sends none of it again.
+    """What the browser needs to draw the table; no choice of a cell is in it, so choosing one sends
+    none of it again.
 
-    top_ids and top_logprobs (site, token, rank); final_id (token); rank, logprob and kl (site, token); right (token), the id that would be
-    right, -1 for none. ids, ascending, are all that these name, labels theirs. sites and `spoken`: short and long names of the sites. `token`
-    names this picture, for whoever waits for it.
+    lens: with top_ids and top_logprobs (site, token, rank); final_id (token); rank, logprob and kl
+    (site, token). right (token): the id that would be right, -1 for none. words: the labels of all
+    that these name, by ascending id. `token` names this picture, for whoever waits for it.
     """
+    ids = np.fromiter(words, dtype=np.int64)
+    top = lens.top_ids[..., :TOP_SHOWN]
     header = {
         "role": "grid",
         "token": token,
-        "labels": list(labels),
-        "sites": list(sites),
-        "spoken": list(spoken),
-        "tokens": list(tokens),
+        "labels": list(words.values()),
+        "sites": list(axes.sites),
+        "spoken": list(axes.spoken),
+        "tokens": list(axes.tokens),
         "right": [int(np.searchsorted(ids, one)) if one != NONE else NONE for one in right],
-        "final": np.searchsorted(ids, final_id).tolist(),
+        "final": np.searchsorted(ids, lens.final_id).tolist(),
         "top": TOP_SHOWN,
-        "asksNext": asks_next,
-        "measure": measure,
-        "nVocab": n_vocab,
+        "asksNext": asked.asks_next,
+        "measure": asked.measure,
+        "nVocab": asked.n_vocab,
     }
     blocks = {
-        "words": np.searchsorted(ids, top_ids[..., :TOP_SHOWN]).astype(np.uint32),
-        "logp": top_logprobs[..., :TOP_SHOWN].astype(
-            np.float32
-        ),  # a probability itself may be too small for a float32
-        "rank": rank.astype(np.uint32),
-        "answer": logprob.astype(np.float32),
-        "kl": kl.astype(np.float32),
+        "words": np.searchsorted(ids, top).astype(np.uint32),
+        # A probability itself may be too small for a float32.
+        "logp": lens.top_logprobs[..., :TOP_SHOWN].astype(np.float32),
+        "rank": lens.rank.astype(np.uint32),
+        "answer": lens.logprob.astype(np.float32),
+        "kl": lens.kl.astype(np.float32),
     }
     return wire.encode(header, blocks)
 
 
-def way(
-    column: Sequence,
-    held: int,
-    *,
-    labels: dict[int, str],
-    sites: Sequence[str],
-    spoken: Sequence[str],
-    where: str,
-    n_tokens: int,
-    token: str,
-) -> bytes:
+def way(column: Sequence, held: int, labels: Mapping[int, str], axes: Axes, token: str) -> bytes:
     """What the browser needs to show one token's way through the sites, and to mark it in the table.
 
-    column: the token at every site, each with token, ids, final_id, rank, probability and kl; `held` the place of the chosen one; labels of
-    their words by id; `where` the token's label, one of n_tokens.
+    column: the token at every site, each with token, ids, final_id, rank, probability and kl;
+    `held` the place of the chosen one; labels of their words by id.
     """
+    at = column[held].token
     header = {
         "role": "way",
         "token": token,
         "site": held,
-        "at": column[held].token,
-        "where": where,
-        "nTokens": n_tokens,
-        "sites": list(sites),
-        "spoken": list(spoken),
+        "at": at,
+        "where": axes.tokens[at],
+        "nTokens": len(axes.tokens),
+        "sites": list(axes.sites),
+        "spoken": list(axes.spoken),
         "answer": labels[column[held].final_id],
         "way": [
             {
@@ -106,7 +110,8 @@ def way(
 
 
 def sum_up(groups: Sequence[tuple[str, float]], total: float, token: str) -> bytes:
-    """What the browser needs to add up a logit: groups (name, value) in the order of the network, and the sum of all."""
+    """What the browser needs to add up a logit: groups (name, value) in the order of the network,
+    and the sum of all."""
     header = {
         "role": "sum",
         "token": token,
@@ -128,7 +133,8 @@ _sum = st.components.v2.component(
 
 
 def show_grid(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw the table. A chosen cell stands in `st.session_state[key]["cell"]` as "site.token", both from 0, when `on_choice` is called."""
+    """Draw the table. A chosen cell stands in `st.session_state[key]["cell"]` as "site.token", both
+    from 0, when `on_choice` is called."""
     _grid(data=data, key=key, on_cell_change=on_choice)
 
 

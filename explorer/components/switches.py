@@ -1,4 +1,5 @@
-"""The switches' pictures: a board of heads to be switched, all heads before and after, and one head's matrix before, after and the difference."""
+"""The switches' pictures: a board of heads to be switched, all heads before and after, and one
+head's matrix before, after and the difference."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import streamlit as st
 from explorer.components import wire
 from explorer.components.bundle import loader
 from explorer.components.head import runs
+from explorer.components.picture import Picture
 
 STATES = ("", "zero", "mean", "even", "patch")  # how a head may stand on the board
 SPOKEN = {
@@ -24,8 +26,9 @@ SPOKEN = {
 def board(
     heads: tuple[int, int], off: Mapping[tuple[int, int], str], *, brush: str, token: str
 ) -> bytes:
-    """A board of heads, layers down: `heads` how many layers and heads a layer, `off` the heads that are switched and how (STATES), `brush` what a
-    press will do. Raises ValueError for a state that does not exist."""
+    """A board of heads, layers down: `heads` how many layers and heads a layer, `off` the heads
+    that are switched and how (STATES), `brush` what a press will do. Raises ValueError for a state
+    that does not exist."""
     layers, per_layer = heads
     states = [off.get((layer, head), "") for layer in range(layers) for head in range(per_layer)]
     if wrong := {*states} - {*STATES}:
@@ -44,16 +47,9 @@ def board(
     return wire.encode(header, {})
 
 
-def pairs(
-    before: np.ndarray,
-    after: np.ndarray,
-    distance: np.ndarray,
-    *,
-    rows: Sequence[str],
-    keys: Sequence[str],
-    token: str,
-) -> bytes:
-    """Every head twice: patterns (layer, head, query, key) of both runs as thumbnails to one scale a head, and how far it moved, distance (layer, head).
+def pairs(before: np.ndarray, after: np.ndarray, distance: np.ndarray, *, token: str) -> bytes:
+    """Every head twice: patterns (layer, head, query, key) of both runs as thumbnails to one scale
+    a head, and how far it moved, distance (layer, head).
 
     It holds no selection, so that opening another head sends none of it again.
     """
@@ -75,36 +71,26 @@ def pairs(
 
 
 def trio(
-    before: np.ndarray,
-    after: np.ndarray,
+    matrices: tuple[np.ndarray, np.ndarray],
     allowed: tuple[np.ndarray, np.ndarray],
-    *,
-    layer: int,
-    head: int,
-    rows: Sequence[str],
-    keys: Sequence[str],
-    title: str,
-    caption: Sequence[str],
-    file: str,
-    token: str,
+    at: tuple[int, int],
+    labels: tuple[Sequence[str], Sequence[str]],
+    picture: Picture,
 ) -> bytes:
-    """One head's weights (query, key) before and after, from which the browser makes the difference; `allowed` of both runs."""
+    """One head's weights (query, key) before and after, from which the browser makes the
+    difference; `allowed` of both runs, `at` (layer, head), labels of rows and of keys."""
     header = {
         "kind": "trio",
-        "token": token,
-        "layer": layer,
-        "head": head,
-        "rows": list(rows),
-        "keys": list(keys),
-        "title": title,
-        "caption": list(caption),
-        "file": file,
+        "layer": at[0],
+        "head": at[1],
+        "rows": list(labels[0]),
+        "keys": list(labels[1]),
+        **picture.plain(),
     }
     blocks = {}
-    for name, matrix, may in (("before", before, allowed[0]), ("after", after, allowed[1])):
-        blocks |= {
-            f"{name}.{part}": block for part, block in (wire.fine(matrix) | runs(may)).items()
-        }
+    for name, matrix, may in zip(("before", "after"), matrices, allowed):
+        parts = wire.fine(matrix) | runs(may)
+        blocks |= {f"{name}.{part}": block for part, block in parts.items()}
     return wire.encode(header, blocks)
 
 
@@ -114,6 +100,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_head: Callable[[], None]) -> None:
-    """Draw what `board`, `pairs` or `trio` made. When the callback runs, `st.session_state[key]["head"]` is the head pressed, "layer.head", or on
-    the board "layer." for all of a layer."""
+    """Draw what `board`, `pairs` or `trio` made. When the callback runs, the head pressed stands in
+    `st.session_state[key]["head"]` as "layer.head", on the board "layer." for all of a layer."""
     _mount(data=data, key=key, on_head_change=on_head)

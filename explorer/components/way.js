@@ -11,7 +11,8 @@ export default mount("way", style, (view) => {
   if (!fresh) return;
   const stops = header.stops.map((stop) => drawn(stop, () => send("goal", stop.goal)));
   const words = header.words.length ? [said(header, () => send("goal", "predictions"))] : [];
-  root.replaceChildren(make("ol", { "aria-label": header.about }, ...stops, ...words));
+  const head = header.pushed.length ? [pushed(header, () => send("goal", header.pushed[2]))] : [];
+  root.replaceChildren(make("ol", { "aria-label": header.about }, ...stops, ...words, ...head));
 });
 
 const kinds = (...names) => names.filter(Boolean).join(" ");
@@ -26,14 +27,17 @@ function drawn({ label, says, lit, gap, bar }, onclick) {
   return make("li", kinds(lit && "lit", gap && "gap"), button);
 }
 
-function said({ words, lit }, onclick) {
+// Of a map as long as a translator's only the likeliest word is drawn, and all are said.
+const LONG = 12;
+
+function said({ words, lit, stops }, onclick) {
   const each = words.map(([word, p]) => `${word} ${whole(p)}`).join(", ");
   const label = `The likeliest words: ${each}`;
   const button = make(
     "button",
     { type: "button", onclick, title: label },
     make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-    ...words.map(([word, p]) =>
+    ...words.slice(0, stops.length > LONG ? 1 : words.length).map(([word, p]) =>
       make(
         "span",
         "",
@@ -44,4 +48,11 @@ function said({ words, lit }, onclick) {
     ),
   );
   return make("li", kinds("says", "gap", lit && "lit"), button);
+}
+
+function pushed({ pushed: [head, says], lit, stops }, onclick) {
+  const by = make("span", "by", stops.length > LONG ? "by" : "pushed by");
+  const named = make("span", "", head);
+  const button = make("button", { type: "button", onclick, title: says }, by, " ", named);
+  return make("li", kinds("says", lit && "lit"), button);
 }

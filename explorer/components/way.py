@@ -24,6 +24,17 @@ class Stop:
     gap: bool = False
 
 
+@dataclass(frozen=True)
+class Said:
+    """What the model says now: the likeliest words with their probabilities, and the head that
+    pushed the first of them most (on the map, when pointed at, where it leads), "" for none."""
+
+    words: Sequence[tuple[str, float]] = ()
+    head: str = ""
+    says: str = ""
+    goal: str = ""
+
+
 _mount = st.components.v2.component(
     "headlight.way", html='<div class="way"></div>', js=loader("way")
 )
@@ -31,17 +42,17 @@ _mount = st.components.v2.component(
 
 def show(
     stops: Sequence[Stop],
-    words: Sequence[tuple[str, float]],
+    said: Said,
     lit: bool,
     about: str,
     on_goal: Callable[[], None],
 ) -> None:
-    """Draw the map. `words`: the likeliest words now, with their probabilities; `lit` where the page
-    shows them. about: what it is, for those who hear it. A chosen stop's goal stands in
-    `st.session_state["way"]["goal"]` when `on_goal` is called."""
+    """Draw the map. `lit` where the page shows what is said. about: what it is, for those who hear
+    it. A chosen stop's goal stands in `st.session_state["way"]["goal"]` when `on_goal` is called."""
     header = {
         "stops": [asdict(stop) for stop in stops],
-        "words": [[word, float(p)] for word, p in words],
+        "words": [[word, float(p)] for word, p in said.words],
+        "pushed": [said.head, said.says, said.goal] if said.head else [],
         "lit": lit,
         "about": about,
     }

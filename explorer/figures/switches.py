@@ -13,7 +13,8 @@ GREY = "#8a8177"  # stands out on a light and on a dark page alike
 
 
 def curves(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
-    """Loss by step, one line for each (name, (look, 2) of step and loss), the first thick and grey: the one the others are measured against.
+    """Loss by step, one line for each (name, (look, 2) of step and loss), the first thick and grey:
+    the one the others are measured against.
 
     They need not have looked at the same steps. `about`: title, then lines.
     """

@@ -1,4 +1,5 @@
-"""The map under the frame: what the sentence passes in this model, what each part added to the word held, and what is said now."""
+"""The map under the frame: what the sentence passes in this model, what each part added to the word
+held, what is said now, and which head pushed it."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ from math import isnan
 
 import streamlit as st
 
-from explorer.analysis.way import Station, held, likeliest, stations
+from explorer.analysis.lens import part_key, part_name
+from explorer.analysis.numbers import signed
+from explorer.analysis.way import Station, held, likeliest, pusher, stations
 from explorer.components import way
-from explorer.components.way import Stop
+from explorer.components.way import Said, Stop
 from explorer.frame import onscreen, opening
 from explorer.memory import models, passes
 from models.recording import Recording
@@ -84,18 +87,33 @@ def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:
     )
 
 
-def _said(recording: Recording, stream: str, token: int) -> list[tuple[str, float]]:
+def _said(recording: Recording, stream: str, token: int) -> Said:
+    """What the model says at a token, and which head pushed it there."""
     model = recording.model.name
     if models.offers(model).logits != stream:
-        return []
+        return Said()
     best, p = likeliest(passes.logits(recording, stream, token))
-    return list(zip(models.labels(model, best), p))
+    labels = models.labels(model, best)
+    words = list(zip(labels, p))
+    if models.readout(model) != "tied":  # a logit that is no sum has no parts
+        return Said(words)
+    part = pusher(passes.attribution(recording, stream, token, best[0]))
+    if part is None:
+        return Said(words)
+    says = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"
+    head = f"L{part.layer} {'cross ' * (part.attention == 'cross')}H{part.head}"
+    return Said(words, head, says, f"predictions:{token}:{part_key(part)}")
 
 
 def _go() -> None:
-    """The stop that was chosen: its page, opened on its layer."""
-    page, _, layer = str(st.session_state["way"].get("goal") or "").partition(":")
-    if page in {*PAGES.values(), "predictions"}:
-        st.session_state.wanted_page = page
-        if layer.isdecimal():
-            st.session_state.layer = layer
+    """The stop that was chosen: its page, opened on its layer, or on the head that pushed."""
+    state = st.session_state
+    page, _, rest = str(state["way"].get("goal") or "").partition(":")
+    if page not in {*PAGES.values(), "predictions"}:
+        return
+    state.wanted_page = page
+    if page == "predictions" and rest:
+        state.token, _, state.part = rest.partition(":")
+        state.hidden, state.word, state.against = "none", "", ""  # the word as the map reads it
+    elif rest.isdecimal():
+        state.layer = rest

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
 
+from explorer.memory import shelf
 from explorer.memory.models import handle
 from explorer.memory.settings import beginning
 from explorer.memory.turns import turn
 from models import library
 from models.prediction import softmax
+
+Draw = Callable[[np.ndarray, int], int]
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,20 @@ class Draft:
         self.said.append(Said(token, float(p[token]), int((z > z[token]).sum())))
         with turn():
             self.writing.add(token)
+
+
+def ahead(model: str, text: str, most: int, how: Hashable, draw: Draw) -> tuple[int, ...]:
+    """What would be written after a prompt: at most so many tokens, each drawn from the scores (id)
+    by `draw(scores, place)`. Kept by `how` they are drawn."""
+
+    def written() -> tuple[int, ...]:
+        made = Draft(model, text)
+        while len(made.said) < most and not (made.ended or made.full):
+            made._add(draw(made.writing.logits, len(made.writing.ids)))
+        return tuple(word.id for word in made.said)
+
+    key = ("ahead", model, handle(model).card.fingerprint, text, most, how)
+    return shelf.get(key, written)
 
 
 def draft(model: str, text: str) -> Draft:

@@ -90,3 +90,42 @@ def rule(across: bool) -> str:
         f"the special ones as luck would have it in under {sinks.FLUKE:.1%} of cases; under a lift of {naming.NAMED} it is named where "
         f"nothing else is. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
     )
+
+
+ENDS = {
+    "embed": "the embedding",
+    "embed+pos": "the embedding with its position",
+    "embed.normed": "the input after its LayerNorm",
+    "final.normed": "the last LayerNorm",
+    "final": "the last LayerNorm",
+    "input": "the input of layer 0",
+}
+PARTS = {"attn": "attention", "cross": "cross-attention", "ffn": "feed-forward network"}
+OF_A_PART = {
+    "scores": "the scores of {}",
+    "wrote": "what {} wrote",
+    "read": "what {} reads",
+    "sum": "the sum after {}",
+    "normed": "the LayerNorm after {}",
+    "": "the state after {}",
+}
+SHORT_ENDS = {"embed": "embedding", "input": "input", "final": "last norm"}
+SHORT_PARTS = {"attn": "attention", "cross": "cross", "ffn": "FFN"}
+
+
+def site(name: str) -> str:
+    """A place of a run in words: "0.attn.sum" is "the sum after layer 0’s attention". One that has
+    no words keeps its name."""
+    layer, _, rest = name.partition(".")
+    part, _, what = rest.partition(".")
+    if name in ENDS or part not in PARTS or what not in OF_A_PART:
+        return ENDS.get(name, name)
+    return OF_A_PART[what].format(f"layer {layer}’s {PARTS[part]}")
+
+
+def short_site(name: str) -> str:
+    """A state of a stream on an axis: "0.attn" is "L0 attention"."""
+    layer, _, part = name.partition(".")
+    if name in SHORT_ENDS or part not in SHORT_PARTS:
+        return SHORT_ENDS.get(name, name)
+    return f"L{layer} {SHORT_PARTS[part]}"

@@ -1,0 +1,151 @@
+"""What edits set, switch by switch and layer by layer, and the edits that set it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from models.edits import (
+    KINDS,
+    Edit,
+    MoveNorm,
+    OtherPositions,
+    ScaledBy,
+    ShiftPositions,
+    ShufflePositions,
+    WithoutFeedForward,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    applies,
+    last,
+)
+
+Edits = tuple[Edit, ...]
+POSITIONS = (WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions)
+# What a card says a model was trained without, as the switch that takes it away.
+TAKEN: dict[str, Edits] = {
+    "scale": (WithoutScale(),),
+    "positions": (WithoutPositions(),),
+    "residual": (WithoutResidual(),),
+    "norm": (WithoutNorm(),),
+}
+
+
+def in_order(edits: Edits) -> Edits:
+    """Edits in one order, so that equal sets of edits are one run."""
+    order = list(KINDS.values())
+    return tuple(sorted(edits, key=lambda edit: (order.index(type(edit)), repr(edit))))
+
+
+def without(edits: Edits, *kinds: type) -> Edits:
+    """The edits that are of none of these kinds."""
+    return tuple(edit for edit in edits if not isinstance(edit, kinds))
+
+
+@dataclass(frozen=True)
+class ByLayer:
+    """A switch that each layer has for itself. kinds: of its edits; value: what edits set it to in
+    a layer; edits: those that set it to a value, in a layer or, with None, in all."""
+
+    kinds: tuple[type[Edit], ...]
+    value: Callable[[Edits, int], Any]
+    edits: Callable[[Any, int | None], Edits]
+
+    def values(self, edits: Edits, layers: int) -> list:
+        """What it is set to, (layer)."""
+        return [self.value(edits, layer) for layer in range(layers)]
+
+    def put(self, edits: Edits, layers: int, only: int | None, value: object) -> Edits:
+        """The edits with it set to a value, in the layer `only` or, with None, in all: one edit
+        where all layers are alike, else one for each that differs from the model."""
+        values = self.values(edits, layers)
+        values = [value if only in (None, layer) else old for layer, old in enumerate(values)]
+        rest = without(edits, *self.kinds)
+        if all(each == values[0] for each in values):
+            return (*rest, *self.edits(values[0], None))
+        made = (edit for layer, each in enumerate(values) for edit in self.edits(each, layer))
+        return (*rest, *made)
+
+
+def _divisor(edits: Edits, layer: int) -> float | None:
+    other = last(edits, ScaledBy, layer)
+    if other is not None:
+        return other.divisor
+    return 1.0 if applies(edits, WithoutScale, layer) else None
+
+
+def _divided(value: float | None, layer: int | None) -> Edits:
+    if value is None:
+        return ()
+    return (WithoutScale(layer),) if value == 1 else (ScaledBy(value, layer),)
+
+
+# By what scores are divided in the place of the root of d_head; None where they are not.
+SCALE = ByLayer((WithoutScale, ScaledBy), _divisor, _divided)
+# Whether there is a feed-forward network.
+FFN = ByLayer(
+    (WithoutFeedForward,),
+    lambda edits, layer: not applies(edits, WithoutFeedForward, layer),
+    lambda on, layer: () if on else (WithoutFeedForward(layer),),
+)
+
+
+def norm(own: str) -> ByLayer:
+    """Where LayerNorm stands, "post", "pre" or "none", in a model that has it at `own`."""
+
+    def value(edits: Edits, layer: int) -> str:
+        moved = last(edits, MoveNorm, layer)
+        if applies(edits, WithoutNorm, layer):
+            return "none"
+        return own if moved is None else moved.to
+
+    def made(value: str, layer: int | None) -> Edits:
+        if value == own:
+            return ()
+        return (WithoutNorm(layer),) if value == "none" else (MoveNorm(value, layer),)
+
+    return ByLayer((WithoutNorm, MoveNorm), value, made)
+
+
+def residual(places: Sequence[str]) -> ByLayer:
+    """Which of a model's sub-layers keep their residual connection, in the order of `places`."""
+
+    def made(kept: Sequence[str], layer: int | None) -> Edits:
+        if not kept:
+            return (WithoutResidual(layer),)
+        return tuple(WithoutResidual(layer, place) for place in places if place not in kept)
+
+    return ByLayer(
+        (WithoutResidual,),
+        lambda edits, layer: [
+            place for place in places if not applies(edits, WithoutResidual, layer, place)
+        ],
+        made,
+    )
+
+
+def positions(edits: Edits) -> tuple[str, int]:
+    """What positions are set to ("own" where as they are), and the seed of a shuffle or the places
+    of a shift."""
+    used = next((edit for edit in reversed(edits) if isinstance(edit, POSITIONS)), None)
+    if isinstance(used, ShufflePositions):
+        return "shuffled", used.seed
+    if isinstance(used, ShiftPositions):
+        return "shifted", used.by
+    if isinstance(used, OtherPositions):
+        return used.to, 0
+    return ("own" if used is None else "none"), 0
+
+
+def put_positions(edits: Edits, to: str, by: int) -> Edits:
+    """The edits with positions set to what `positions` tells."""
+    made = {
+        "own": (),
+        "none": (WithoutPositions(),),
+        "shuffled": (ShufflePositions(by),),
+        "shifted": (ShiftPositions(by or 1),),
+    }
+    return (*without(edits, *POSITIONS), *made.get(to, (OtherPositions(to),)))

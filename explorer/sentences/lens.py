@@ -1,0 +1,132 @@
+"""The logit lens and a logit's parts in words."""
+
+from __future__ import annotations
+
+from explorer.analysis.lens import Cell
+from explorer.analysis.numbers import chance, exponent_told, fixed, plural, power_of_e, signed
+from explorer.sentences.escape import literal
+
+NEXT = (
+    "Each column answers “**Which word comes next?**”; the word that really came next stands "
+    "under its token."
+)
+HERE = (
+    "Each column answers “**Which word stands here?**”: easy where the word is visible, a real "
+    "question where it is hidden."
+)
+TABLE = (
+    "A token enters at the top and leaves at the bottom as the model’s answer. Each cell holds the "
+    "likeliest word at that point. "
+)
+OWN_CODE = "This model runs in its own code, and its own readout reads every state."
+PRE = (
+    "This model is pre-LN: LayerNorm stands in front of the sub-layers and once more at the end. "
+    "Every state is sent through that last one before it is read."
+)
+NO_NORM = "This model has no LayerNorm: every state is read as it is."
+POST = "This model is post-LN: a LayerNorm follows every sub-layer. "
+POST_INPUT = (
+    "The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
+)
+POST_STATE = (
+    "So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding "
+    "rows are read raw."
+)
+LOGITS = {
+    "tied": "state · embeddingᵀ + bias",
+    "transform": "transform(state) · embeddingᵀ + bias",
+}
+TRANSFORM = (
+    " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s "
+    "readout."
+)
+ATTRIBUTION = (
+    "Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is "
+    "one too, of what each head, each FFN and the embedding put in."
+)
+NOT_LINEAR = (
+    "between its last vector and the words stand "
+    "a dense layer with an activation and a LayerNorm, which are not linear"
+)
+NOT_SHOWN = "it runs in its own code, which does not show W_O and the norms"
+
+
+def how_read(norms: str | None, readout: str, site: str) -> str:
+    """How a state is read, for a model whose LayerNorms stand "pre", "post" or nowhere (None)."""
+    if readout == "own code":
+        return OWN_CODE
+    if norms is None:
+        return NO_NORM
+    if norms == "pre":
+        return PRE
+    return POST + (POST_INPUT if site in ("embed", "embed+pos") else POST_STATE)
+
+
+def formula(cell: Cell, word: str, read: str, readout: str, n_words: int) -> str:
+    """How a cell comes about, with the numbers of the one that is held; `read` as `how_read`."""
+    logits = LOGITS.get(readout, "readout(state)")
+    return (
+        f"**How a cell is made.** Logits = {logits}, for all {n_words:,} words at once, and p = "
+        f"softmax(logits): the model’s last readout, used early."
+        f"{TRANSFORM if readout == 'transform' else ''} Only the last row is what the model says. "
+        f"{read}  \n"
+        f"Here **{literal(word)}** has p = {chance(cell.probabilities[0])}. KL to the final = "
+        "Σ p · ln(p / q) over all words, p the final probability and q the one here: "
+        f"**{plural(fixed(cell.kl, 3), 'nat')}**."
+    )
+
+
+def never_asked(token: str) -> str:
+    """What to think of a special token's column where the model fills words."""
+    return (
+        f"**{literal(token)} is a special token**: no word was ever asked for there in training, "
+        "so the words of its column mean nothing.  \n"
+    )
+
+
+def logit(value: float, total: float, n_parts: int, words: tuple[str, str], where: str) -> str:
+    """A word's logit and the sum of its parts. words: the word and the one it is compared with, ""
+    for none; where: the token it is read at."""
+    one, other = map(literal, words)
+    told = (
+        f"At {where} the logit of **{one}**{f' less that of **{other}**' if other else ''} is "
+        f"**{signed(value, 5)}**. The {n_parts} parts add up to {signed(total, 5)}; the two differ "
+        f"by {chance(abs(total - value))}. "
+    )
+    if not other:
+        return told + "A bar to the right pushed the word up, one to the left down."
+    odds = power_of_e(value, 3)
+    return told + (
+        f"So {one} is e^{exponent_told(value, odds)} = {odds} times as likely as {other}. A bar to "
+        f"the right raised {one} against {other}, one to the left the other way round."
+    )
+
+
+def taken_apart(n_norms: int, adds: bool) -> str:
+    """The method, as it is for a model whose state passes so many LayerNorms and which has residual
+    connections where `adds`."""
+    passed = (
+        f"sent through {plural(n_norms, 'LayerNorm')}"
+        if adds
+        else "sent through the last LayerNorm"
+    )
+    state = (
+        "the state is the sum of what was written on the way"
+        if adds
+        else "this model has no residual connections: only what the last sub-layer wrote reaches "
+        "the readout, so it and the biases are the only parts"
+    )
+    through = (
+        f", {passed}. A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held "
+        "at the value it had on this token: dividing by a fixed number is linear, so every part can "
+        "be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one "
+        "part, “biases”."
+        if n_norms
+        else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and "
+        "of the readout are one part, “biases”."
+    )
+    return (
+        "**How a logit is taken apart.** A logit is state · embedding of the word + bias, and "
+        f"{state}{through} A bar says what a part put in directly, not what would happen without "
+        f"it: then {'every σ and ' if n_norms else ''}every later layer would be another."
+    )

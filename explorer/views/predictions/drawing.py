@@ -1,0 +1,123 @@
+"""The likeliest next tokens: the model's own probabilities, and what temperature, top-k and top-p
+make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import predictions as numbers
+from explorer.analysis.numbers import chance
+from explorer.components import bars
+from explorer.memory import shelf
+from explorer.sentences import predictions as sentences
+from explorer.sentences.escape import literal
+from explorer.views.predictions import steps
+from explorer.views.predictions.screen import labels_of, whole_vocabulary
+from models.recording import Recording
+
+TAIL = 5  # tokens that say after what something comes
+
+
+@dataclass(frozen=True, eq=False)
+class Next:
+    """What may come next: the distribution, the tokens before it, and what is drawn with a seed;
+    `drawn` is None where nothing can be written."""
+
+    of: numbers.Distribution
+    tokens: Sequence[str]
+    drawn: numbers.Draw | None
+    seed: int
+
+
+def choices(recording: Recording, after: Next) -> None:
+    """The likeliest next tokens, how one is drawn, and how its probability is made."""
+    of, tokens, drawn = after.of, after.tokens, after.drawn
+    sliders(after.seed)
+    words = numbers.top(of, [drawn.id] if drawn else ())
+    more = "… " * (len(tokens) > TAIL)
+    st.markdown(f"After “{more}**{literal(numbers.joined(tokens[-TAIL:]))}**” comes:")
+    likeliest(recording, after, words)
+    others = numbers.rest(of, words)
+    st.caption(sentences.sums(others, words, len(of.order), writes=drawn is not None))
+    told = drawn or words[0]
+    label = labels_of(recording, [told])[0]
+    if drawn:
+        st.markdown(sentences.how_drawn(drawn, label, after.seed, len(tokens)))
+    st.markdown(sentences.formula(of, label, told.id, fills=False))
+    st.markdown(sentences.how_sure(of, fills=False))
+    way = of.sampling
+    about = (
+        f"What comes after “{numbers.joined(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",
+        f"temperature {way.temperature:g}, top-k {way.top_k or 'off'}, top-p {way.top_p:g}",
+    )
+    whole_vocabulary(recording, of, about, f"after-{len(tokens)}-tokens")
+
+
+def likeliest(recording: Recording, after: Next, words: Sequence[numbers.Word]) -> None:
+    """The tokens as bars, and all others as one: pale the model's own, solid what is drawn from."""
+    others, drawn = numbers.rest(after.of, words), after.drawn
+    rows = [
+        bars.Bar(
+            label,
+            word.drawn,
+            (chance(word.own), chance(word.drawn) if word.kept else "cut"),
+            str(word.id) if drawn else "",
+            behind=word.own,
+            tone="" if word.kept else "cut",
+            mark="next" if drawn and word.id == drawn.id else "",
+            gap=word.rank >= numbers.MOST_ROWS,
+        )
+        for word, label in zip(words, labels_of(recording, words))
+    ]
+    if others.n:
+        label = f"all {others.n:,} others{sentences.cut(others)}"
+        both = chance(others.own), chance(others.drawn)
+        rows.append(bars.Bar(label, others.drawn, both, behind=others.own, tone="rest"))
+    name = len(after.tokens), st.session_state.said, after.of.sampling, after.seed
+    model, text = recording.model.name, recording.text
+    bars.show(
+        bars.payload(
+            rows,
+            ("model", "drawn from"),
+            about="What may come next, the likeliest first: the model’s own probability, and the "
+            "one that is drawn from.",
+            action="writes the token" if drawn else "",
+            full=max(words[0].own, words[0].drawn),
+            token=shelf.name_of(recording, "choices", *name),
+        ),
+        "choices",
+        on_choice=lambda: steps.choose(model, text),
+    )
+
+
+def sliders(seed: int) -> None:
+    """Temperature, top-k, top-p and seed."""
+    st.session_state["seed field"] = seed
+    columns = st.columns([1.2, 1, 1, 0.9], vertical_alignment="bottom")
+    few = "Only the k likeliest tokens are kept."
+    every = (
+        ("Temperature", steps.TEMPERATURES, "temperature", {"0": "0 (greedy)"}),
+        ("Top-k", steps.TOP_KS, "top_k", {"0": "all"}),
+        ("Top-p", steps.TOP_PS, "top_p", {"1": "all"}),
+    )
+    helps = sentences.TEMPERATURE, few, sentences.TOP_P
+    for column, (label, options, key, named), says in zip(columns, every, helps):
+        column.select_slider(
+            label,
+            options,
+            key=key,
+            persist_state="session",
+            format_func=lambda value, named=named: named.get(value, value),
+            help=says,
+        )
+    columns[-1].number_input(
+        "Seed", 0, steps.SEEDS - 1, key="seed field", on_change=take_seed, help=sentences.SEED
+    )
+
+
+def take_seed() -> None:
+    """The seed typed."""
+    st.session_state.seed = str(st.session_state["seed field"])

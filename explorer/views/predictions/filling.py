@@ -1,0 +1,167 @@
+"""An encoder: what would fill a gap."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import predictions as numbers
+from explorer.analysis.numbers import chance
+from explorer.components import bars, strip
+from explorer.memory import address, passes, shelf
+from explorer.sentences import predictions as sentences
+from explorer.views.predictions.screen import labels_of, nothing, whole_vocabulary
+from models.edits import HideToken
+from models.recording import Recording, Stream
+
+NOTHING = "none"  # hidden, said in the address: no word. Where the address says nothing, one is
+
+
+def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
+    """What would stand at a place, hidden or not. Returns the edits that hide words, and the place
+    looked at."""
+    hidden, place = gaps(passes.record(model, text).streams[0])
+    edits = tuple(HideToken(at) for at in hidden)
+    if place is None:
+        return edits, place
+    with st.spinner("Reading the text without the hidden words …"):
+        recording = passes.record(model, text, edits)
+        plain = passes.record(model, text).streams[0]
+        of = numbers.distribution(passes.logits(recording, plain.name, place))
+    st.subheader(
+        "What would stand here?",
+        anchor=False,
+        help="A hidden word is replaced by [MASK]. The model then gives every word of its "
+        "vocabulary a probability for this place, from the words on both sides.",
+    )
+    left, right = st.columns([1, 1.1], gap="large")
+    with left:
+        sentence(recording, plain, hidden, place)
+        (own,) = numbers.top(of, [int(plain.ids[place])], most=0)
+        label, best = plain.tokens[place], numbers.top(of, most=1)
+        stood = sentences.stood(own, label, place in hidden, len(of.order))
+        st.markdown(f"{stood}  \n{sentences.how_sure(of, True)}")
+        st.markdown(sentences.formula(of, labels_of(recording, best)[0], best[0].id, True))
+    with right:
+        fillers(recording, of, int(plain.ids[place]), place)
+        about = f"What fits token {place}, “{label}”, {'hidden' if place in hidden else 'seen'}"
+        whole_vocabulary(recording, of, (about,), f"token-{place}")
+    return edits, place
+
+
+def gaps(stream: Stream) -> tuple[tuple[int, ...], int | None]:
+    """The places that are hidden, in order, and the one that is looked at; None in a text without
+    tokens of its own."""
+    n, state = len(stream.tokens), st.session_state
+    first = numbers.word_to_hide(stream)
+    if first is None:
+        return (), None
+    chosen = address.whole("token", n)
+    place = chosen if chosen is not None and not stream.special[chosen] else None
+    if state.hidden == NOTHING:
+        return (), first if place is None else place
+    asked = tuple(sorted({at for at in address.numbers("hidden", n) if not stream.special[at]}))
+    hidden = asked or ((first if place is None else place),)
+    return hidden, hidden[0] if place is None else place
+
+
+def sentence(recording: Recording, stream: Stream, hidden: tuple[int, ...], place: int) -> None:
+    """The sentence, each word of it to be hidden and shown."""
+    tokens = [_token(stream, at, at in hidden, at == place) for at in range(len(stream.tokens))]
+    word = f"“{stream.tokens[place]}” (token {place})"
+    model, text = recording.model.name, recording.text
+    strip.show(
+        strip.payload(
+            tokens,
+            about="The sentence. Arrow keys move, Enter hides a word, and shows it again.",
+            says=f"Looked at: {word}, "
+            f"{'hidden from the model' if place in hidden else 'which the model sees'}.",
+            hint="Click a word to hide it, and again to show it. With several hidden, the first "
+            "click on one looks at it.",
+            chosen=place,
+            token=shelf.name_of(recording, "sentence", place),
+        ),
+        "sentence",
+        on_choice=lambda: take_token(model, text),
+        on_tick=nothing,
+    )
+    if len(hidden) > 1:
+        st.button(f"Show all {len(hidden)} hidden words", key="show all", on_click=show_all)
+    if place in hidden and numbers.is_piece(stream.tokens, place):
+        st.caption(sentences.PIECE)
+
+
+def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> strip.Token:
+    label = stream.tokens[at]
+    if stream.special[at]:
+        return strip.Token(label, tone="special")
+    how = f"{'hidden' if gone else 'seen'}{', looked at' if looked_at else ''}"
+    spoken = f"{label}, token {at}, {how}"
+    if gone:
+        return strip.Token("[MASK]", label, "hidden", spoken, open=True)
+    return strip.Token(label, "", "", spoken, open=True)
+
+
+def fillers(recording: Recording, of: numbers.Distribution, here: int, place: int) -> None:
+    """The likeliest words as bars, the word of the text (id `here`) among them, and all others as
+    one bar."""
+    words = numbers.top(of, [here])
+    others = numbers.rest(of, words)
+    rows = [
+        bars.Bar(
+            label,
+            word.own,
+            (f"{word.rank + 1:,}", chance(word.own)),
+            str(word.id),
+            mark="in the text" if word.id == here else "",
+            gap=word.rank >= numbers.MOST_ROWS,
+        )
+        for word, label in zip(words, labels_of(recording, words))
+    ]
+    if others.n:
+        label = f"all {others.n:,} other words"
+        rows.append(bars.Bar(label, others.own, ("", chance(others.own)), tone="rest"))
+    chosen = str(st.session_state.word)
+    bars.show(
+        bars.payload(
+            rows,
+            ("rank", "probability"),
+            about=f"What fits token {place}, the likeliest first.",
+            chosen=chosen,
+            action="shows further down what raised or lowered the word",
+            full=words[0].own,
+            token=shelf.name_of(recording, "fillers", place, chosen),
+        ),
+        "fillers",
+        on_choice=take_word,
+    )
+    st.caption(
+        f"All {len(of.order):,} words together: {others.all_own:.4f}. The likeliest word sets the "
+        "scale; a bar with a break is longer than drawn. Choose a bar to see, further down, what "
+        "raised or lowered its word."
+    )
+
+
+def take_token(model: str, text: str) -> None:
+    """A click on a word: one that is hidden and looked at is shown again; any other is looked at,
+    and hidden if it was not."""
+    state = st.session_state
+    hidden, place = gaps(passes.record(model, text).streams[0])
+    at = int(state.sentence["at"])
+    if at == place and at in hidden:
+        now = set(hidden) - {at}
+    else:  # the word hidden to begin with was not the reader's choice
+        now = {at} if not state.hidden else {*hidden, at}
+    state.token, state.word = str(at), ""
+    state.hidden = ".".join(map(str, sorted(now))) or NOTHING
+
+
+def show_all() -> None:
+    """Every word is shown again."""
+    st.session_state.hidden = NOTHING
+
+
+def take_word() -> None:
+    """A click on a bar: its word is what the section on the heads takes apart; a second click lets
+    it go."""
+    chosen = st.session_state.fillers["row"]
+    st.session_state.word = "" if chosen == st.session_state.word else chosen

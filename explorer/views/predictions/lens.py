@@ -1,0 +1,193 @@
+"""What every site would say at every token, the held cell's words, and its token's way through the
+sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import lens as reading
+from explorer.analysis import residual
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import chance
+from explorer.components import bars
+from explorer.components import lens as pictures
+from explorer.frame.table import with_table
+from explorer.memory import address, models, passes, shelf
+from explorer.memory.passes import Shown
+from explorer.sentences import lens as sentences
+from explorer.sentences.escape import literal
+from explorer.views.predictions.screen import nothing
+from models.prediction import Lens
+from models.recording import Recording, Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """A recording, its lens, and the token looked at. It is made anew in every run and nowhere
+    kept; `source` names the recording."""
+
+    source: Shown
+    recording: Recording
+    found: Lens
+    token: int
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.recording.model.name
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that words are read from."""
+        return reading.read_stream(self.recording)
+
+
+def inside(source: Shown, place: int | None) -> Inside:
+    """What is looked at: the token of the address, or `place` where it names none."""
+    with st.spinner("Reading the words off every site …"):
+        recording = source.recording()
+        stream = reading.read_stream(recording)
+        found = passes.lens(recording, stream.name)
+    token = address.whole("token", len(stream.tokens))
+    if token is None:
+        token = reading.asked_token(recording) if place is None else place
+    return Inside(source, recording, found, token)
+
+
+def show(on: Inside) -> None:
+    """The table, the held cell, and how it is made."""
+    recording, found, state = on.recording, on.found, st.session_state
+    plain = passes.record(on.model, on.source.text, (), on.source.target)
+    right = reading.truth(recording, plain)
+    if state.site not in found.sites:
+        state.site = ""
+    site = found.sites.index(state.site or found.sites[-1])
+    st.subheader(
+        "What would it say at each layer?",
+        anchor=False,
+        help="The logit lens (nostalgebraist, 2020): the model’s own readout, applied to every "
+        "state on the way as if it were the last one.",
+    )
+    asks_next = reading.asks_next(recording)
+    st.markdown(sentences.TABLE + (sentences.NEXT if asks_next else sentences.HERE))
+    hidden = tuple(edit.token for edit in on.source.edits)
+    take = partial(take_cell, found.sites, hidden)
+    pictures.show_grid(table(on, right, measure()), "lens table", lambda: take("lens table"))
+    way = reading.column(found, on.token)
+    ids = reading.named(way, right)
+    labels = dict(zip(ids.tolist(), models.labels(on.model, ids)))
+    words, states = st.columns([5, 7], gap="large")
+    with words:
+        top_words(on, way[site], labels, int(right[on.token]))
+    with states:
+        name = shelf.name_of(recording, "way", site, on.token)
+        data = pictures.way(way, site, labels, axes(on), name)
+        pictures.show_way(data, "lens way", lambda: take("lens way"))
+    st.markdown(formula(on, way[site], labels))
+    with_table(
+        partial(columns, on.source),
+        caption(recording, "logit lens"),
+        f"headlight-{on.model}-lens",
+        "Every number of the lens as a table",
+        form="%.5f",
+    )
+
+
+def measure() -> str:
+    """What the cells are coloured by, with the control that chooses it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        chosen = st.segmented_control(
+            "Colour of the cells",
+            tuple(reading.MEASURES),
+            key="lens",
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+            width="content",
+        )
+        st.caption(f"Colour: {reading.MEASURES[chosen]}", width="stretch")
+    return chosen
+
+
+def axes(on: Inside) -> pictures.Axes:
+    """What the table's rows and columns are called."""
+    return pictures.Axes(
+        [reading.site_name(site) for site in on.found.sites],
+        [reading.site_words(site) for site in on.found.sites],
+        on.stream.tokens,
+    )
+
+
+def table(on: Inside, right: Sequence[int], by: str) -> bytes:
+    """The picture of the table, made once in each colour."""
+    what = "lens picture", by
+
+    def made() -> bytes:
+        ids = reading.vocabulary(on.found, right, pictures.TOP_SHOWN)
+        words = dict(zip(ids.tolist(), models.labels(on.model, ids)))
+        asks_next = reading.asks_next(on.recording)
+        asked = pictures.Asked(asks_next, by, on.recording.model.n_vocab)
+        name = shelf.name_of(on.recording, *what)
+        return pictures.grid(on.found, right, words, axes(on), asked, name)
+
+    return shelf.derived(on.recording, what, made, weigh=len)
+
+
+def top_words(on: Inside, cell: reading.Cell, labels: dict[int, str], right: int) -> None:
+    """The likeliest words of the held cell, and all others together."""
+    where = literal(on.stream.tokens[cell.token])
+    site = reading.site_words(on.found.sites[cell.site])
+    st.markdown(f"**{site}, at {where} (token {cell.token})**")
+    marks = {cell.final_id: "the answer"}
+    marks[right] = "✓ the answer" if right == cell.final_id else "✓ right"
+    rows = [
+        bars.Bar(labels[int(id)], p, (chance(p),), mark=marks.get(int(id), ""))
+        for id, p in zip(cell.ids, cell.probabilities)
+    ]
+    rest = f"all {on.recording.model.n_vocab - len(cell.ids):,} other words"
+    rows.append(bars.Bar(rest, cell.others, (chance(cell.others),), tone="rest"))
+    data = bars.payload(
+        rows,
+        ("probability",),
+        about="The likeliest words of this cell.",
+        token=shelf.name_of(on.recording, "top words", cell.site, cell.token),
+        full=1.0,
+    )
+    bars.show(data, "top words", on_choice=nothing)
+    st.caption("A full bar is 1; together they make 1.")
+
+
+def formula(on: Inside, cell: reading.Cell, labels: dict[int, str]) -> str:
+    """How the held cell is made."""
+    stream, readout = on.stream, str(models.readout(on.model))
+    asked = not (stream.name == "encoder" and stream.special[cell.token])
+    read = sentences.how_read(residual.norm_place(stream), readout, on.found.sites[cell.site])
+    n_words = on.recording.model.n_vocab
+    said = sentences.formula(cell, labels[int(cell.ids[0])], read, readout, n_words)
+    return said if asked else sentences.never_asked(stream.tokens[cell.token]) + said
+
+
+def columns(source: Shown) -> dict[str, Sequence]:
+    """Every number of the lens, made from the recording's name."""
+    recording = source.recording()
+    stream = reading.read_stream(recording)
+    found = passes.lens(recording, stream.name)
+    ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
+    labels = dict(zip(ids.tolist(), models.labels(source.model, ids)))
+    return reading.file_table(found, stream.tokens, labels)
+
+
+def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None:
+    """A choice in the table or in a token's way. What is hidden stays hidden: to look at a word is
+    not to hide it."""
+    state = st.session_state
+    site, _, token = (state[key].get("cell") or "").partition(".")
+    if not token:
+        return
+    state.site, state.token = sites[int(site)], token
+    if not state.hidden and hidden:
+        state.hidden = ".".join(map(str, hidden))

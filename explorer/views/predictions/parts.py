@@ -1,0 +1,212 @@
+"""One word's logit at one token, taken apart into what each part of the model wrote."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import heads as naming
+from explorer.analysis import lens as reading
+from explorer.analysis import residual
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import signed
+from explorer.components import bars
+from explorer.components import lens as pictures
+from explorer.frame import opening
+from explorer.frame.table import with_table
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences import lens as sentences
+from explorer.sentences.escape import literal
+from explorer.views.predictions.lens import Inside
+from explorer.views.predictions.screen import way_to
+from models.prediction import Attribution, Part
+from models.recording import Recording
+
+MOST_PARTS = 14  # bars of a logit that are shown at once
+
+
+def show(on: Inside) -> None:
+    """The word, its logit, and the parts that add up to it."""
+    st.subheader("What made it say that?", anchor=False, help=sentences.ATTRIBUTION)
+    how = models.readout(on.model)
+    if how != "tied":
+        why = sentences.NOT_SHOWN if how == "own code" else sentences.NOT_LINEAR
+        st.info(
+            f"A logit of {literal(on.model)} cannot be taken apart into a sum: {why}. The lens "
+            "above reads every state."
+        )
+        return
+    left, right, _ = st.columns(3)
+    with left:
+        word = word_field("word", "The word", on)
+    with right:
+        against = word_field("against", "Compared with", on)
+    word = int(on.found.final_id[on.token]) if word is None else word
+    if against == word:
+        st.info(
+            "A word compared with itself leaves nothing to explain. Choose another word, or nothing."
+        )
+        return
+    taken = passes.attribution(on.recording, on.stream.name, on.token, word, against)
+    total, label = reading.total(taken), literal(on.stream.tokens[on.token])
+    where = f"**{label}** (token {on.token}, chosen in the table above)"
+    st.markdown(sentences.logit(taken.logit, total, len(taken.parts), words_of(on, taken), where))
+    pictured(on, taken, total)
+    heads = {reading.part_key(part): part for part in taken.parts if part.kind == "head"}
+    if part := heads.get(st.session_state.part):
+        named_head(on.recording, part, on.token)
+    n_norms = reading.n_norms(on.recording)
+    st.markdown(sentences.taken_apart(n_norms, residual.adds(on.stream)))
+    with_table(
+        reading.parts_file(taken),
+        about(on, taken),
+        f"headlight-{on.model}-logit-parts",
+        f"All {len(taken.parts)} parts as a table",
+        form="%.6f",
+    )
+
+
+def pictured(on: Inside, taken: Attribution, total: float) -> None:
+    """The sum in the order of the network, and every part by its size."""
+    name = taken.token, taken.id, taken.against
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Adding up, in the order of the network**")
+        groups = [(group.name, group.value) for group in reading.groups(taken)]
+        data = pictures.sum_up(groups, total, shelf.name_of(on.recording, "sum", *name))
+        pictures.show_sum(data, "sum of parts")
+    with right:
+        named = any(part.kind == "head" for part in taken.parts)
+        more = " Choose a head to see what it is." if named else ""
+        st.markdown(f"**Every part, the strongest first.**{more}")
+        listed(on.recording, taken)
+
+
+def words_of(on: Inside, taken: Attribution) -> tuple[str, str]:
+    """The word and the one it is compared with, "" for none."""
+    if taken.against is None:
+        return models.labels(on.model, [taken.id])[0], ""
+    one, other = models.labels(on.model, [taken.id, taken.against])
+    return one, other
+
+
+def about(on: Inside, taken: Attribution) -> tuple[str, ...]:
+    """What the table says when it stands alone."""
+    one, other = words_of(on, taken)
+    less = f" less that of “{other}”" if other else ""
+    where = f"at token {taken.token}, “{on.stream.tokens[taken.token]}”"
+    title = f"logit of “{one}”{less} {where}"
+    return caption(on.recording, title)
+
+
+def word_field(name: str, label: str, on: Inside) -> int | None:
+    """A field that offers the model's likeliest words and takes any other. The id chosen, None
+    where it is left as it is."""
+    state, ids = st.session_state, [int(id) for id in on.found.top_ids[-1, on.token]]
+    words = models.labels(on.model, ids)
+    options = {"": f"the model’s answer: {words[0]}" if name == "word" else "nothing"} | {
+        f"#{id}": f"{at}. {word}" for at, (id, word) in enumerate(zip(ids, words), 1)
+    }
+    chosen = address.whole(name, on.recording.model.n_vocab)
+    if chosen is not None:
+        spelled = models.labels(on.model, [chosen])[0]
+        options.setdefault(f"#{chosen}", f"{spelled} (word {chosen})")
+    state[f"{name} field"] = "" if chosen is None else f"#{chosen}"
+    st.selectbox(
+        label,
+        list(options),
+        key=f"{name} field",
+        format_func=lambda value: options.get(value, value),
+        accept_new_options=True,
+        on_change=take_typed,
+        args=(name, on.model, tuple(options)),
+        help="One of the model’s ten likeliest words here; or type any other.",
+    )
+    typed, n, id = state.get(f"{name} typed", ("", 0, None))
+    if typed and id == chosen:
+        st.caption(how_typed(on.model, typed, n, id))
+    return chosen
+
+
+def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
+    """What a typed word is to the model: its first token, of n."""
+    if id is None:
+        return "There is no token in what was typed."
+    first = literal(models.labels(model, [id])[0])
+    if n == 1:
+        return f"Read as the token **{first}**."
+    return (
+        f"“{literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
+    )
+
+
+def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
+    """What was chosen in the field; of a text that was typed, its first token."""
+    state = st.session_state
+    value = state[f"{name} field"] or ""
+    state[f"{name} typed"] = "", 0, None
+    if value in options:
+        state[name] = value[1:]
+        return
+    id, n = models.first_token(model, value) or (None, 0)
+    state[name] = "" if id is None else str(id)
+    state[f"{name} typed"] = value, n, id
+
+
+def listed(recording: Recording, taken: Attribution) -> None:
+    """The parts as bars, the strongest first; those that are left out are one bar."""
+    parts, chosen = reading.largest(taken), st.session_state.part
+    every = len(parts) <= MOST_PARTS or st.toggle(f"All {len(parts)} parts", key="every part")
+    shown = [
+        part
+        for at, part in enumerate(parts)
+        if every or at < MOST_PARTS or (chosen and reading.part_key(part) == chosen)
+    ]
+    rows = [
+        bars.Bar(
+            reading.part_name(part), part.value, (signed(part.value, 3),), reading.part_key(part)
+        )
+        for part in shown
+    ]
+    if rest := [part.value for part in parts if part not in shown]:
+        value = sum(rest)
+        rows.append(bars.Bar(f"{len(rest)} weaker ones", value, (signed(value, 3),), tone="rest"))
+    data = bars.payload(
+        rows,
+        ("contribution",),
+        about="Parts of the logit, the strongest first.",
+        token=shelf.name_of(
+            recording, "parts", taken.token, taken.id, taken.against, every, chosen
+        ),
+        chosen=chosen,
+        action="names the head",
+        signed=True,
+    )
+    bars.show(data, "parts", on_choice=take_part)
+
+
+def take_part() -> None:
+    """A click on a head's bar names it; a second click lets it go."""
+    chosen = st.session_state.parts.get("row") or ""
+    st.session_state.part = "" if chosen == st.session_state.part else chosen
+
+
+def named_head(recording: Recording, part: Part, token: int) -> None:
+    """The head whose bar was chosen: what it is called on this text, and the way to its picture."""
+    attention = next(one for one in recording.attention if one.name == part.attention)
+    cross = part.attention == "cross"
+    words = f"**Layer {part.layer}, head {part.head}**{' of the cross-attention' * cross}"
+    if attention.query == attention.key:
+        heads = opening.named_heads(recording, attention)
+        head = heads[part.layer * recording.model.n_head + part.head]
+        meaning = naming.meanings(recording, attention)[head.name].rstrip(".")
+        words += f" is called **{head.name}** on this text. {meaning}"
+    with st.container(horizontal=True, vertical_alignment="center", border=True):
+        st.markdown(f"{words}. Here it put in {signed(part.value, 3)}.", width="content")
+        if cross:
+            where = f"{part.layer}.{part.head}"
+            way_to("translation", "Open it on the Translation page", recording, cross=where)
+            return
+        at = {"layer": part.layer, "head": part.head, "token": token}
+        if attention is not recording.attention[0]:
+            at["attention"] = attention.name
+        way_to("attention", "Open it on the Attention page", recording, **at)

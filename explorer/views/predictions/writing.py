@@ -1,0 +1,197 @@
+"""A decoder: what comes next, and next after that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import predictions as numbers
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import chance, plural
+from explorer.components import looks, strip
+from explorer.frame.picker import take_named
+from explorer.frame.table import with_table
+from explorer.memory import address, drafts, models, passes, shelf
+from explorer.sentences import predictions as sentences
+from explorer.sentences.escape import literal
+from explorer.views.predictions import steps
+from explorer.views.predictions.drawing import Next, choices
+from explorer.views.predictions.screen import labels_of, nothing
+from models.recording import Recording, Stream
+
+AHEAD = 12  # tokens that are written ahead, to show where the text would go
+PACE = 0.6  # seconds between two tokens while a text writes itself
+
+
+@st.fragment
+def show(model: str, text: str) -> None:
+    """What comes next, and next after that. A step runs this alone."""
+    recording = passes.record(model, text)
+    stream, state = recording.streams[0], st.session_state
+    sampling, seed = steps.settings()
+    st.subheader(
+        "What comes next?",
+        anchor=False,
+        help="A decoder reads the text from left to right and gives every token of its vocabulary "
+        "a probability to be the next one.",
+    )
+    try:
+        draft = drafts.draft(model, text)
+    except ValueError as why:
+        no_room(recording, str(why))
+        return
+    steps.catch_up(draft, recording.model.n_vocab)
+    of = numbers.distribution(draft.writing.logits, sampling)
+    drawn = None if draft.ended or draft.full else numbers.draw(of, seed, len(draft.writing.ids))
+    if drawn is None:
+        state.playing = False
+    labels = labels_of(recording, draft.said)
+    so_far(recording, stream, draft, labels)
+    if not (draft.said or draft.full):
+        st.markdown(would_write(recording, draft))
+    steps.buttons(model, text, draft)
+    tokens = (*stream.tokens, *labels)
+    left, right = st.columns([1, 1], gap="large")
+    with left:
+        choices(recording, Next(of, tokens, drawn, seed))
+        if draft.said:
+            written(recording, draft, labels)
+    with right:
+        newest(recording, draft, tokens)
+        kept(recording, draft)
+    if draft.said:
+        st.caption(
+            "The sections below look inside your own text. “Add to my text” makes what was written "
+            "a part of it."
+        )
+    if not state.playing:  # an address for every token would fill the browser's history
+        address.write()
+
+
+def would_write(recording: Recording, draft: drafts.Draft) -> str:
+    """Where the text would go from here, with the settings as they are."""
+    sampling, seed = steps.settings()
+    model = recording.model.name
+
+    def drawn(scores: Any, place: int) -> int:
+        return numbers.draw(numbers.distribution(scores, sampling), seed, place).id
+
+    ids = drafts.ahead(model, recording.text, AHEAD, (sampling, seed), drawn)
+    prompt = models.spelled(model, draft.writing.ids)
+    whole = models.spelled(model, (*draft.writing.ids, *ids))
+    new = whole.removeprefix(prompt).strip()
+    return f"With these settings it goes on: **{literal(' '.join(new.split()))}** …"
+
+
+def no_room(recording: Recording, why: str) -> None:
+    """What the model says after the last token it reads, where nothing more can be written."""
+    stream = recording.streams[0]
+    shorter = models.offers(recording.model.name).weights
+    st.info(
+        f"Nothing can be written here: {literal(why)}."
+        f"{' Shorten the text to go on from it.' if shorter else ''} What the model says after the "
+        "last token that it reads stands below."
+    )
+    sampling, seed = steps.settings()
+    scores = passes.logits(recording, stream.name, len(stream.tokens) - 1)
+    with st.columns([1, 1], gap="large")[0]:
+        choices(recording, Next(numbers.distribution(scores, sampling), stream.tokens, None, seed))
+
+
+def so_far(
+    recording: Recording, stream: Stream, draft: drafts.Draft, labels: Sequence[str]
+) -> None:
+    """The prompt, and after it in another tone what was written, with probability and rank."""
+    state, model, text = st.session_state, recording.model.name, recording.text
+    prompt = [
+        strip.Token(label, tone="special" if special else "")
+        for label, special in zip(stream.tokens, stream.special)
+    ]
+    strip.show(
+        strip.payload(
+            [*prompt, *(_written(label, word) for label, word in zip(labels, draft.said))],
+            about="The text: what you wrote, and after it what was written by the model.",
+            says=where_it_stands(draft, labels),
+            token=shelf.name_of(recording, "draft", state.said, bool(state.playing)),
+            every=PACE if state.playing else 0,
+            at_end=True,
+        ),
+        "draft text",
+        on_choice=nothing,
+        on_tick=lambda: steps.tick(model, text),
+    )
+    if stream.tokens[-1] == "␣":
+        st.caption(sentences.ENDS_WITH_SPACE)
+
+
+def _written(label: str, word: drafts.Said) -> strip.Token:
+    p = "< 0.01" if word.own < 0.005 else f"{word.own:.2f}"
+    spoken = f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}"
+    return strip.Token(label, f"{p} · #{word.rank + 1:,}", "said", spoken)
+
+
+def where_it_stands(draft: drafts.Draft, labels: Sequence[str]) -> str:
+    """One sentence on what was written last, and whether there is more to come."""
+    if not labels:
+        return "Nothing is written yet. Press Step, or choose a word of the list."
+    full = len(draft.writing.ids) if draft.full else 0
+    last, n = draft.said[-1], len(labels)
+    return sentences.where_it_stands(last.own, last.rank, labels[-1], n, draft.ended, full)
+
+
+def written(recording: Recording, draft: drafts.Draft, labels: Sequence[str]) -> None:
+    """What was written, token by token, as a table."""
+    with_table(
+        numbers.said_columns(draft.said, labels),
+        caption(recording, "The written tokens, their probabilities and ranks"),
+        f"headlight-{recording.model.name}-written",
+        "What was written, as a table",
+        form="%.6f",
+    )
+
+
+def newest(recording: Recording, draft: drafts.Draft, tokens: Sequence[str]) -> None:
+    """What the newest token looked at, in every head."""
+    rows = draft.writing.rows["attn"]
+    layer, head = address.whole("layer", rows.shape[0]), address.whole("head", rows.shape[1])
+    chosen = looks.MEAN if layer is None or head is None else f"{layer}.{head}"
+    st.subheader(
+        "What did the newest token look at?",
+        anchor=False,
+        help="The last row of every head’s attention matrix: how the newest token’s vector is made "
+        "from the tokens before it. The scores for the next token are read from that vector.",
+    )
+    tones = ["said" if at >= draft.n_prompt else "" for at in range(len(tokens))]
+    token = shelf.name_of(recording, "newest", st.session_state.said, chosen)
+    looks.show(
+        looks.payload(rows, tokens, tones, chosen=chosen, who=tokens[-1], token=token),
+        "newest",
+        on_choice=take_named("newest", "row"),
+    )
+    with_table(
+        numbers.look_columns(rows, tokens),
+        caption(recording, "What the newest token looks at, one column for each head"),
+        f"headlight-{recording.model.name}-newest",
+        "As a table",
+    )
+
+
+def kept(recording: Recording, draft: drafts.Draft) -> None:
+    """The keys and values that are stored, and what that saves."""
+    model, n = recording.model, len(draft.writing.ids)
+    size = draft.writing.stored.nbytes
+    st.subheader(
+        "What is kept from step to step?",
+        anchor=False,
+        help="A token’s keys and values never change, because no token sees a later one. So they "
+        "are computed once and kept: the KV cache.",
+    )
+    st.progress(n / model.n_positions, f"{n} of {model.n_positions} tokens, {size / 1024:,.1f} KiB")
+    st.markdown(
+        f"Every layer keeps 2 × {model.n_head} heads × {n} tokens × {model.d_head} numbers, the "
+        f"keys and the values. In {plural(model.n_layer, 'layer')} and 4 bytes a number that is "
+        f"**{size:,} bytes**."
+    )
+    st.markdown(sentences.cache(n, draft.n_prompt, len(draft.said)))

@@ -1,0 +1,142 @@
+"""What both runs say at the token looked at, and for a translator all that it writes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import switches as numbers
+from explorer.analysis.numbers import fixed, plural
+from explorer.components import bars, strip
+from explorer.frame.table import with_table
+from explorer.memory import models, passes, shelf
+from explorer.sentences.escape import literal
+from explorer.views.switches.runs import Runs, told
+from explorer.views.switches.write import nothing, shown
+from models.edits import in_words, to_line
+
+MOST_WORDS = 8
+BOTH_READ = (
+    "Below, the decoders of both runs read what the model says as it is, so that they can be "
+    "compared word by word. Choose the word after which to look."
+)
+QUESTIONS = {"encoder": "What would the model say here?", "decoder": "What comes next?"}
+
+
+def show(on: Runs) -> None:
+    """The tokens, the likeliest words of both runs, and their numbers."""
+    question = QUESTIONS.get(on.plain.model.kind, "What does it write?")
+    if not on.asks:
+        question = "Which token?"
+    elif on.hides:
+        question = "What fills the gap?"
+    writes = on.plain.model.kind == "encoder-decoder"
+    st.subheader(question, anchor=False, help=BOTH_READ if writes else None)
+    if writes and not on.error:
+        translations(on)
+    tokens(on)
+    if on.error:
+        return
+    if isinstance(on.answer, str):
+        st.info(f"No words to compare here: {literal(on.answer)}.")
+    else:
+        words(on, on.answer)
+
+
+def words(on: Runs, said: numbers.Answer) -> None:
+    """The likeliest words as bars, pale before and filled after."""
+    best = said.top(MOST_WORDS)
+    labels = models.labels(on.model, best)
+    rows = [
+        _bar(label, float(said.before[word]), float(said.after[word]), on, word == said.said)
+        for word, label in zip(best, labels)
+    ]
+    bars.show(
+        bars.payload(
+            rows,
+            ("before", "after") if on.edits else ("probability",),
+            about="The likeliest words before and after." if on.edits else "The likeliest words.",
+            token=shelf.name_of(on.plain, "said", to_line(on.edits), on.token, on.hides),
+        ),
+        "said bars",
+        nothing,
+    )
+    if on.edits:
+        kl = plural(fixed(said.kl, 3), "nat")
+        st.caption(f"Pale: before; filled: after. KL(before ‖ after) = {kl}.")
+    where = f"token {on.token}, {on.stream.tokens[on.token]}{', hidden' if on.hides else ''}"
+    with_table(
+        numbers.answer_columns(said, best, labels),
+        (*told(on.plain, where), f"edits of the second run: {in_words(on.edits)}"),
+        f"headlight-{on.model}-switches-words-token{on.token}",
+        "These words as a table",
+    )
+
+
+def _bar(label: str, before: float, after: float, on: Runs, was_first: bool) -> bars.Bar:
+    if not on.edits:
+        return bars.Bar(label, after, (numbers.share(after),))
+    mark = "said before" if was_first else ""
+    both = numbers.share(before), numbers.share(after)
+    return bars.Bar(label, after, both, behind=before, mark=mark)
+
+
+def translations(on: Runs) -> None:
+    """What the translator writes by itself in both runs."""
+    before = literal(on.plain.target) or "(nothing)"
+    if not on.edits:
+        st.markdown(f"**{before}**")
+        return
+    try:
+        own = passes.record(on.model, on.plain.text, on.edits).target
+    except ValueError as error:
+        own = f"({error})"
+    st.markdown(f"Before: **{before}**  \nAfter: **{literal(own) or '(nothing)'}**")
+
+
+def tokens(on: Runs) -> None:
+    """The tokens, one of them looked at."""
+    at, stream, kind = on.token, on.stream, on.plain.model.kind
+    where = f"“{stream.tokens[at]}” (token {at})"
+    says = {
+        "encoder": f"Looked at: {where}{', hidden from both runs' if on.hides else ''}.",
+        "decoder": f"Looked at: what follows {where}.",
+    }.get(kind, f"Looked at: what the decoder says after {where}.")
+    strip.show(
+        strip.payload(
+            [_token(on, each) for each in range(len(stream.tokens))],
+            about="The tokens. Arrow keys move, Enter looks at one.",
+            says=says,
+            token=shelf.name_of(on.plain, "switch tokens", at, on.hides),
+            chosen=at,
+        ),
+        "switch tokens",
+        take_token,
+        nothing,
+    )
+    if kind == "encoder" and not stream.special[at] and on.asks:
+        shown("hide it", not st.session_state.seen)
+        st.toggle(
+            "Hide it, as in training: [MASK]",
+            key="hide it",
+            on_change=take_seen,
+            help="Here and in patching only. Attention and vectors are of the text with every word "
+            "visible.",
+        )
+
+
+def _token(on: Runs, at: int) -> strip.Token:
+    label, tone = on.stream.tokens[at], "special" if on.stream.special[at] else ""
+    if on.hides and at == on.token:
+        return strip.Token("[MASK]", label, "hidden", f"{label}, token {at}", open=True)
+    return strip.Token(label, "", tone, f"{label}, token {at}", open=True)
+
+
+def take_token() -> None:
+    """The token pressed is looked at."""
+    at = st.session_state["switch tokens"].get("at")
+    st.session_state.token = "" if at is None else str(int(at))
+
+
+def take_seen() -> None:
+    """Whether the token looked at is hidden."""
+    st.session_state.seen = "" if st.session_state["hide it"] else "yes"

@@ -1,0 +1,136 @@
+"""The attention of both runs: one head before, after and the difference, and how far each moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import switches as numbers
+from explorer.components import bars
+from explorer.components import switches as pictures
+from explorer.components.picture import Picture
+from explorer.frame.picker import axes_of, take_head, take_named
+from explorer.frame.table import recording_button, with_table
+from explorer.memory import address, passes, shelf
+from explorer.sentences import switches as sentences
+from explorer.views.switches.runs import Runs, target_of
+from explorer.views.switches.write import nothing
+from models.recording import Attention
+
+MOST_LISTED = 6
+Labels = tuple[Sequence[str], Sequence[str]]
+
+
+def show(on: Runs) -> None:
+    """One head's matrices, and below them all heads."""
+    before = on.which()
+    after = next(one for one in on.other.attention if one.name == before.name)
+    with st.spinner("Comparing every row of every head …"):
+        distance = shelf.derived(
+            on.other, ("moved heads", before.name), lambda: numbers.changed(before, after)
+        )
+    at = head_of(on, distance)
+    axes = axes_of(on.plain, before)
+    one_head(on, before, after, at, (axes.rows, axes.keys))
+    st.subheader("Which heads changed most?", anchor=False, help=sentences.MOVED)
+    data = shelf.derived(
+        on.other,
+        ("pairs", before.name),
+        lambda: pictures.pairs(
+            before.pattern,
+            after.pattern,
+            distance,
+            token=shelf.name_of(on.other, "pairs", before.name),
+        ),
+        weigh=len,
+    )
+    pictures.show(data, "pairs", take_named("pairs"))
+    most_changed(on, before.name, distance, at)
+    with_table(
+        numbers.head_columns(distance),
+        on.caption("mean Jensen–Shannon distance of a head’s rows, base 2"),
+        f"headlight-{on.model}-switches-heads",
+        "Every head as a table",
+    )
+
+
+def one_head(
+    on: Runs, before: Attention, after: Attention, at: tuple[int, int], labels: Labels
+) -> None:
+    """A head's matrix before, after and the difference, and its files."""
+    layer, head = at
+    named = f", {before.name}-attention" if len(on.plain.attention) > 1 else ""
+    picture = Picture(
+        f"Layer {layer}, head {head}{named}",
+        on.caption("Attention weights before, after, and after − before on a symmetric scale"),
+        f"headlight-{on.model}-switches-L{layer}H{head}",
+        shelf.name_of(on.other, "trio", before.name, layer, head),
+    )
+    st.subheader(picture.title, anchor=False)
+    matrices = before.pattern[at], after.pattern[at]
+    data = pictures.trio(matrices, (before.allowed, after.allowed), at, labels, picture)
+    pictures.show(data, "trio", nothing)
+    runs = passes.shown_of(on.plain), passes.shown_of(on.other)
+    columns = partial(both_matrices, runs, before.name, at, labels)
+    about = picture.title, *picture.caption
+    with_table(columns, about, picture.file, "This head as a table", form="%.4f")
+    target = target_of(on.plain)
+    recording_button(on.model, on.plain.text, target, on.edits, "The whole run (NPZ)")
+
+
+def both_matrices(
+    runs: tuple[passes.Shown, passes.Shown], name: str, at: tuple[int, int], labels: Labels
+) -> dict[str, Sequence]:
+    """A head's matrix before and after as columns, from the names of the two runs: a button holds
+    no arrays."""
+    before, after = (each.attention(name).pattern[at] for each in runs)
+    return numbers.matrix_columns(before, after, *labels)
+
+
+def most_changed(on: Runs, name: str, distance: Any, at: tuple[int, int]) -> None:
+    """The heads that moved furthest, each to be opened."""
+    top = numbers.most_changed(distance, MOST_LISTED)
+    if not top:
+        st.caption("No head moved." if on.edits else "Nothing is switched, so no head moved.")
+        return
+    rows = [
+        bars.Bar(
+            f"layer {layer}, head {head}",
+            float(distance[layer, head]),
+            (f"{distance[layer, head]:.3f}",),
+            f"{layer}.{head}",
+        )
+        for layer, head in top
+    ]
+    data = bars.payload(
+        rows,
+        ("distance",),
+        about="The heads that changed most.",
+        token=shelf.name_of(on.other, "most changed", name, *at),
+        chosen=f"{at[0]}.{at[1]}",
+        full=1.0,
+        action="opens the head",
+    )
+    bars.show(data, "changed", take_bar)
+
+
+def head_of(on: Runs, distance: Any) -> tuple[int, int]:
+    """The head on screen: the one chosen, or else the one that an experiment is about, if it moved,
+    or else the one that changed most."""
+    layers, per_layer = distance.shape
+    layer, head = address.whole("layer", layers), address.whole("head", per_layer)
+    if layer is not None and head is not None:
+        return layer, head
+    link = on.link
+    if link is not None and link.attention == on.which().name and distance[link.at] > 0:
+        return link.at
+    return next(iter(numbers.most_changed(distance, 1)), (0, 0))
+
+
+def take_bar() -> None:
+    """The head whose bar was pressed."""
+    layer, _, head = str(st.session_state["changed"].get("row") or "").partition(".")
+    take_head(layer, head)

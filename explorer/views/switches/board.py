@@ -1,0 +1,65 @@
+"""The board of heads to be silenced, replaced by their mean, or made to look everywhere alike."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.components import switches as pictures
+from explorer.memory import address, shelf
+from explorer.views.switches.runs import Runs
+from explorer.views.switches.write import put
+from models.edits import Edit, MeanHead, OfHead, PatchHead, UniformHead, ZeroHead
+
+BRUSHES: dict[str, type[OfHead]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
+STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
+LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
+
+
+def show(on: Runs) -> None:
+    """The board and what a press on it does."""
+    brush = address.one_of("brush", tuple(BRUSHES))
+    st.segmented_control(
+        "What a click on a head does to it",
+        list(BRUSHES),
+        key="brush",
+        format_func=LABELS.get,
+        required=True,
+        persist_state="session",
+        help="Silent: the head writes nothing. Mean: at every token it writes its mean over this "
+        "text. Even: it gives every key the same weight. Press a head, or L for its layer; "
+        "once more to undo.",
+    )
+    of = on.which()
+    off = {
+        (edit.layer, edit.head): STATES[type(edit)]
+        for edit in on.edits
+        if isinstance(edit, tuple(STATES)) and edit.attention == of.name
+    }
+    name = shelf.name_of(on.plain, "board", of.name, repr(sorted(off.items())), brush)
+    size = of.pattern.shape[:2]
+    pictures.show(
+        pictures.board(size, off, brush=LABELS[brush].split()[1], token=name),
+        "board",
+        partial(take, on.edits, of.name, size),
+    )
+
+
+def take(edits: tuple[Edit, ...], attention: str, size: tuple[int, int]) -> None:
+    """A press on the board: the head, or all of a layer, becomes what the brush says; where all are
+    that already, as they were."""
+    layer, _, head = str(st.session_state["board"].get("head") or "").partition(".")
+    if not layer.isdecimal():
+        return
+    pressed = [int(head)] if head.isdecimal() else list(range(size[1]))
+    kind = BRUSHES[st.session_state.brush]
+    wanted = [kind(int(layer), each, attention) for each in pressed]
+    rest = tuple(
+        edit
+        for edit in edits
+        if not isinstance(edit, tuple(STATES))
+        or (edit.attention, edit.layer) != (attention, int(layer))
+        or edit.head not in pressed
+    )
+    put(rest if all(edit in edits for edit in wanted) else (*rest, *wanted))

@@ -1,0 +1,330 @@
+"""Every switch of the Switches page. Each writes its own edits anew and leaves the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import switched
+from explorer.analysis.switched import FFN, SCALE, ByLayer
+from explorer.memory import address, models
+from explorer.sentences.switches import QUESTION
+from explorer.views.switches import board
+from explorer.views.switches.runs import MOST_EDITS, Runs, follows
+from explorer.views.switches.write import put, shown, take_preset
+from models.edits import (
+    Edit,
+    MoveNorm,
+    ScaledBy,
+    UniformHead,
+    WithMask,
+    WithoutFeedForward,
+    WithoutMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    applies,
+)
+from models.recording import Recording
+
+POSITIONS = {
+    "own": "as trained",
+    "none": "none",
+    "shuffled": "shuffled",
+    "shifted": "shifted",
+    "sinusoids": "sinusoids (the paper’s)",
+    "random": "random vectors",
+    "rotary": "rotary (RoPE)",
+    "distance": "penalty on distance (ALiBi)",
+}
+NORM_PLACES = ("post", "pre", "none")
+SUBLAYERS = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN"}
+# Of a layer, in the code of the model itself.
+INSIDE = (WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)
+MOST_BUTTONS = 6
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which layers the switches of a layer are set in: `only` one of them, None for all."""
+
+    edits: tuple[Edit, ...]
+    layers: int
+    only: int | None
+
+    @property
+    def here(self) -> int:
+        """The layer whose setting is shown."""
+        return self.only or 0
+
+
+def presets(on: Runs) -> None:
+    """Switches in one click."""
+    made = offered(on.plain)
+    shown(
+        "switch preset",
+        next((name for name, wanted in made.items() if set(wanted) == set(on.edits)), None),
+    )
+    st.selectbox(
+        "Examples of switches",
+        list(made),
+        key="switch preset",
+        index=None,
+        placeholder="Choose an example",
+        on_change=take_preset,
+        args=(made,),
+        label_visibility="collapsed",
+    )
+
+
+def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
+    """Presets that this kind of model can follow."""
+    heads = tuple(
+        UniformHead(layer, head, one.name)
+        for one in plain.attention
+        for layer in range(one.pattern.shape[0])
+        for head in range(one.pattern.shape[1])
+    )
+    own, encoder = own_norm(plain), plain.model.kind == "encoder"
+    made: dict[str, tuple[Edit, ...]] = {
+        "Take away the scale": (WithoutScale(),),
+        "Bag of words: no positions": (WithoutPositions(),),
+        "No residual": (WithoutResidual(),),
+        "No LayerNorm": (WithoutNorm(),) if own != "none" else (),
+        "LayerNorm before, not after": (MoveNorm("pre"),) if own == "post" else (),
+        "No FFN": (WithoutFeedForward(),),
+        "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
+        "A causal mask": (WithMask(),) if encoder else (),
+        "Every head even": heads if len(heads) <= MOST_EDITS else (),
+    }
+    taken = switched.TAKEN.get(lacks(plain))  # what the model never had is not taken away
+    return {
+        name: edits
+        for name, edits in made.items()
+        if edits and edits != taken and follows(plain, *map(type, edits))
+    }
+
+
+def lacks(plain: Recording) -> str:
+    """The part that the model was trained without, as its card names it; "" for none."""
+    return str(models.facts(plain.model.name).get("without") or "")
+
+
+def own_norm(plain: Recording) -> str:
+    """Where the model has its LayerNorm: "post", "pre" or "none"."""
+    sites = plain.streams[-1].sites
+    if any(site.endswith(".read") for site in sites):
+        return "pre"
+    after = any(site.endswith(".normed") and site[0].isdigit() for site in sites)
+    return "post" if after else "none"
+
+
+def show(on: Runs) -> None:
+    """All switches."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        st.subheader("Switches", anchor=False, width="content", help=QUESTION)
+        st.button(
+            "Reset",
+            icon=":material/restart_alt:",
+            on_click=put,
+            args=((),),
+            disabled=not on.edits,
+            help="Everything as the model was trained.",
+        )
+    presets(on)
+    masks(on)
+    if follows(on.plain, *switched.POSITIONS):
+        positions(on)
+    if follows(on.plain, WithoutScale, ScaledBy):
+        by_layer(on)
+    if not follows(on.plain, *INSIDE):
+        st.caption(
+            "This model runs in its own code, where mask, positions, residual, LayerNorm and FFN "
+            "cannot be switched. They can in models that run in Headlight’s own classes: the list "
+            "under “Any Hugging Face model” says which."
+        )
+    if follows(on.plain, *board.BRUSHES.values()):
+        board.show(on)
+
+
+def masks(on: Runs) -> None:
+    """The causal mask of a decoder, and one that an encoder never had."""
+    kind = on.plain.model.kind
+    if kind != "encoder" and follows(on.plain, WithoutMask):
+        shown("mask off", not applies(on.edits, WithoutMask))
+        st.toggle(
+            "Causal mask",
+            key="mask off",
+            on_change=take_toggle,
+            args=(on.edits, "mask off", WithoutMask(), False),
+            help="Each token sees itself and earlier ones only. Without it a decoder sees the "
+            "words that it is to say.",
+        )
+    if kind != "decoder" and follows(on.plain, WithMask):
+        shown("mask on", applies(on.edits, WithMask))
+        st.toggle(
+            "Causal mask in the encoder" if kind == "encoder-decoder" else "Causal mask",
+            key="mask on",
+            on_change=take_toggle,
+            args=(on.edits, "mask on", WithMask(), True),
+            help="This encoder was trained without one: every token sees every token.",
+        )
+
+
+def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> None:
+    """The edit stands where the toggle is at `when`."""
+    rest = switched.without(edits, type(edit))
+    put((*rest, edit) if st.session_state[key] is when else rest)
+
+
+def positions(on: Runs) -> None:
+    """What is added to tell where a token stands, and by how much it is shuffled or shifted."""
+    now, by = switched.positions(on.edits)
+    shown("positions of", now)
+    names = POSITIONS | ({"own": "as trained: none"} if lacks(on.plain) == "positions" else {})
+    take = {"on_change": take_positions, "args": (on.edits,)}
+    st.selectbox("Positions", list(names), key="positions of", format_func=names.get, **take)
+    if now in ("shuffled", "shifted"):
+        longest = max(len(stream.tokens) for stream in on.plain.streams)
+        most = 9999 if now == "shuffled" else on.plain.model.n_positions - longest
+        label = "Seed of the shuffle" if now == "shuffled" else "Places further on"
+        shown("positions by", min(by, most))
+        st.number_input(label, 0, most, step=1, key="positions by", **take)
+
+
+def take_positions(edits: tuple[Edit, ...]) -> None:
+    """The positions chosen."""
+    by = int(st.session_state.get("positions by") or 0)
+    put(switched.put_positions(edits, st.session_state["positions of"], by))
+
+
+def by_layer(on: Runs) -> None:
+    """The switches that a layer has for itself."""
+    layers = on.plain.model.n_layer
+    scope = Scope(on.edits, layers, address.whole("only", layers))
+    if layers > 1:
+        shown("where", "all" if scope.only is None else str(scope.only))
+        options = ["all", *map(str, range(layers))]
+        more = {"on_change": take_scope, "help": "The switches below act on this layer, or on all."}
+        if layers <= MOST_BUTTONS:
+            st.segmented_control("Layer", options, key="where", required=True, **more)
+        else:
+            st.selectbox("Layer", options, key="where", **more)
+    values = {"scale": scale(on, scope)}
+    if follows(on.plain, *INSIDE):
+        values |= inside(on, scope)
+    mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
+    if scope.only is None and mixed:
+        st.caption(
+            f"Not the same in every layer: {', '.join(mixed)}. Layer 0 is shown; "
+            "a switch turned here is set in all layers."
+        )
+
+
+def take_scope() -> None:
+    """Switches of all layers, or of one alone."""
+    where = st.session_state["where"]
+    st.session_state.only = "" if where == "all" else where
+
+
+def scale(on: Runs, scope: Scope) -> list:
+    """By what scores are divided. Returns what it is set to, (layer)."""
+    own = on.plain.model.d_head
+    values = SCALE.values(scope.edits, scope.layers)
+    divisor = values[scope.here]
+    unscaled = models.offers(on.model).scale == 1.0
+    names = {"own": "1, its own" if unscaled else f"√{own}", "off": "1 (no scale)"}
+    names["other"] = "other"
+    shown("scale off", "own" if divisor is None else "off" if divisor == 1 else "other")
+    st.segmented_control(
+        "Scores are divided by",
+        tuple(names),
+        key="scale off",
+        format_func=names.get,
+        required=True,
+        on_change=take_scale,
+        args=(scope,),
+        help=f"√d_head, equation 1 of the paper: √{own} = {own**0.5:.2f}.",
+    )
+    if divisor not in (None, 1):
+        shown("divisor", float(divisor))
+        st.number_input(
+            "Divisor",
+            0.001,
+            1000.0,
+            step=0.5,
+            format="%.3g",
+            key="divisor",
+            on_change=take_scale,
+            args=(scope,),
+        )
+    return values
+
+
+def take_scale(scope: Scope) -> None:
+    """The divisor chosen; 2 until another one is typed."""
+    other = float(st.session_state.get("divisor") or 2.0)
+    choices = {"own": None, "off": 1.0, "other": other if other != 1 else 2.0}
+    take_layered(SCALE, scope, choices[st.session_state["scale off"]])
+
+
+def inside(on: Runs, scope: Scope) -> dict[str, list]:
+    """The switches of what a layer is made of, and what each is set to, layer by layer."""
+    own, places = own_norm(on.plain), [each for each in SUBLAYERS if has(on.plain, each)]
+    residual, norm = switched.residual(places), switched.norm(own)
+    values = {
+        name: switch.values(scope.edits, scope.layers)
+        for name, switch in (("residual", residual), ("LayerNorm", norm), ("FFN", FFN))
+    }
+    if lacks(on.plain) == "residual":
+        st.caption("This model was trained without residual connections.")
+    elif places:
+        shown("residuals", values["residual"][scope.here])
+        st.pills(
+            "Residual kept around",
+            places,
+            selection_mode="multi",
+            key="residuals",
+            format_func=SUBLAYERS.get,
+            on_change=take_residual,
+            args=(scope, tuple(places)),
+        )
+    if own == "none":
+        st.caption("This model was trained without LayerNorm.")
+    else:
+        shown("norm at", values["LayerNorm"][scope.here])
+        st.segmented_control(
+            "LayerNorm stands",
+            NORM_PLACES,
+            key="norm at",
+            required=True,
+            help="post: after each sum. pre: before each sub-layer.",
+            on_change=lambda: take_layered(norm, scope, st.session_state["norm at"]),
+        )
+    shown("ffn on", values["FFN"][scope.here])
+    st.toggle(
+        "Feed-forward network (FFN)",
+        key="ffn on",
+        on_change=lambda: take_layered(FFN, scope, bool(st.session_state["ffn on"])),
+    )
+    return values
+
+
+def has(plain: Recording, place: str) -> bool:
+    """True for a model whose layers have this sub-layer."""
+    return f"0.{place}.wrote" in plain.streams[-1].sites
+
+
+def take_residual(scope: Scope, places: tuple[str, ...]) -> None:
+    """The sub-layers whose residual connection is kept."""
+    wanted = [place for place in places if place in st.session_state["residuals"]]
+    take_layered(switched.residual(places), scope, wanted)
+
+
+def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
+    """A switch of a layer, set in the layers of the scope."""
+    put(switch.put(scope.edits, scope.layers, scope.only, value))

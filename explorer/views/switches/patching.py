@@ -1,0 +1,149 @@
+"""Parts of another sentence's run put into this one, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import patching as numbers
+from explorer.analysis import switches
+from explorer.analysis.switched import without
+from explorer.memory import address, models, passes
+from explorer.sentences import switches as sentences
+from explorer.sentences.escape import literal
+from explorer.views.switches import sweep
+from explorer.views.switches.runs import Runs
+from explorer.views.switches.sweep import Question
+from explorer.views.switches.vectors import pick_stream
+from models.edits import Edit, PatchHead, PatchSite
+from models.recording import Recording
+
+# A sentence that differs in few words, for texts the app offers; of others the reader types one.
+DONORS = {
+    "The animal didn't cross the street because it was too tired.": (
+        "The animal didn't cross the street because they were too tired."
+    ),
+    "I love to eat pizza": "I love to read pizza",
+    "I love to eat pizza.": "I love to read pizza.",
+    "She ate the apple with some fruit juice.": "She bought the apple with some old juice.",
+    "Ram pushed Hari": "Ram kissed Hari",
+    "Herbivores eat plants": "Herbivores like plants",
+    "The red car is in front of the white house.": "The red car is in front of the small house.",
+}
+SAME_PLACES = "Best with the same number of words, one or two of them changed"
+KINDS = {"Heads": "every head", "Sites": "every state of every token"}
+LOOK = 0.7  # seconds between two looks at a sweep that runs
+
+
+@dataclass(frozen=True, eq=False)
+class Two:
+    """Both sentences' runs under the same edits, and where in each the answer is read."""
+
+    base: Recording
+    across: Recording
+    token: int
+    there: int
+
+
+def show(on: Runs) -> None:
+    """The other sentence, what the two say, and the sweep of patches."""
+    st.subheader("Which part carries the difference between two sentences?", anchor=False)
+    st.markdown(sentences.PATCHING)
+    donor = pick_donor(on.plain.text)
+    if not donor:
+        st.info("Type another sentence: best the same one with a word or two changed.")
+        return
+    edits = (*on.hidden, *without(on.edits, PatchHead, PatchSite))
+    two = read(on, donor, edits)
+    if isinstance(two, str):
+        st.info(two)
+        return
+    word, against = difference(two, donor)
+    what = address.one_of("patch", tuple(KINDS))
+    st.segmented_control(
+        "Patch, one at a time",
+        tuple(KINDS),
+        key="patch",
+        format_func=KINDS.get,
+        required=True,
+        persist_state="session",
+    )
+    name = on.which().name if what == "Heads" else pick_stream(two.base)
+    asked = Question(on.model, on.plain.text, edits, what, donor, name, two.token, word, against)
+    running = asked.sweep().running
+    st.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
+
+
+def pick_donor(text: str) -> str:
+    """The other sentence: the one typed, else one that suits the text, "" for none."""
+    offered = DONORS.get(text, "")
+    typed = st.text_input(
+        "The other sentence",
+        key="donor",
+        persist_state="session",
+        placeholder=offered or SAME_PLACES,
+        help="Vectors are copied place by place, so the words should stand at the same places.",
+    )
+    return typed if typed.strip() else offered
+
+
+def read(on: Runs, donor: str, edits: tuple[Edit, ...]) -> Two | str:
+    """Both sentences' runs, or why they cannot be patched."""
+    try:
+        base = passes.record(on.model, on.plain.text, edits)
+        if len(base.streams) > 1 and base.streams[-1].ids.tolist() != on.stream.ids.tolist():
+            return (
+                "Under these switches the model writes something else, so its tokens are not those "
+                "above. Take the switches back to patch."
+            )
+        across = passes.record(on.model, donor, edits)
+        ends = (len(each.streams[-1].tokens) - 1 for each in (base, across))
+        two = Two(base, across, *(min(on.token, end) for end in ends))
+        scores(two)
+    except ValueError as error:
+        return f"These two cannot be patched: {literal(str(error))}."
+    if [each.ids.tolist() for each in base.streams] == [
+        each.ids.tolist() for each in across.streams
+    ]:
+        return (
+            "With this token hidden the two sentences are the same, so there is nothing to patch. "
+            "Look at another token above, or change another word."
+        )
+    return two
+
+
+def scores(two: Two) -> tuple:
+    """What both runs say where the answer is read, (id) each."""
+    stream = two.base.streams[-1].name
+    return (
+        passes.logits(two.base, stream, two.token),
+        passes.logits(two.across, stream, two.there),
+    )
+
+
+def difference(two: Two, donor: str) -> tuple[int, int]:
+    """The two words that tell the runs apart, and a paragraph on how likely each is in either."""
+    both = scores(two)
+    word, against = numbers.contrast(*both)
+    said = switches.answer(*both)
+    one, other = map(literal, models.labels(two.base.model.name, (word, against)))
+    p, q = (
+        [switches.share(float(run[id])) for run in (said.before, said.after)]
+        for id in (word, against)
+    )
+    verb = "says" if said.says == against else "raises most"
+    st.markdown(
+        f"At token {two.token}, this sentence says **{one}** ({p[0]}); "
+        f"“{literal(' '.join(donor.split()))}” gives it {p[1]} and {verb} **{other}** "
+        f"({q[0]} → {q[1]}).  \n"
+        f"Measured is the logit of **{one}** minus that of **{other}**."
+    )
+    if [len(each.tokens) for each in two.base.streams] != [
+        len(each.tokens) for each in two.across.streams
+    ]:
+        st.caption(
+            "The two differ in their number of tokens: places that the other sentence does not have "
+            "keep their own vectors."
+        )
+    return word, against
