@@ -27,6 +27,7 @@ from models.recording import Attention, NotFinite, Recording, Stream
 MOST_EDITS = 300
 TIED = (LINK, NEAR_LINK, ALIGNED)  # findings of one word that looks at another
 TURNED = 0.1  # of a prediction, from 0 to 1, from which on silencing a head is worth opening on
+SHOWN = ("Attention", "Vectors")  # the views that an experiment is seen in
 OF_A_HEAD = ("attention", "layer", "head", "token")
 
 
@@ -91,7 +92,8 @@ def told(recording: Recording, *what: str) -> tuple[str, ...]:
 def both(plain: Recording) -> Runs:
     """Both runs under what the address asks for; where it asks for nothing, under an experiment."""
     edits, wrong = asked(plain)
-    link, opens = None, not st.session_state.edits
+    # Patching and models trained otherwise start from the model as it is.
+    link, opens = None, not st.session_state.edits and st.session_state.effects in SHOWN
     if opens and address.one_of("experiment", ("", "off")) != "off":
         edits, link = shelf.derived(plain, "experiment", lambda: experiment(plain))
     try:
