@@ -18,8 +18,11 @@ from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import added
+from explorer.analysis import order as orders
 from explorer.analysis import positions as numbers
 from explorer.analysis.csv import to_csv
+from explorer.figures import order as draw_order
 from explorer.figures import positions as draw
 from explorer.memory import shelf
 from models import edits, library, own
@@ -114,7 +117,7 @@ def passes(handle: Handle, text: str = TEXT, *more: edits.Edit) -> tuple[Recordi
 def test_what_is_added_to_a_sentence(handle: Handle) -> None:
     plain, _ = passes(handle)
     for stream in plain.streams:
-        found = numbers.added(stream)
+        found = added.added(stream)
         ids = stream.ids
         np.testing.assert_allclose(
             found.word, np.linalg.norm(own.embeddings(handle)[ids], axis=1), rtol=SUMMED
@@ -170,11 +173,11 @@ def test_a_first_position_that_stands_out_is_told() -> None:
 
 
 def test_what_scores_are_divided_by_is_read_off_them(small_handle: Handle) -> None:
-    assert numbers.divisor(
+    assert added.divisor(
         numbers.attention_of(own.record(small_handle, TEXT), "encoder")
     ) == pytest.approx(6**0.5)
     assert (
-        numbers.divisor(
+        added.divisor(
             numbers.attention_of(own.record(small_handle, TEXT, (edits.WithoutScale(),)), "encoder")
         )
         == 1
@@ -183,7 +186,7 @@ def test_what_scores_are_divided_by_is_read_off_them(small_handle: Handle) -> No
 
 def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: Handle) -> None:
     plain, bare = passes(small_gpt2)
-    assert numbers.by_offset(plain, bare, "decoder", 0, 1).places is None
+    assert added.by_offset(plain, bare, "decoder", 0, 1).places is None
     moved = [
         np.std(
             numbers.attention_of(plain, "decoder").scores[0, head]
@@ -191,7 +194,7 @@ def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: Handle) -> Non
         )
         for head in range(4)
     ]
-    assert numbers.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
+    assert added.most_positional(plain, bare, "decoder") == int(np.argmax(moved))
 
 
 def test_a_table_of_another_kind_is_told_from_sinusoids(small_handle: Handle) -> None:
@@ -213,7 +216,7 @@ def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: 
         p @ weight.detach().numpy()[rows].T.astype(np.float64)
         for weight in (attention.w_q.weight, attention.w_k.weight)
     )
-    found = numbers.places_part(
+    found = added.places_part(
         numbers.attention_of(plain, stream.name), numbers.attention_of(bare, stream.name), head
     )
     np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=PASSED)
@@ -222,7 +225,7 @@ def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: 
 def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Handle) -> None:
     plain, bare = passes(handle)
     for stream in plain.streams:
-        found = numbers.by_offset(plain, bare, stream.name, 1, 3)
+        found = added.by_offset(plain, bare, stream.name, 1, 3)
         attention = numbers.attention_of(plain, stream.name)
         for at, offset in enumerate(found.offset):
             cells = [
@@ -255,7 +258,7 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: Handle) ->
     np.testing.assert_array_equal(two.at("embed"), one.at("embed")[order])
     np.testing.assert_array_equal(two.at("pos.wrote"), one.at("pos.wrote"))
     assert from_npz(to_npz(other)) == other
-    found = numbers.matched(one, two, same_text=True)
+    found = orders.matched(one, two, same_text=True)
     np.testing.assert_array_equal(order[found.there], found.here)
     assert found.alone_here == found.alone_there == ()
 
@@ -291,26 +294,26 @@ def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
             passes(small_handle),
             passes(small_handle, TEXT, ShuffleTokens(seed)),
         )
-        pairs = numbers.matched(one.streams[0], two.streams[0], True)
-        bare = numbers.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
-        full = numbers.agreement(one.streams[0], two.streams[0], pairs)
+        pairs = orders.matched(one.streams[0], two.streams[0], True)
+        bare = orders.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
+        full = orders.agreement(one.streams[0], two.streams[0], pairs)
         assert bare.difference < PASSED and bare.common_digits > 4 and (bare.cosine > 0.9999).all()
         assert full.difference > 0.1 and full.common_digits < 2
         a, b = one_bare.attention[0], two_bare.attention[0]
         assert (
-            numbers.largest_gap(a, b, pairs)
+            orders.largest_gap(a, b, pairs)
             < SUMMED
-            < numbers.largest_gap(one.attention[0], two.attention[0], pairs)
+            < orders.largest_gap(one.attention[0], two.attention[0], pairs)
         )
-        first, second, gap = numbers.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
+        first, second, gap = orders.maps(a.pattern[1, 2], b.pattern[1, 2], pairs)
         np.testing.assert_allclose(first, second, atol=SUMMED)
         assert gap == np.abs(first - second).max() and first.shape == (len(pairs.here),) * 2
 
 
 def test_a_causal_mask_tells_order_by_itself(small_decoder: Handle) -> None:
     (_, one), (_, two) = passes(small_decoder), passes(small_decoder, TEXT, ShuffleTokens(2))
-    found = numbers.agreement(
-        one.streams[0], two.streams[0], numbers.matched(one.streams[0], two.streams[0], True)
+    found = orders.agreement(
+        one.streams[0], two.streams[0], orders.matched(one.streams[0], two.streams[0], True)
     )
     assert found.difference > 0.01 and found.by_token[0] < SUMMED, (
         "only [BOS], which sees itself alone, is the same"
@@ -324,13 +327,13 @@ def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
         passes(small_translator),
         passes(small_translator, TEXT, ShuffleTokens(2)),
     )
-    pairs = numbers.matched(one.stream("decoder"), two.stream("decoder"), True)
+    pairs = orders.matched(one.stream("decoder"), two.stream("decoder"), True)
     np.testing.assert_array_equal(pairs.here, pairs.there)
     assert (
-        numbers.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference
+        orders.agreement(one_bare.stream("decoder"), two_bare.stream("decoder"), pairs).difference
         < PASSED
     )
-    assert numbers.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
+    assert orders.agreement(one.stream("decoder"), two.stream("decoder"), pairs).difference > 0.01
 
 
 def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: Handle) -> None:
@@ -338,7 +341,7 @@ def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: 
         own.record(small_handle, "the cat and the dog").streams[0],
         own.record(small_handle, "the dog and the mat").streams[0],
     )
-    found = numbers.matched(one, two, same_text=False)
+    found = orders.matched(one, two, same_text=False)
     assert [one.tokens[at] for at in found.here] == [two.tokens[at] for at in found.there]
     unpaired = {one.tokens[at] for at in found.alone_here} | {
         two.tokens[at] for at in found.alone_there
@@ -347,29 +350,29 @@ def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: 
     assert len(found.here) + len(found.alone_here) == len(one.tokens) and len(found.there) + len(
         found.alone_there
     ) == len(two.tokens)
-    assert numbers.turned_round("Ram pushed Hari") == "Hari pushed Ram"
+    assert orders.turned_round("Ram pushed Hari") == "Hari pushed Ram"
 
 
 def test_digits_say_how_far_numbers_agree() -> None:
     np.testing.assert_allclose(
-        numbers.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0]
+        orders.digits(np.array([0.001, 0.5, 20.0]), np.array([1.0, 5.0, 2.0])), [3, 1, 0]
     )
-    assert np.isinf(numbers.digits(0.0, 3.0)) and np.isinf(numbers.digits(0.0, 0.0))
+    assert np.isinf(orders.digits(0.0, 3.0)) and np.isinf(orders.digits(0.0, 0.0))
 
 
 def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     random = np.random.default_rng(0)
     words = np.concatenate((random.normal(size=(500, 6)), np.zeros((500, 6))), axis=1)
     apart, inside = words[:40, ::-1], words[:40]
-    found = numbers.overlap(words, apart)
+    found = added.overlap(words, apart)
     assert (
         found.most(0.9) <= 6
         and found.words[6] == pytest.approx(1)
         and found.places[6] == pytest.approx(0, abs=DOUBLE_LONG)
     )
-    assert numbers.overlap(words, inside).places[6] == pytest.approx(1)
+    assert added.overlap(words, inside).places[6] == pytest.approx(1)
     np.testing.assert_allclose(found.chance, np.arange(13) / 12)
-    assert numbers.room_needed(inside, 0.9999) == 6
+    assert added.room_needed(inside, 0.9999) == 6
 
 
 # ---- figures and files ----------------------------------------------------------------------------------------------------
@@ -387,7 +390,7 @@ def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> No
     coded = draw.table(large, ("",), 2, (1, 2)).data[0]
     assert coded.z.dtype == np.uint8
     np.testing.assert_allclose(coded.z / 255 * 2 - 1, large, atol=0.004)
-    bars = draw.lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
+    bars = draw_order.lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
     assert list(bars.layout.xaxis.ticktext) == ["&lt;b&gt;", "x" * 13 + "…"]
 
 
@@ -538,7 +541,7 @@ def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
 @pytest.mark.slow
 def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_was_read() -> None:
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
-    read = numbers.read_part(library.record(library.load("encoder"), "all work and no play " * 300))
+    read = orders.read_part(library.record(library.load("encoder"), "all work and no play " * 300))
     assert 400 < len(read.split()) < 513
     assert any(text.split() == read.split()[::-1] for text in offered_orders())
     app.text_input(key="retyped").set_value("play " * 900).run()

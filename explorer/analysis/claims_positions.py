@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.analysis import positions
+from explorer.analysis import order, positions
 from explorer.analysis.evidence import Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import (
     at_least,
@@ -217,7 +217,7 @@ def _gap(e: Evidence, stream: str, one: str, other: str) -> tuple[float, float]:
         e.again(edits, "", None).stream(stream) if edits else e.recording.stream(stream)
         for edits in (one, other)
     )
-    pairs = positions.matched(plain, shuffled, same_text=True)
+    pairs = order.matched(plain, shuffled, same_text=True)
     a, b = (
         plain.resid[-1][pairs.here].astype(np.float64),
         shuffled.resid[-1][pairs.there].astype(np.float64),

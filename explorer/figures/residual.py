@@ -9,14 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-LINE, TITLE = 62, 40  # characters of a line of the subtitle and of the title: what a phone shows
-MOST_LINES = 5  # of the subtitle
+from explorer.figures.dress import COLOURS, DASHES, MARKERS, clean, dressed
+
 FAINTEST = 1e-9  # of a gradient that is drawn
-# Okabe and Ito's colours in tones that stand out on a light and on a dark page alike; dashes and
-# markers tell them apart without colour.
-COLOURS = ("#d55e00", "#3b8fd1", "#1a9e77", "#b56a9b")
-DASHES = ("solid", "dash", "dot", "dashdot")
-MARKERS = ("circle", "square", "diamond", "triangle-up")
 
 
 def lines(
@@ -115,7 +110,8 @@ def bars(
     labels: Sequence[str],
     y_title: str,
 ) -> go.Figure:
-    """Bars side by side for each (name, values) over labels, which stay apart where they are equal."""
+    """Bars side by side for each (name, values) over labels, which stay apart where they are
+    equal."""
     figure = go.Figure()
     places = list(range(len(labels)))
     for at, (name, values) in enumerate(series):
@@ -124,14 +120,14 @@ def bars(
             y=values,
             name=name,
             marker={"color": COLOURS[at], "line": {"width": 0}},
-            customdata=[_clean(each) for each in labels],
+            customdata=[clean(each, 12) for each in labels],
             hovertemplate="%{x} %{customdata}: %{y:.4g}",
         )
     every = max(1, -(-len(labels) // 40))
     figure.update_xaxes(
         tickmode="array",
         tickvals=places[::every],
-        ticktext=[_clean(each) for each in labels[::every]],
+        ticktext=[clean(each, 12) for each in labels[::every]],
         tickangle=-60 if len(labels) > 12 else 0,
     )
     figure.update_yaxes(title=y_title)
@@ -139,51 +135,8 @@ def bars(
     return dressed(figure, about)
 
 
-def dressed(figure: go.Figure, about: Sequence[str]) -> go.Figure:
-    """The figure with its title, the lines below it and a legend under it. Everything is escaped."""
-    (title, *more), *rest = (
-        _wrapped(about[0], TITLE),
-        *about[1:],
-    )  # Plotly cuts a second line of a title off
-    broken = [*more, *(each for line in rest for each in _wrapped(line, LINE))]
-    if len(broken) > MOST_LINES:
-        broken = [*broken[: MOST_LINES - 1], broken[MOST_LINES - 1][: LINE - 2].rstrip(" …") + " …"]
-    subtitle = "<br>".join(html.escape(each, quote=False) for each in broken)
-    figure.update_layout(
-        title={
-            "text": html.escape(title, quote=False),
-            "subtitle": {"text": subtitle},
-            "y": 0.99,
-            "yanchor": "top",
-            "x": 0,
-            "xanchor": "left",
-        },
-        legend={"orientation": "h", "y": -0.26, "yanchor": "top", "x": 0},
-        hovermode="x unified",
-        height=430 + 15 * len(broken),
-        margin={"t": 52 + 16 * len(broken), "l": 10, "r": 10, "b": 10},
-    )
-    return figure
-
-
 def _decades(series: Sequence[tuple[str, np.ndarray]]) -> float:
     everything = (
         np.concatenate([values[values > 0] for _, values in series]) if series else np.ones(1)
     )
     return float(np.log10(everything.max() / everything.min())) if everything.size else 0.0
-
-
-def _clean(label: str, most: int = 12) -> str:
-    return html.escape(label if len(label) <= most else label[: most - 1] + "…", quote=False)
-
-
-def _wrapped(line: str, most: int) -> list[str]:
-    made = [""]
-    for word in line.split(" "):
-        for piece in [word[at : at + most] for at in range(0, len(word), most)] or [""]:
-            longer = f"{made[-1]} {piece}" if made[-1] else piece
-            if len(longer) > most:
-                made.append(piece)
-            else:
-                made[-1] = longer
-    return made

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from explorer.figures.residual import COLOURS, DASHES, MARKERS, dressed
+from explorer.figures.dress import COLOURS, DASHES, MARKERS, dressed
 
 
 def by_width(

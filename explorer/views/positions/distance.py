@@ -1,0 +1,89 @@
+"""What two positions' encodings say about their distance: a law for sinusoids, none for a learned
+table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import positions as numbers
+from explorer.figures import positions as draw
+from explorer.sentences import positions as sentences
+from explorer.views.positions.panel import chart, row, sizes, tables, told_none
+from explorer.views.positions.source import Source, about_formula
+from explorer.views.positions.waves import learned_rows
+
+MOST = 128  # positions whose products are shown pair by pair
+AGAINST = "pᵢ · pⱼ against distance"
+
+
+def show(source: Source) -> None:
+    """The screen."""
+    if source.adds == "learned":
+        _learned(source)
+        return
+    if source.adds == "none":
+        told_none(source)
+    with row():
+        n, d = sizes(source)
+    encoding, about = numbers.table(n, d), about_formula(n, d)
+    found, some = numbers.products(encoding), min(n, MOST)
+    pairs = f"pᵢ · pⱼ of the {f'first {some}' if some < n else n} positions"
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        figure = draw.products(found.law, found.low, found.high, (AGAINST, *about))
+        chart(figure, "products", AGAINST, f"positions-products-{n}x{d}")
+    with right:
+        figure = draw.gram(numbers.gram(encoding, some), (pairs, *about))
+        alt = f"{pairs}, equal along every diagonal"
+        chart(figure, "gram", alt, f"positions-gram-{some}x{d}")
+    st.markdown(sentences.distance(found, n, d))
+    tables(
+        (
+            "By distance",
+            (AGAINST, *about),
+            lambda: numbers.product_columns(numbers.products(numbers.table(n, d))),
+        ),
+        (
+            "All pairs",
+            (pairs, *about),
+            lambda: numbers.table_columns(numbers.gram(numbers.table(n, d), some), "j ="),
+        ),
+        file=f"positions-products-{n}x{d}",
+    )
+
+
+def _learned(source: Source) -> None:
+    """p_i . p_j of a learned table: no law, and how much of it the distance tells."""
+    rows = learned_rows(source)
+    n, longer = len(rows), numbers.first_stands_out(rows)
+    first = int(longer is not None and n > 2)
+
+    def shown() -> Any:
+        return source.learned()[first:n]
+
+    found, some = numbers.by_distance(shown()), min(n - first, MOST)
+    about = (*source.about_table(n), *(("Position 0 left out",) if first else ()))
+    pairs = f"pᵢ · pⱼ of positions {first} to {first + some - 1}"
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        figure = draw.by_distance(found.mean, found.low, found.high, (AGAINST, *about))
+        chart(figure, "products", AGAINST, f"positions-products-{source.model}")
+    with right:
+        figure = draw.gram(numbers.gram(shown(), some), (pairs, *about), first)
+        chart(figure, "gram", pairs, f"positions-gram-{some}-{source.model}")
+    st.markdown(sentences.learned_distance(found, n - first, longer if first else None))
+    tables(
+        (
+            "By distance",
+            (AGAINST, *about),
+            lambda: numbers.distance_columns(numbers.by_distance(shown())),
+        ),
+        (
+            "All pairs",
+            (pairs, *about),
+            lambda: numbers.table_columns(numbers.gram(shown(), some), "j =", first),
+        ),
+        file=f"positions-products-{source.model}",
+    )

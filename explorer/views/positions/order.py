@@ -1,0 +1,212 @@
+"""Does the model notice another order of the words? Both orders, with positions and without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import order as numbers
+from explorer.analysis.positions import attention_of
+from explorer.figures import order as draw
+from explorer.memory import passes, shelf
+from explorer.sentences import order as sentences
+from explorer.sentences import positions as of_tables
+from explorer.views.positions.panel import chart, head, number, pick_stream, tables
+from explorer.views.positions.sentence import refused
+from explorer.views.positions.source import Source
+from models.edits import ShuffleTokens
+from models.recording import Recording
+
+ORDERS, POSITIONS = ("Shuffle", "Retype"), ("Without", "With")
+SHUFFLES = 1000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the two orders are asked for by, in names alone: the text as it is, and the other one,
+    of which `edits` shuffle the tokens."""
+
+    source: Source
+    other: str
+    edits: tuple[ShuffleTokens, ...]
+
+    def recordings(self, bare: bool) -> tuple[Recording, Recording]:
+        """Both orders recorded, with positions or without."""
+        source = self.source
+        away = source.without if bare else ()
+        return (
+            passes.record(source.model, source.text, away, source.target),
+            passes.record(source.model, self.other, (*self.edits, *away), source.target),
+        )
+
+    def orders(self) -> numbers.Orders:
+        """The comparison, kept as the few numbers that it is: the passes of a long text fill the
+        memory."""
+        made = lambda: numbers.orders(self.recordings, self.source.stream_name, bool(self.edits))
+        return shelf.kept(self.source.model, ("orders", self), made)
+
+    def maps(self, layer: int, head: int, bare: bool) -> numbers.Maps:
+        """One head's weights in both orders."""
+
+        def made() -> numbers.Maps:
+            both = (attention_of(each, self.source.stream_name) for each in self.recordings(bare))
+            return numbers.both_maps(*both, layer, head, self.orders().pairs)
+
+        return shelf.kept(self.source.model, ("order maps", self, layer, head, bare), made)
+
+
+def show(source: Source) -> None:
+    """The screen."""
+    base = source.plain
+    if base.streams[0].special.all():
+        st.info("There are no words yet to put in another order.")
+        return
+    if why := refused(source):
+        st.info(why)
+        return
+    if source.adds == "none":
+        st.info(of_tables.one_and_the_same(source.model))
+    asked = _asked(source, numbers.turned_round(numbers.read_part(base)))
+    pick_stream(source)
+    with st.spinner("Reading the words in both orders …"):
+        found = asked.orders()
+    if found.dropped:
+        st.warning(sentences.cut_short(source.model, base.model.n_positions, found.dropped))
+    here = sentences.tokens(base.streams[0].tokens)
+    st.markdown(f"**This order:** {here}  \n**The other:** {sentences.tokens(found.read)}")
+    if found.read == base.streams[0].tokens:
+        st.info(
+            "The other order is the same as this one. Try another shuffle, or type other words."
+        )
+    else:
+        _results(source, found)
+    about = source.caption(f"Other order: {' '.join(found.read)}")
+    left, right = st.columns(2, gap="large")
+    with left:
+        _differences(source, found, about)
+    with right:
+        _word_by_word(found)
+    layer, at, bare = _head_maps(asked, found, about)
+    title = f"Layer {layer}, head {at}, {'without' if bare else 'with'} positions"
+    tables(
+        (
+            "Words",
+            ("The same words in two orders", *about),
+            lambda: numbers.order_columns(asked.orders()),
+        ),
+        (
+            "Sites",
+            ("Largest difference by site", *about),
+            lambda: numbers.site_columns(asked.orders()),
+        ),
+        ("Maps", (title, *about), lambda: _map_columns(asked, layer, at, bare)),
+        file=f"positions-order-{source.model}",
+    )
+
+
+def _asked(source: Source, turned: str) -> Asked:
+    """The other order, chosen: an edit that shuffles the tokens, or a text typed anew, at first
+    `turned`."""
+    left, right = st.columns([1, 2.4], vertical_alignment="bottom")
+    how = left.segmented_control(
+        "Other order", ORDERS, key="order", required=True, persist_state="session"
+    )
+    if how == "Shuffle":
+        words = (
+            "A seed: each number is another order, always the same one. Special tokens stay "
+            "where they are."
+        )
+        with right:
+            seed = number("Shuffle", "shuffle", 0, SHUFFLES - 1, 1, words=words)
+        return Asked(source, source.text, (ShuffleTokens(seed),))
+    right.text_input(
+        "The same words in another order",
+        key="retyped",
+        live="300ms",
+        persist_state="session",
+        placeholder=f"Empty: from last to first: {turned[:80]}",
+    )
+    typed = st.session_state.retyped
+    return Asked(source, typed if typed.strip() else turned, ())
+
+
+def _results(source: Source, found: numbers.Orders) -> None:
+    """Both numbers, large, and one sentence that says what they mean."""
+    n = len(found.pairs.here)
+    if not n:
+        st.warning("The two texts have no token in common, so nothing can be compared.")
+        return
+    for column, name, each in zip(
+        st.columns(2), ("Without positions", "With positions"), (found.without, found.with_)
+    ):
+        digits = sentences.digits(each.common_digits)
+        column.metric(f"{name}, vectors agree to", digits, border=True)
+        column.markdown(sentences.difference(each.difference, n, source.card.d_model))
+    causal = not attention_of(source.plain, source.stream_name).allowed.all()
+    across = source.stream_name == "decoder" and len(source.plain.streams) > 1
+    st.markdown(sentences.meaning(found, causal, across))
+
+
+def _differences(source: Source, found: numbers.Orders, about: Sequence[str]) -> None:
+    with_, without = found.with_, found.without
+    title = ("Largest difference of the vectors", *about)
+    figure = draw.differences(
+        sentences.sites(with_.site), with_.to_draw(with_.site), without.to_draw(with_.site), title
+    )
+    chart(figure, "differences", title[0], f"positions-order-{source.model}")
+    st.caption(
+        "A point for each state on the way through the layers; a difference of exactly 0 has no "
+        "place on a log scale."
+    )
+
+
+def _word_by_word(found: numbers.Orders) -> None:
+    st.markdown("**Word by word**, the last layer’s vectors")
+    st.dataframe(
+        numbers.word_columns(found),
+        hide_index=True,
+        height=min(420, 38 + 35 * max(1, len(found.pairs.here))),
+        column_config={"cosine, with": st.column_config.NumberColumn(format="%.4f")},
+        alt="How far each word’s last vectors agree in the two orders",
+    )
+    st.caption(
+        "Digits: −log₁₀(largest difference / largest number). Single precision holds about 7, and "
+        "every layer’s rounding takes a little."
+    )
+
+
+def _head_maps(asked: Asked, found: numbers.Orders, about: Sequence[str]) -> tuple[int, int, bool]:
+    """One head's weights in both orders, side by side; returns the head, and whether positions are
+    away."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        layer, at = head(asked.source)
+        bare = (
+            st.segmented_control(
+                "Positions", POSITIONS, key="positions", required=True, persist_state="session"
+            )
+            == "Without"
+        )
+    if not len(found.pairs.here):
+        return layer, at, bare
+    maps = asked.maps(layer, at, bare)
+    tokens = [found.tokens[place] for place in found.pairs.here]
+    words = f"Layer {layer}, head {at}, {'without' if bare else 'with'} positions"
+    for column, matrix, title in zip(
+        st.columns(2, gap="large"),
+        (maps.here, maps.there),
+        ("This order", "The other order, matched by word"),
+    ):
+        name = title.split(",")[0].replace(" ", "-").lower()
+        with column:
+            figure = draw.weights(matrix, tokens, maps.top, (title, words, *about))
+            chart(figure, title, f"{title}: {words}", f"positions-map-L{layer}H{at}-{name}")
+    st.markdown(sentences.maps(maps))
+    return layer, at, bare
+
+
+def _map_columns(asked: Asked, layer: int, at: int, bare: bool) -> dict[str, Sequence]:
+    maps, found = asked.maps(layer, at, bare), asked.orders()
+    tokens = [found.tokens[place] for place in found.pairs.here]
+    return numbers.map_columns(maps.here, maps.there, tokens)

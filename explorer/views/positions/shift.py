@@ -1,0 +1,55 @@
+"""Why moving by k positions is a rotation: one pair on the unit circle."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import positions as numbers
+from explorer.figures import positions as draw
+from explorer.sentences import positions as sentences
+from explorer.views.positions.panel import chart, number, pair_of, row, sizes, tables, told_none
+from explorer.views.positions.source import Source, about_formula
+
+MOST = 64  # positions on the circle
+
+
+def show(source: Source) -> None:
+    """The screen."""
+    if source.adds == "none":
+        told_none(source)
+    words = st.container()
+    with row():
+        n, d = sizes(source)
+        pair = pair_of(d)
+        place = number("Position, pos", "place", 0, n - 1, min(3, n - 1))
+        by = number("Shift, k", "shift", 0, n - 1, min(5, n - 1))
+    if source.adds == "learned":
+        words.info(sentences.no_rotation(source.model, numbers.tried(source.learned(), by), by))
+    wave, some = numbers.wave(2 * n, d, pair), min(n, MOST)
+    before, after = ((wave.sine[at], wave.cosine[at]) for at in (place, place + by))
+    about = (f"Pair {pair}: from position {place} to {place + by}", *about_formula(n, d))
+    left, right = st.columns([1, 1.1], gap="large")
+    with left:
+        figure = draw.circle(
+            wave.sine[:some],
+            wave.cosine[:some],
+            (before, after),
+            numbers.drawn_arc(d, pair, place, by),
+            (f"position {place}", f"position {place + by}"),
+            about,
+        )
+        radians = numbers.turned_by(d, pair, by)[0]
+        alt = (
+            f"Pair {pair} on the unit circle: position {place} turned by {radians:.3f} radians "
+            f"to {place + by}"
+        )
+        chart(figure, "circle", alt, f"positions-shift-{by}-pair-{pair}")
+    with right:
+        st.markdown(sentences.turn(d, pair, by))
+        turn = numbers.turn(d, pair, by)
+        st.latex(sentences.turn_formula(turn, before, after, place, place + by))
+        st.markdown(sentences.turn_everywhere(n, d, by))
+    tables(
+        ("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)),
+        file=f"positions-shift-{by}-pair-{pair}",
+    )
