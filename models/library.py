@@ -177,7 +177,7 @@ def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> s
 def families() -> list[dict[str, str]]:
     """A table of the Hugging Face families that are tried by the tests: what each shows of itself, and whether our own classes run it."""
     from models.pretrained import families as pretrained
-    from models.pretrained import huggingface
+    from models.pretrained import tried
 
     looks = {"encoder": "self", "decoder": "self, causal"}
     return [
@@ -192,7 +192,7 @@ def families() -> list[dict[str, str]]:
             "in Headlight’s own classes": "yes" if each.model_type in pretrained.FAMILIES else "",
             "example": each.example,
         }
-        for each in huggingface.FAMILIES
+        for each in tried.FAMILIES
     ]
 
 

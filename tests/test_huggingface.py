@@ -23,7 +23,7 @@ from conftest import HOSTILE
 from safetensors.torch import load_file, save_file
 
 from models import edits, library, shipped
-from models.pretrained import files, hub
+from models.pretrained import files, hub, tried
 from models.pretrained import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz
 
@@ -33,8 +33,8 @@ TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"
 ONE_STREAM = [name for name in tiny.MODELS if name not in ("t5", "bart", "marian")]
 TWO_STREAMS = ["t5", "bart", "marian"]
-OPEN = [family.model_type for family in hf.FAMILIES if family.opens]
-FAMILY = {family.model_type: family for family in hf.FAMILIES}
+OPEN = [family.model_type for family in tried.FAMILIES if family.opens]
+FAMILY = {family.model_type: family for family in tried.FAMILIES}
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,11 @@ forward pass knows of any of them. So every switch, every cell's anatomy and eve
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import tokenizers
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
@@ -21,7 +19,7 @@ from models.config import Config
 from models.own import Handle, handle_of
 from models.pretrained import files
 from models.pretrained.files import NotLoaded, mend
-from models.tokenizer import Tokenizer, WordPiece
+from models.pretrained.own_tokenizer import tokenizer_of
 from models.transformer import Decoder, Encoder, Model
 
 ACTIVATION = {
@@ -63,7 +61,7 @@ def load(folder: Path, name: str) -> Handle:
     try:
         stored, tensors = _files(folder, name)
         model = build(described, tensors)
-        tokenizer, ends = _tokenizer(folder)
+        tokenizer, ends = tokenizer_of(folder)
     except NotLoaded as error:
         raise NotLoaded(
             f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
@@ -97,7 +95,7 @@ def covers(folder: Path) -> bool:
     ):
         return False
     try:
-        _tokenizer(folder)
+        tokenizer_of(folder)
         FAMILIES[described["model_type"]].config(described, {})
     except Exception:  # files from anywhere fail in any way; its own code may read them
         return False
@@ -354,51 +352,3 @@ FAMILIES = {
     "distilbert": Family(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
     "gpt2": Family(Decoder, "transformer.", gpt2_config, gpt2_tensors),
 }
-
-
-# ---- tokenizers -----------------------------------------------------------------------------------------------------
-
-
-def _tokenizer(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The tokenizer in a folder, and the special tokens that stand around a text."""
-    file = folder / "tokenizer.json"
-    if not file.exists():
-        raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
-    try:
-        pieces = tokenizers.Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises bare ones
-        raise NotLoaded("its tokenizer.json cannot be read") from error
-    pieces.no_truncation()
-    pieces.no_padding()
-    kind = json.loads(file.read_text("utf-8"))["model"]["type"]
-    told = folder / "tokenizer_config.json"
-    named = json.loads(told.read_text("utf-8")) if told.exists() else {}
-
-    def name(role: str, usual: tuple[str, ...]) -> str:
-        given = named.get(f"{role}_token")
-        given = given.get("content") if isinstance(given, dict) else given
-        return next(
-            (each for each in (given, *usual) if each and pieces.token_to_id(each) is not None), ""
-        )
-
-    pad, cls, sep, mask, bos, eos = (
-        name("pad", ("[PAD]", "<pad>")),
-        name("cls", ("[CLS]", "<s>")),
-        name("sep", ("[SEP]", "</s>")),
-        name("mask", ("[MASK]", "<mask>")),
-        name("bos", ("<|endoftext|>", "<s>")),
-        name("eos", ("<|endoftext|>", "</s>")),
-    )
-    framed = pieces.encode(
-        "a"
-    )  # as the tokenizer itself frames a text: a decoder may have [CLS] among its words and not use it
-    own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
-    ends = (
-        (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())
-    )
-    names = (pad, cls, sep, mask, bos, eos)
-    if kind == "WordPiece":
-        return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
-    if kind == "BPE":
-        return Tokenizer(pieces, names), ends
-    raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")

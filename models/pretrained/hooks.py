@@ -130,16 +130,14 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    dropout: float = 0.0,
-    position_bias: Tensor | None = None,
-    softcap: float | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the pattern.
 
     query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head / n_group heads each; the mask adds 0 or about
-    -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head, query, key). `others` (dropout's and what only fused
-    kernels read) change nothing here; whether that is so for a model is tried when it is loaded.
+    -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head, query, key). Of `others`, `position_bias` is
+    added to the scores and `softcap` bounds them; the rest (dropout's and what only fused kernels read) change nothing here; whether that is
+    so for a model is tried when it is loaded.
     """
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
@@ -157,37 +155,38 @@ def attend(
     edits = now.edits if name is not None else ()
     by = divisor(edits, layer, 1 / scaling)
     scores = torch.matmul(query, key.transpose(2, 3)) / by
-    if position_bias is not None:
-        scores = scores + position_bias
-    if softcap is not None:
-        scores = torch.tanh(scores / softcap) * softcap
-    permitted, bias = _parted(attention_mask)
-    if bias is not None:
-        scores = scores + bias
+    scores, permitted, biased = _shaped(scores, attention_mask, **others)
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
     at = InEdits(name or "", layer)
     pattern = evened(masked.softmax(dim=-1), permitted, edits, at)
     z = silenced(torch.matmul(pattern, value), edits, at)
     if now is not None and now.log is not None:
-        now.log.append(
-            AttentionCall(
-                module,
-                query.shape[2],
-                key.shape[2],
-                float(scaling),
-                position_bias is not None or bias is not None or softcap is not None,
-            )
-        )
+        sizes = query.shape[2], key.shape[2]
+        now.log.append(AttentionCall(module, *sizes, float(scaling), biased))
     if name is not None and now.keeps:
-        n_query, n_key = scores.shape[-2:]
-        allowed = (
-            np.ones((n_query, n_key), dtype=bool)
-            if permitted is None
-            else permitted[0].any(dim=0).numpy()
-        )
+        everywhere = torch.ones(scores.shape[-2:], dtype=torch.bool)
+        allowed = (everywhere if permitted is None else permitted[0].any(dim=0)).numpy()
         heads = now.heads.setdefault(name, Heads(now.n_layer[name]))
         heads.keep(layer, allowed, 1 / by, q=query, k=key, v=value, scores=scores, pattern=pattern)
     return z.transpose(1, 2).contiguous(), pattern
+
+
+def _shaped(
+    scores: Tensor,
+    mask: Tensor | None,
+    position_bias: Tensor | None = None,
+    softcap: float | None = None,
+    **others: object,
+) -> tuple[Tensor, Tensor | None, bool]:
+    """Scores with what a family adds to them, what the mask permits, and whether anything was added."""
+    if position_bias is not None:
+        scores = scores + position_bias
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    permitted, bias = _parted(mask)
+    if bias is not None:
+        scores = scores + bias
+    return scores, permitted, any(each is not None for each in (position_bias, softcap, bias))
 
 
 def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:

@@ -9,8 +9,7 @@ Edits that change attention alone, or the text, work here; those that change the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isqrt
 from pathlib import Path
@@ -28,31 +27,19 @@ from models.offers import Offers
 from models.own import clean
 from models.prediction import Lens
 from models.pretrained import files, hub
-from models.pretrained.files import NotLoaded, mend
-from models.pretrained.hooks import HONOURED, Pass, Place, listening, put_hooks, register
+from models.pretrained.files import NotLoaded
+from models.pretrained.from_files import first_line, model_of, quietly, tokenizer_of
+from models.pretrained.heard import attentions_of, expect_finite, stream_of
+from models.pretrained.hooks import HONOURED, Pass, listening, put_hooks, register
 from models.pretrained.hub import Progress
 from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
-from models.pretrained.survey import Plan, StreamPlan, Unfollowed, patterns_of, survey
+from models.pretrained.stream import Unfollowed
+from models.pretrained.survey import Plan, survey
 from models.readouts import readout
 from models.readouts.readout import lens_of, states
-from models.recording import Attention, Card, NotFinite, Recording, Stream
+from models.recording import Card, Recording
 from models.token_edits import hidden, shuffled
 from models.tokenizer import Tokens
-
-__all__ = [
-    "FAMILIES",
-    "Family",
-    "Handle",
-    "NotLoaded",
-    "labels",
-    "lens",
-    "load",
-    "logits",
-    "nearest",
-    "offers",
-    "packaged",
-    "record",
-]
 
 # The longest text, in tokens, whatever a model could take; and the memory that scores and patterns of one recording may fill.
 LONGEST = 512
@@ -79,69 +66,6 @@ class Handle:
     lock: Lock = field(default_factory=Lock)
 
 
-@dataclass(frozen=True)
-class Family:
-    """What the models of one family show: `model_type` as their config.json says it, and an example by its name on the hub.
-
-    opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the residual stream adds up. positions: as `offers` says.
-    """
-
-    name: str
-    model_type: str
-    example: str
-    kind: str
-    norm: str
-    positions: str
-    opens: bool = True
-    law: bool = True
-
-
-FAMILIES = (
-    Family("BERT", "bert", "google-bert/bert-base-uncased", "encoder", "post", "learned"),
-    Family(
-        "DistilBERT",
-        "distilbert",
-        "distilbert/distilbert-base-uncased",
-        "encoder",
-        "post",
-        "learned",
-    ),
-    Family("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
-    Family("ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"),
-    Family("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
-    Family("MPNet", "mpnet", "microsoft/mpnet-base", "encoder", "post", "learned", opens=False),
-    Family(
-        "DeBERTa",
-        "deberta-v2",
-        "microsoft/deberta-v3-small",
-        "encoder",
-        "post",
-        "relative",
-        opens=False,
-    ),
-    Family("GPT-2", "gpt2", "openai-community/gpt2", "decoder", "pre", "learned"),
-    Family("OPT", "opt", "facebook/opt-125m", "decoder", "pre", "learned"),
-    Family(
-        "GPT-NeoX, Pythia",
-        "gpt_neox",
-        "EleutherAI/pythia-70m",
-        "decoder",
-        "pre",
-        "rotary",
-        law=False,
-    ),
-    Family("BLOOM", "bloom", "bigscience/bloom-560m", "decoder", "pre", "distance", opens=False),
-    Family("Llama", "llama", "HuggingFaceTB/SmolLM2-135M", "decoder", "pre", "rotary"),
-    Family("Qwen2", "qwen2", "Qwen/Qwen2.5-0.5B", "decoder", "pre", "rotary"),
-    Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
-    Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "distance"),
-    Family("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
-    Family(
-        "Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"
-    ),
-)
-
-
 def load(where: str, progress: Progress | None = None, name: str = "") -> Handle:
     """A model by its name on the hub, such as "distilbert/distilbert-base-uncased", or from a folder; in float32 on the CPU.
 
@@ -150,9 +74,9 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
     """
     name = name or where.strip()
     folder = hub.find(where, progress, name)
-    with _quietly():
-        tokenizer = _tokenizer(folder, name)
-        model = _model(folder, name)
+    with quietly():
+        tokenizer = tokenizer_of(folder, name)
+        model = model_of(folder, name)
         return handle_of(
             model,
             tokenizer,
@@ -250,16 +174,16 @@ def record(
             )
     except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
         raise ValueError(
-            f"{handle.card.name} does not run on {len(tokens.ids)} tokens ({_first_line(error)}); shorten the text"
+            f"{handle.card.name} does not run on {len(tokens.ids)} tokens ({first_line(error)}); shorten the text"
         ) from error
-    streams = tuple(_stream(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
-    _expect_finite(heard, streams)
+    streams = tuple(stream_of(plan, heard, each) for plan, each in zip(handle.plan.streams, read))
+    expect_finite(heard, streams)
     return Recording(
         handle.card,
         text,
         edits,
         streams,
-        _attention(handle, heard, output, streams),
+        attentions_of(handle.plan, heard, output, streams),
         dropped,
         target or "",
         target_dropped,
@@ -325,94 +249,6 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
     return readout.nearest(handle.model.get_input_embeddings().weight, vectors, top)
 
 
-def _tokenizer(folder: Path, name: str) -> HubTokenizer:
-    import transformers
-
-    try:
-        return HubTokenizer(
-            transformers.AutoTokenizer.from_pretrained(
-                folder, trust_remote_code=False, local_files_only=True
-            )
-        )
-    except ImportError as error:
-        what = _first_line(error).partition(". ")[0]
-        raise NotLoaded(
-            f"The tokenizer of {name} needs a Python package that is not installed here ({what}); install it or choose a model with a tokenizer.json."
-        ) from error
-    except (
-        Exception
-    ) as error:  # files from anywhere, read by code of many families: they fail in any way
-        raise NotLoaded(
-            f"The tokenizer of {name} cannot be read; {mend(name)} or choose another."
-        ) from error
-
-
-def _model(folder: Path, name: str) -> nn.Module:
-    """The model with its readout where it was trained with one, else without. Raises NotLoaded where weights are missing or do not fit."""
-    import transformers
-
-    try:
-        config = transformers.AutoConfig.from_pretrained(
-            folder, trust_remote_code=False, local_files_only=True
-        )
-        for kind in (*_readouts(config), transformers.AutoModel):
-            _expect_size(kind, config, folder, name)
-            model, told = kind.from_pretrained(
-                folder,
-                config=config,
-                dtype=torch.float32,
-                attn_implementation="eager",
-                use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-            missing = [key for key in told["missing_keys"] if "pooler" not in key]
-            if not missing:
-                return model
-    except NotLoaded:
-        raise
-    except Exception as error:  # as for the tokenizer
-        raise NotLoaded(
-            f"The weights of {name} do not fit its configuration; {mend(name)} or choose another."
-        ) from error
-    raise NotLoaded(
-        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} or choose another."
-    )
-
-
-def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
-    """Raises NotLoaded where the configuration describes a far larger model than the files hold: what is missing would be made up, in memory."""
-    with torch.device("meta"):
-        described = sum(each.numel() for each in kind.from_config(config).parameters())
-    held = files.parameters(folder, name)
-    if described > 2 * held + 1_000_000:
-        raise NotLoaded(
-            f"The config.json of {name} describes {described:,} numbers and its weights are {held:,}; {mend(name)} or choose another."
-        )
-
-
-def _readouts(config: object) -> tuple[type, ...]:
-    """The class with a readout over the vocabulary that the weights were saved from, if they were."""
-    import transformers
-    from transformers.models.auto import modeling_auto as tables
-
-    said = (config.architectures or [""])[0]
-    for kind, names in (
-        (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
-        (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
-        (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
-    ):
-        if said and said == names.get(config.model_type):
-            return (kind,)
-    pretraining = said and said == tables.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
-    return (
-        (transformers.AutoModelForMaskedLM,)
-        if pretraining and config.model_type in tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-        else ()
-    )
-
-
 def _start(model: nn.Module) -> int:
     """The token that a decoder begins with."""
     for settings in (getattr(model, "generation_config", None), model.config):
@@ -442,12 +278,6 @@ def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
             bounds.append(len(weight) - begins)
     cells = 8 * plan.n_head * sum(plan.n_layer.values())
     return int(max(2, min(*bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
-
-
-def _first_line(error: Exception) -> str:
-    return next(
-        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
-    ).rstrip(".")[:200]
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
@@ -522,7 +352,7 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
     with (
         handle.lock,
         listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
-        _quietly(),
+        quietly(),
     ):
         said = handle.model.generate(
             ids,
@@ -534,78 +364,6 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
             use_cache=stored,
         )[0, 1:].tolist()
     return said[:-1] if said and said[-1] == handle.tokenizer.eos else said
-
-
-def _stream(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
-    n = len(tokens.ids)
-    resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
-    for at, (_, source) in enumerate(plan.sites):
-        torch.from_numpy(resid[at]).copy_(
-            sum(_rows(heard, place) * factor for place, factor in source)
-        )
-    return Stream(
-        name=plan.name,
-        tokens=tokens.labels,
-        ids=np.array(tokens.ids),
-        special=np.array(tokens.special),
-        spans=np.array(tokens.spans).reshape(-1, 2),
-        sites=tuple(site for site, _ in plan.sites),
-        resid=resid,
-    )
-
-
-def _expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
-    """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits here change attention alone."""
-    if all(np.isfinite(stream.resid[-1]).all() for stream in streams):
-        return
-    for name, heads in heard.heads.items():
-        for layer, scores in enumerate(heads.arrays["scores"]):
-            if not np.isfinite(scores).all():
-                raise NotFinite(f"{layer}.{'cross' if name == 'cross' else 'attn'}.scores")
-    raise NotFinite(
-        next(
-            site
-            for stream in streams
-            for site, vectors in zip(stream.sites, stream.resid)
-            if not np.isfinite(vectors).all()
-        )
-    )
-
-
-def _rows(heard: Pass, place: Place) -> Tensor:
-    x = heard.places[place.key]
-    return x[0] if x.dim() == 3 else x
-
-
-def _attention(
-    handle: Handle, heard: Pass, output: object, streams: tuple[Stream, ...]
-) -> tuple[Attention, ...]:
-    one = streams[0].name
-    ends = {
-        "self": (one, one),
-        "encoder self": ("encoder", "encoder"),
-        "decoder self": ("decoder", "decoder"),
-        "cross": ("decoder", "encoder"),
-    }
-    found = []
-    for name in handle.plan.n_layer:
-        query, key = ends[name]
-        if handle.plan.opens:
-            heads = heard.heads[name]
-            found.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
-        else:
-            pattern = torch.cat(list(patterns_of(output)[name])).numpy()
-            allowed = np.ones(pattern.shape[2:], dtype=bool)
-            found.append(
-                Attention.closed(
-                    name,
-                    query,
-                    key,
-                    pattern,
-                    np.tril(allowed) if query == key == "decoder" else allowed,
-                )
-            )
-    return tuple(found)
 
 
 def _expect_readout(handle: Handle, stream: str) -> None:
@@ -629,24 +387,3 @@ def _readout(handle: Handle, vectors: Tensor) -> Tensor:
         with handle.lock, listening(Pass(keeps=False, answer=part[None])):
             said.append(handle.model(**inputs, use_cache=False).logits[0])
     return torch.cat(said)
-
-
-_silence = Lock()
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is put back is what was there."""
-    from transformers.utils import logging
-
-    _silence.acquire()
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-        _silence.release()

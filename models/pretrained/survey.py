@@ -8,51 +8,18 @@ found is not offered: a model whose attention and feed-forward write side by sid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from math import sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from models.pretrained.hooks import (
-    OURS,
-    AttentionCall,
-    Pass,
-    Place,
-    answered,
-    first_tensor,
-    listening,
-)
+from models.pretrained.hooks import OURS, AttentionCall, Pass, answered, first_tensor, listening
+from models.pretrained.overheard import everything, same
+from models.pretrained.stream import StreamPlan, Unfollowed, stream_plan
 
-# How far apart two computations of the same number may be, in relation to the largest.
-SAME = 1e-5
 # Lengths of the probe: two, so that a stream is known by its length.
 N_SOURCE, N_TARGET = 7, 5
-
-Source = tuple[tuple[Place, float], ...]
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """Where one stream is heard: its sites in order, each the sum of tensors at places, times a factor. `n_layer` layers, `d_model` wide.
-
-    law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the last layer. positions: the table that is
-    added to the embeddings. norm: "post" or "pre".
-    """
-
-    name: str
-    n_layer: int
-    d_model: int
-    sites: tuple[tuple[str, Source], ...]
-    law: bool
-    norm: str
-    final_norm: nn.Module | None
-    positions: nn.Module | None
-
-    def places(self) -> list[Place]:
-        """Every place that is heard."""
-        return [place for _, source in self.sites for place, _ in source]
 
 
 @dataclass(frozen=True)
@@ -76,23 +43,6 @@ class Plan:
     door: nn.Module | None
 
 
-class Unfollowed(ValueError):
-    """A model's states or attentions could not be found in what its modules read and give; says which."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A tensor that came by on the probe: at which place, of a module of which name, and whether that module has none inside it."""
-
-    place: Place
-    name: str
-    value: Tensor
-
-    @property
-    def leaf(self) -> bool:
-        return not any(self.place.module.children())
-
-
 @torch.inference_mode()
 def survey(model: nn.Module, start: int | None) -> Plan:
     """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the first token of its decoder, None where it
@@ -108,13 +58,13 @@ def survey(model: nn.Module, start: int | None) -> Plan:
     ):
         raise Unfollowed("its code hands out no attention")
     if not all(
-        _same(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
+        same(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
         for layers in patterns.values()
         for each in layers
     ):
         raise Unfollowed("its code hands out attention whose rows do not sum to 1")
     attentions, scales, biased = _ours(model, inputs, patterns)
-    log = _everything(model, lambda: model(**inputs, use_cache=False))
+    log = everything(model, lambda: model(**inputs, use_cache=False))
     ids = {
         "encoder": inputs["input_ids"],
         "decoder": inputs.get("decoder_input_ids", inputs["input_ids"]),
@@ -123,7 +73,7 @@ def survey(model: nn.Module, start: int | None) -> Plan:
     plans = []
     for name, each in states.items():
         name = "decoder" if name == "self" and causal else "encoder" if name == "self" else name
-        plans.append(_stream(name, [state[0] for state in each], ids[name][0], log))
+        plans.append(stream_plan(name, [state[0] for state in each], ids[name][0], log))
     for plan, layers in zip(plans, list(patterns.values())):
         if plan.n_layer != len(layers):
             raise Unfollowed(f"{len(layers)} of its {plan.n_layer} layers have attention")
@@ -203,7 +153,7 @@ def _ours(
         with listening(second):
             model(**inputs, use_cache=False)
         if all(
-            _same(torch.from_numpy(second.heads[name].arrays["pattern"]), torch.cat(list(layers)))
+            same(torch.from_numpy(second.heads[name].arrays["pattern"]), torch.cat(list(layers)))
             for name, layers in patterns.items()
         ):
             return (
@@ -221,328 +171,6 @@ def _name_of(call: AttentionCall, two: bool) -> str:
     return {(N_SOURCE, N_SOURCE): "encoder self", (N_TARGET, N_TARGET): "decoder self"}.get(
         (call.n_query, call.n_key), "cross"
     )
-
-
-def _everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | AttentionCall]:
-    """All that modules read and give during a run, in order, with the calls of our attention function in between."""
-    log: list[Moment | AttentionCall] = []
-    calls: Counter = Counter()
-
-    def note(name: str, module: nn.Module, side: str, values: object) -> None:
-        if (value := first_tensor(values)) is not None:
-            log.append(Moment(Place(module, side, calls[name]), name, value.clone()))
-
-    def before(name: str) -> Callable:
-        return lambda module, args, kwargs: note(name, module, "in", (*args, *kwargs.values()))
-
-    def after(name: str) -> Callable:
-        def went(module: nn.Module, args: tuple, output: object) -> None:
-            note(name, module, "out", output)
-            calls[name] += 1
-
-        return went
-
-    hooks = []
-    try:
-        for name, module in model.named_modules():
-            hooks += [
-                module.register_forward_pre_hook(before(name), with_kwargs=True),
-                module.register_forward_hook(after(name)),
-            ]
-        with listening(Pass(keeps=False, log=log)):
-            run()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return log
-
-
-def _stream(
-    name: str, states: list[Tensor], ids: Tensor, log: list[Moment | AttentionCall]
-) -> StreamPlan:
-    """A stream's sites; states (layer + 1) of (token, d_model) are what the model itself says they are, the last one after a last LayerNorm."""
-    seen = _Seen(log, *states[0].shape)
-    final = next(
-        (
-            at
-            for at, moment in seen.outs(0, len(log))
-            if _is_norm(moment)
-            and not _in_layer(moment)
-            and seen.read_by(at) is not None
-            and _same(seen.values[at], states[-1])
-        ),
-        None,
-    )
-    if final is not None:
-        states = [*states[:-1], seen.read_by(final)]
-    when, begin = [], 0
-    for at, state in enumerate(states):
-        found = seen.first(state, begin, len(log))
-        if found is None:
-            raise Unfollowed(f"state {at} of its {name} comes by nowhere")
-        when.append(found)
-        begin = found + 1
-    entrance, positions = _entrance(seen, states[0], when[0], ids)
-    ends_normed = [_is_norm(log[at]) and log[at].place.side == "out" for at in when[1:]]
-    post = all(ends_normed)
-    layers = [
-        _sublayers(seen, states[at], states[at + 1], when[at], when[at + 1], post)
-        for at in range(len(states) - 1)
-    ]
-    law = all(
-        layer is not None
-        and [each.name for each in layer] in (["attn", "ffn"], ["attn", "cross", "ffn"])
-        for layer in layers
-    )
-    sites = [*entrance]
-    for at, layer in enumerate(layers):
-        if law:
-            sites += [
-                (f"{at}.{each.name}.{what}", ((place, 1.0),))
-                for each in layer
-                for what, place in each.sites
-            ]
-        else:
-            sites.append(
-                (
-                    f"{at}.ffn.{'normed' if ends_normed[at] else 'sum'}",
-                    ((log[when[at + 1]].place, 1.0),),
-                )
-            )
-    if final is not None:
-        sites.append(("final.normed", ((log[final].place, 1.0),)))
-    norm = None if final is None else log[final].place.module
-    return StreamPlan(
-        name,
-        len(layers),
-        states[0].shape[1],
-        tuple(sites),
-        law,
-        "post" if post else "pre",
-        norm,
-        positions,
-    )
-
-
-@dataclass
-class _Seen:
-    """The log with each moment's value as (token, d_model) where it has that shape, and the search for a value in it."""
-
-    log: list[Moment | AttentionCall]
-    n: int
-    d_model: int
-    values: list[Tensor | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.values = [self._as_vectors(moment) for moment in self.log]
-
-    def _as_vectors(self, moment: Moment | AttentionCall) -> Tensor | None:
-        if isinstance(moment, AttentionCall) or not moment.value.is_floating_point():
-            return None
-        value = (
-            moment.value[0] if moment.value.dim() == 3 and len(moment.value) == 1 else moment.value
-        )
-        return value if value.shape == (self.n, self.d_model) else None
-
-    def first(self, value: Tensor, begin: int, end: int) -> int | None:
-        """When a value first comes by, from `begin` up to before `end`."""
-        return next(
-            (
-                at
-                for at in range(begin, end)
-                if self.values[at] is not None and _same(self.values[at], value)
-            ),
-            None,
-        )
-
-    def outs(self, begin: int, end: int) -> list[tuple[int, Moment]]:
-        """What modules gave in a stretch of time, in order."""
-        return [
-            (at, self.log[at])
-            for at in range(begin, end)
-            if self.values[at] is not None and self.log[at].place.side == "out"
-        ]
-
-    def came(self, out: int) -> int | None:
-        """When the module that gave something had read its input, None where it read no tensor."""
-        place = self.log[out].place
-        wanted = Place(place.module, "in", place.call).key
-        return next(
-            (
-                at
-                for at in range(out, -1, -1)
-                if isinstance(self.log[at], Moment) and self.log[at].place.key == wanted
-            ),
-            None,
-        )
-
-    def read_by(self, out: int) -> Tensor | None:
-        """The vectors that the module read which gave something, None where these were none."""
-        came = self.came(out)
-        return None if came is None else self.values[came]
-
-    def norm_of(self, value: Tensor, begin: int, end: int) -> int | None:
-        """When a LayerNorm that had read this value gave its result."""
-        for at, moment in self.outs(begin, end):
-            if _is_norm(moment) and (read := self.read_by(at)) is not None and _same(read, value):
-                return at
-        return None
-
-
-@dataclass(frozen=True)
-class _Sublayer:
-    name: str
-    sites: tuple[tuple[str, Place], ...]
-
-
-def _sublayers(
-    seen: _Seen, state: Tensor, goal: Tensor, begin: int, end: int, post: bool
-) -> list[_Sublayer] | None:
-    """The sub-layers that lead from one state to the next, None where they cannot be followed all the way."""
-    found, at = [], begin
-    while not _same(state, goal):
-        step = next(
-            (
-                (out, total)
-                for out, moment in seen.outs(at + 1, end + 1)
-                if (total := _sum_after(seen, state, out, end)) is not None
-            ),
-            None,
-        )
-        if step is None:
-            return None
-        out, total = step
-        sites = [("wrote", seen.log[out].place), ("sum", seen.log[total].place)]
-        read = None if post else seen.norm_of(state, at, out)
-        if read is not None:
-            sites.insert(0, ("read", seen.log[read].place))
-        name = _sublayer_name(seen.log[at + 1 : out], seen.log[out].name)
-        state, at = seen.values[total], total
-        if post:
-            normed = seen.norm_of(state, total, end + 1)
-            if normed is None:
-                return None
-            sites.append(("normed", seen.log[normed].place))
-            state, at = seen.values[normed], normed
-        found.append(_Sublayer(name, tuple(sites)))
-    return found
-
-
-def _sum_after(seen: _Seen, state: Tensor, out: int, end: int) -> int | None:
-    wrote = seen.values[out]
-    return (
-        seen.first(state + wrote, out + 1, end + 1)
-        if wrote.abs().max() > SAME * state.abs().max()
-        else None
-    )
-
-
-def _sublayer_name(between: list[Moment | AttentionCall], module: str) -> str:
-    """By the attention that was computed on the way; where that is the model's own code, unseen, by the name of the module that wrote."""
-    calls = [moment for moment in between if isinstance(moment, AttentionCall)]
-    if calls:
-        return "attn" if calls[-1].n_query == calls[-1].n_key else "cross"
-    return "attn" if "att" in module else "ffn"
-
-
-def _entrance(
-    seen: _Seen, state: Tensor, when: int, ids: Tensor
-) -> tuple[list[tuple[str, Source]], nn.Module | None]:
-    """The sites before the first layer, up to the state that enters it, and the module that gives what is added for positions."""
-    words, positions, segments = [], [], []
-    for at, moment in enumerate(seen.log[: when + 1]):
-        if (
-            isinstance(moment, AttentionCall)
-            or moment.place.side == "in"
-            or not moment.leaf
-            or not moment.value.is_floating_point()
-        ):
-            continue
-        came = seen.came(at)
-        if "pos" in moment.name.lower() or moment.name.endswith("wpe"):
-            positions.append(moment)
-        elif (
-            isinstance(moment.place.module, nn.Embedding)
-            and came is not None
-            and torch.equal(seen.log[came].value.reshape(-1), ids)
-        ):
-            words.append(moment)
-        elif "type" in moment.name.lower():
-            segments.append(moment)
-    table = positions[0].place.module if positions else None
-    for word in words:
-        for scale in dict.fromkeys((1.0, sqrt(seen.d_model), _ratio(seen, state, word))):
-            for segment in (*segments, None):
-                for position in (*positions, None):
-                    if (
-                        found := _entered(seen, state, when, word, scale, segment, position)
-                    ) is not None:
-                        return found, None if position is None else position.place.module
-    # Positions that are no module's output, or an embedding of another width: what enters the first layer holds both.
-    return [("embed+pos", ((seen.log[when].place, 1.0),))], table
-
-
-def _ratio(seen: _Seen, state: Tensor, word: Moment) -> float:
-    """What the embedding would have to be multiplied by to be the state, if it is nothing else."""
-    rows = _rows(seen, word)
-    return 1.0 if rows is None else round(float((rows * state).sum() / (rows * rows).sum()), 4)
-
-
-def _entered(
-    seen: _Seen,
-    state: Tensor,
-    when: int,
-    word: Moment,
-    scale: float,
-    segment: Moment | None,
-    position: Moment | None,
-) -> list[tuple[str, Source]] | None:
-    """The sites of embed (+ position) (+ LayerNorm) = state, None where that does not hold."""
-    parts = [_rows(seen, moment) for moment in (word, segment, position) if moment is not None]
-    if any(part is None for part in parts):
-        return None
-    embed = parts[0] * scale + (parts[1] if segment is not None else 0)
-    total = embed + parts[-1] if position is not None else embed
-    source = ((word.place, scale), *(((segment.place, 1.0),) if segment is not None else ()))
-    sites: list[tuple[str, Source]] = [("embed", source)]
-    if position is not None:
-        if (added := seen.first(total, 0, when + 1)) is None:
-            return None
-        sites += [
-            ("pos.wrote", ((position.place, 1.0),)),
-            ("embed+pos", ((seen.log[added].place, 1.0),)),
-        ]
-    if _same(total, state):
-        return sites
-    normed = seen.norm_of(total, 0, when + 1)
-    if normed is None or not _same(seen.values[normed], state):
-        return None
-    return [*sites, ("embed.normed", ((seen.log[normed].place, 1.0),))]
-
-
-def _rows(seen: _Seen, moment: Moment) -> Tensor | None:
-    value = moment.value[0] if moment.value.dim() == 3 and len(moment.value) == 1 else moment.value
-    return value if value.shape in ((seen.n, seen.d_model), (1, seen.d_model)) else None
-
-
-def _is_norm(moment: Moment | AttentionCall) -> bool:
-    """True for LayerNorm, RMSNorm and their kin: a module with none inside it and one gain for each dimension."""
-    if isinstance(moment, AttentionCall) or not moment.leaf:
-        return False
-    weight = getattr(moment.place.module, "weight", None)
-    return (
-        isinstance(weight, Tensor)
-        and weight.dim() == 1
-        and weight.shape[0] == moment.value.shape[-1]
-    )
-
-
-def _in_layer(moment: Moment) -> bool:
-    return any(part.isdigit() for part in moment.name.split("."))
-
-
-def _same(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and bool((a - b).abs().max() <= SAME * b.abs().max().clamp(min=1e-3))
 
 
 def _head_width(model: nn.Module, n_head: int, d_model: int) -> int:
@@ -607,7 +235,7 @@ def _shows(
         model(**inputs, use_cache=False)
     finally:
         hook.remove()
-    if len(shown) != 1 or not _same(shown[0], last):
+    if len(shown) != 1 or not same(shown[0], last):
         return False
     hook = door.register_forward_hook(answered)
     try:
@@ -617,4 +245,4 @@ def _shows(
             ).logits
     finally:
         hook.remove()
-    return _same(said, true.logits)
+    return same(said, true.logits)

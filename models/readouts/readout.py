@@ -116,24 +116,7 @@ def attribute(
     Raises ValueError for a token or word that is not there, and for a model whose readout is no sum (BERT's bends once more) or that has none.
     """
     of, model, edits = recording.stream(stream), handle.model, recording.edits
-    if not 0 <= token < len(of.tokens):
-        raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
-    if not all(
-        0 <= word < handle.card.n_vocab for word in (id, *([] if against is None else [against]))
-    ):
-        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    if model.config.readout != "tied":
-        raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
-    first = recording.streams[0].name
-    if any(
-        isinstance(edit, PatchSite)
-        and (edit.stream or first) == stream
-        and not edit.site.endswith((".wrote", ".read"))
-        for edit in edits
-    ):
-        raise ValueError(
-            "a state was put in from another text, so the logit is no sum of what this run wrote"
-        )
+    _expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
     held: dict[tuple[str, int, int, str], Tensor] = {
         ("embedding", -1, -1, ""): _vector(of, "embed", token)
     }
@@ -165,6 +148,30 @@ def attribute(
         for (kind, layer, head, attention), value in values.items()
     )
     return Attribution(token, id, against, float(last @ direction + offset), parts)
+
+
+def _expect_a_sum(
+    handle: Handle, recording: Recording, stream: str, asked: tuple[int, ...]
+) -> None:
+    """Raises ValueError, as `attribute` says. asked: a token and the ids of words."""
+    token, *words = asked
+    n = len(recording.stream(stream).tokens)
+    if not 0 <= token < n:
+        raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
+    if not all(0 <= word < handle.card.n_vocab for word in words):
+        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    if handle.model.config.readout != "tied":
+        raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
+    first = recording.streams[0].name
+    if any(
+        isinstance(edit, PatchSite)
+        and (edit.stream or first) == stream
+        and not edit.site.endswith((".wrote", ".read"))
+        for edit in recording.edits
+    ):
+        raise ValueError(
+            "a state was put in from another text, so the logit is no sum of what this run wrote"
+        )
 
 
 def _vector(stream: Stream, site: str, token: int) -> Tensor:
