@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import attention as numbers
-from explorer.frame import onscreen, opening
+from explorer.frame import onscreen, opening, terms
 from explorer.frame.picker import attention_names
 from explorer.memory import address
 from explorer.memory.passes import Shown
@@ -68,7 +68,8 @@ def explore(source: Shown) -> None:
 
 
 def which(source: Shown) -> None:
-    """The control that chooses an attention where there are several, and a line on who looks at whom."""
+    """The control that chooses an attention where there are several, and a line on who looks at
+    whom."""
     recording = source.recording()
     names = attention_names(recording)
     with st.container(gap="xsmall"):
@@ -85,7 +86,7 @@ def which(source: Shown) -> None:
             )
         attention = recording.attention[names.index(st.session_state.attention)]
         if len(names) > 1 or not attention.allowed.all():
-            st.caption(sentences.WHO[attention.name])
+            terms.caption(sentences.WHO[attention.name], *sentences.WHO_TERMS[attention.name])
 
 
 def labelled(first: str, name: str) -> str:

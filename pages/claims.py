@@ -26,12 +26,14 @@ NOTES = ("All notes", *claims.NOTES)
 
 @st.fragment
 def explore(model: str, text: str, target: str | None) -> None:
-    """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep for every visitor."""
+    """The page below the sentence bar; it takes names and not recordings, which Streamlit would
+    keep for every visitor."""
     st.subheader(
         "Does what textbooks say hold here, on this text, in this model?",
         anchor=False,
         help="Each line is a statement of lecture notes, in our words, made into a test: a number of this text and model against a bound. "
-        + " ".join(f"**{kind.capitalize()}**: {claims.MEANING[kind]}" for kind in evidence.KINDS),
+        + " ".join(f"**{kind.capitalize()}**: {claims.MEANING[kind]}" for kind in evidence.KINDS)
+        + " A claim that is opened explains its terms.",
     )
     left, right = st.columns([1.8, 1], vertical_alignment="bottom")
     address.one_of("claim_verdict", tuple(WITH))
@@ -64,7 +66,8 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
         ],
         counts=[listing.counted(found, kind) for kind in evidence.KINDS],
         says=f"Model {models.title(model)}, {len(recording.streams[0].tokens)} tokens. "
-        f"{f'{n} claims.' if ready else f'{len(found)} of {n} claims so far …'} Open one for its numbers.",
+        f"{f'{n} claims.' if ready else f'{len(found)} of {n} claims so far …'} Open one for its "
+        "numbers.",
         open=opened,
         told=told,
         token=shelf.name_of(
@@ -82,8 +85,9 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
 
 
 def asked() -> tuple[str, int]:
-    """The claim that the list is told to open, and for the how many-th time it is told: once at first, and again when the reader went back or
-    forward. What the reader opens in between, the list knows by itself."""
+    """The claim that the list is told to open, and for the how many-th time it is told: once at
+    first, and again when the reader went back or forward. What the reader opens in between, the
+    list knows by itself."""
     state = st.session_state
     if state.claim not in ("", *claims.BY_ID):
         state.claim = ""

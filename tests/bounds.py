@@ -21,6 +21,19 @@ SUMMED = 2e-5
 PASSED = 2e-4
 # A total of numbers up to a hundred in 32 bits: a logit summed up from all parts of a model, log-probabilities of a whole text.
 TOTAL = 1e-3
-# What four and three decimals on screen leave open: half of the last, and the rounding of the number itself.
+# What four, three and two decimals on screen leave open: half of the last, and the rounding of the number itself.
 FOUR_DECIMALS = 6e-5
 THREE_DECIMALS = 6e-4
+TWO_DECIMALS = 6e-3
+# An angle in degrees out of 32-bit vectors: near 0 the arc cosine turns a rounding of 1e-8 into a hundredth.
+DEGREES = 0.01
+# What differs by less is 0 for every purpose.
+TINY = 1e-30
+# A number from 0 to 1 in a byte, its square root coded: half of 1/255, times the slope 2 of the square.
+# Twice that for a difference with its sign, which has 127 levels either way.
+CODED, CODED_SIGNED = 0.004, 0.009
+# A browser sets boxes on whole pixels.
+PIXEL = 1
+# Where a number is not computed twice but drawn at random, or measured with steps of finite size, the bound
+# stands beside its reason in the test. Without a bound `approx` takes 1e-6 and `assert_allclose` 1e-7 of the
+# number: for what is computed in 64 bits, or copied.

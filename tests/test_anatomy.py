@@ -94,7 +94,9 @@ def row_holds(recording: Recording, attention: Attention, opened: anatomy.Cell) 
     assert opened.softmax[at] == pytest.approx(opened.exponentials[at] / opened.total, rel=CLOSE)
     if opened.plain and allowed[at]:
         assert opened.plain[0] / opened.plain[1] == pytest.approx(
-            opened.softmax[at], rel=CLOSE, abs=1e-300
+            opened.softmax[at],
+            rel=CLOSE,
+            abs=1e-300,  # below it a 64-bit number loses digits
         )
     assert not opened.weights[~allowed].any()
     z = sum(opened.weights[j] * opened.v[j] for j in range(len(opened.v)))
@@ -273,6 +275,7 @@ def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: st
             for value in vars(part).values()
             if isinstance(value, np.ndarray)
         )
+        # A few vectors a text are left out of the formula.
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
     assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES // 2
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import FOUR_DECIMALS, STORED, SUMMED
+from bounds import FOUR_DECIMALS, PIXEL, STORED, SUMMED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from javascript import arrived
@@ -640,6 +640,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
     assert tuple(target.all_inner_texts()[:-1]) == recording.stream("decoder").tokens[1:]
     thumb = page.locator(".cell .thumb").first.bounding_box()
+    # A thumbnail of some 60 pixels a side has whole ones.
     assert thumb["width"] / thumb["height"] == pytest.approx(
         cross.allowed.shape[1] / cross.allowed.shape[0], rel=0.05
     ), "a rectangle is drawn as one"
@@ -664,7 +665,8 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
             one.page.locator("i.column.pinned").bounding_box(),
             one.page.locator("canvas.cells").bounding_box(),
         )
-        assert box["height"] == pytest.approx(area["height"], abs=1), "the whole column is held"
+        assert box["height"] == pytest.approx(area["height"], abs=PIXEL), "the whole column is held"
+        # A pixel of a column some twenty wide.
         assert (box["x"] - area["x"]) / box["width"] == pytest.approx(2, abs=0.1)
         assert one.page.locator("i.row.pinned").is_hidden()
         return says, [

@@ -68,6 +68,27 @@ def test_every_page_opens_on_every_family(model: str, page: str) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "reason"), [("ours:bert", "a dense layer"), ("hub:gpt_neox", "its own code")]
+)
+def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
+    folders: dict[str, Path], family: str, reason: str
+) -> None:
+    """BERT has a dense layer, an activation and a LayerNorm before its words."""
+    way, _, kind = family.partition(":")
+    name = f"{way}:{folders[kind]}"
+    handle = there(name)
+    app = opened("predictions", model=name, text=TEXT)
+    told = [each.value for each in app.info if "cannot be taken apart" in each.value]
+    assert len(told) == 1 and reason in told[0]
+    recording = library.record(handle, TEXT)
+    with pytest.raises(ValueError):
+        library.attribute(handle, recording, recording.streams[-1].name, 2, 5)
+    sums = opened("predictions", model="decoder", text=TEXT)
+    assert not [each for each in sums.info if "cannot be taken apart" in each.value]
+
+
 def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     models.handle(models.DEFAULT_MODEL)
     asked = []

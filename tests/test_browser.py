@@ -113,7 +113,7 @@ def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> 
         said = visitor.page.locator(".head .says strong").inner_text()
         value, _, width = said.removeprefix("≈ ").removeprefix("< ").partition(" ± ")
         assert float(value) == pytest.approx(
-            float(pattern[query, key]), abs=float(width or 0.0001) + 6e-5
+            float(pattern[query, key]), abs=float(width or FOUR_DECIMALS) + FOUR_DECIMALS
         ), (query, key, said)
 
 

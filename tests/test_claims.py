@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tomllib
 from collections.abc import Callable
 from copy import deepcopy
@@ -22,12 +23,14 @@ import torch
 from bounds import PASSED, SUMMED, TOTAL
 from conftest import HOSTILE, SMALL, TEXTS, on_page
 from streamlit.testing.v1 import AppTest
+from test_formulas import wrong
 
 from explorer.analysis import evidence, grounds
 from explorer.analysis.csv import to_csv
 from explorer.analysis.evidence import (
     CONSTRUCTION,
     FAILS,
+    FEWEST,
     HOLDS,
     MEASURED,
     SHORT,
@@ -38,6 +41,7 @@ from explorer.analysis.evidence import (
 )
 from explorer.components import wire
 from explorer.sentences import claims, claims_report
+from explorer.views.claims import listing
 from models import library
 from models.edits import from_line
 from models.own import Handle, handle_of
@@ -706,6 +710,7 @@ def test_far_words_are_held_to_the_whole_text() -> None:
 
 def test_random_words_lie_as_near_a_sphere_as_chance_has_it() -> None:
     e = replace(E(), embeddings=lambda: evidence.gaussian(4000, 256))
+    # The spread of 4,000 lengths is itself known to 1 / √8,000, a hundredth; five of these.
     assert value("vocabulary-sphere", e) == pytest.approx(1, abs=0.05)
     found = evidence.settle(claims.BY_ID["vocabulary-sphere"], e)
     assert found.verdict == FAILS, "as near a sphere as any random vectors is no finding"
@@ -983,10 +988,56 @@ def test_one_row_does_not_decide_what_comes_next() -> None:
     assert found.verdict == SHORT and "four rows" in found.why
 
 
-@pytest.mark.parametrize("id", ["messages", "alone", "future-blind", "both-sides", "identity-plus"])
-def test_no_claim_tries_a_single_token(id: str) -> None:
-    e = D() if id in ("future-blind", "identity-plus") else E()
-    assert sum("(token " in name for name, _ in claims.BY_ID[id].measure(e).rows) >= 4
+def counting(e: Evidence, seen: dict[str, set]) -> Evidence:
+    """The same, noting for each door what was asked: which edits, texts, targets or tokens."""
+
+    def noted(door: str, which: Callable) -> Callable:
+        ask = getattr(e, door)
+
+        def asked(*what: object) -> object:
+            seen.setdefault(door, set()).add(which(*what))
+            return ask(*what)
+
+        return asked
+
+    passes = noted("again", lambda edits, text, target: (edits, text, target))
+    tokens = {
+        door: noted(door, lambda _, token, *site: token)
+        for door in ("logits", "highway", "jacobian")
+    }
+    steps = noted("stepwise", lambda rows: rows)
+    return replace(e, again=passes, stepwise=steps, **tokens)
+
+
+# One other pass is the whole experiment here, looked at in every row: a part is taken away.
+ONE_SWITCH = {("norm-tames", "again")}
+# Two rows say by what the vocabulary's every row is multiplied; what is decided on is all rows.
+TWO_ROWS_OF_ALL_WORDS = {("start", "logits"), ("balance", "logits")}
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> None:
+    """Tokens exchanged, orders, other texts, rows of scores: whatever a claim asks a model for, it asks for four at least."""
+    counted: dict[str, set[str]] = {}
+    for claim in claims.CLAIMS:
+        seen: dict[str, set] = {}
+        try:
+            claim.measure(counting(real(model), seen))
+        except evidence.Untestable:
+            continue
+        for door, asked in seen.items():
+            counted.setdefault(door, set()).add(claim.id)
+            if (claim.id, door) in ONE_SWITCH:
+                assert len(asked) == 1
+            elif door == "stepwise":
+                assert min(asked) >= FEWEST
+            elif (claim.id, door) not in TWO_ROWS_OF_ALL_WORDS:
+                # A pass with the same part taken away, to compare with, is none of the four.
+                assert len(asked - {(each, "", None) for each in BASES}) >= FEWEST, claim.id
+    assert len(counted["again"]) >= 6 and len(counted["logits"]) >= 3
+
+
+BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
 
 
 # ---- by construction, or measured beside permuted weights -----------------------------------------------------------
@@ -1074,9 +1125,9 @@ def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
 
 def test_a_claim_that_says_too_little_is_refused() -> None:
     first = claims.CLAIMS[0]
-    for wrong in ({"kind": "?"}, {"because": ""}, {"kind": MEASURED}):
+    for bad in ({"kind": "?"}, {"because": ""}, {"kind": MEASURED}):
         with pytest.raises(ValueError):
-            replace(first, **wrong)
+            replace(first, **bad)
 
 
 def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
@@ -1125,6 +1176,30 @@ def test_every_note_has_claims_and_every_page_is_there() -> None:
     for file in claims.PAGES:
         assert f'    "{file}": "' in pages and (ROOT / "pages" / f"{file}.py").exists()
     assert {claim.page for claim in claims.CLAIMS} <= set(claims.PAGES)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> None:
+    """Of all that the page says of it; and no number that is not 0 is written as 0."""
+    checked = 0
+    for claim in claims.CLAIMS:
+        row = listing.row(claim, evidence.settle(claim, real(model)))
+        told = (
+            row.statement,
+            row.why,
+            row.how,
+            row.rule,
+            row.chance,
+            row.holds,
+            row.kind,
+            row.remark,
+        )
+        for sentence in (*told, *(f"{name}: {value}" for name, value in row.parts)):
+            bad, count = wrong(sentence)
+            assert not bad, (claim.id, bad)
+            assert not re.search(r"(?<![\d.])0\.0+(?![\d.])", sentence), (claim.id, sentence)
+            checked += count
+    assert checked
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

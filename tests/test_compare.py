@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 import driver
 import numpy as np
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
+from bounds import CODED, CODED_SIGNED, DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
@@ -302,10 +302,10 @@ def test_grids_carry_both_sides_and_the_signed_difference() -> None:
         "b",
         "change",
     ]
-    np.testing.assert_allclose((blocks["b"].reshape(b.shape) / 255) ** 2, b, atol=0.004)
+    np.testing.assert_allclose((blocks["b"].reshape(b.shape) / 255) ** 2, b, atol=CODED)
     share = (blocks["change"].reshape(a.shape).astype(float) - 128) / 127
     np.testing.assert_allclose(
-        np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=0.009
+        np.sign(share) * share**2 * header["panels"][2]["top"], b - a, atol=CODED_SIGNED
     )
 
 
@@ -328,7 +328,7 @@ def test_large_grids_are_folded_to_the_largest_either_way() -> None:
     share = (blocks["change"].reshape(12, 12, n, n)[1, 2, 0, 0] - 128.0) / 127
     block = (b - a)[1, 2, :fold, :fold].ravel()
     assert np.sign(share) * share**2 * header["panels"][2]["top"] == pytest.approx(
-        block[np.abs(block).argmax()], abs=0.01
+        block[np.abs(block).argmax()], abs=CODED_SIGNED
     )
 
 

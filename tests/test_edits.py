@@ -150,6 +150,7 @@ def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle
     assert not np.array_equal(shuffled, plain)
     np.testing.assert_array_equal(shuffled[np.lexsort(shuffled.T)], plain[np.lexsort(plain.T)])
     random = recorded(small_handle, OtherPositions("random")).streams[0].at("pos.wrote")
+    # Random vectors of as many numbers: their mean length is drawn.
     assert np.linalg.norm(random, axis=1).mean() == pytest.approx(
         np.linalg.norm(table, axis=1).mean(), rel=0.2
     )

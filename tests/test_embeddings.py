@@ -258,6 +258,7 @@ def test_the_verdict_is_right_where_the_truth_is_known() -> None:
         and (apart.as_far, apart.n_splits) == (1, 10)
         and apart.centred_gap > 0
     )
+    # The gap is over the spread of either text, and these two differ a little.
     assert shift(other + 0.1, one + 0.1).gap == pytest.approx(-apart.gap, rel=0.05), (
         "texts exchanged, the sign too"
     )

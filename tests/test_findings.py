@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bounds import STORED, SUMMED, TOTAL
+from bounds import DEGREES, STORED, SUMMED, TOTAL
 
 from explorer.analysis import finding as kinds
 from explorer.analysis import findings, findings_heads, findings_links, words
@@ -271,7 +271,7 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
     after = f"{one.site}.normed" if f"{one.site}.normed" in sites else f"{one.site}.sum"
     a, b = (stream.at(site)[one.query].astype(float) for site in (before, after))
     angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
-    assert one.value == pytest.approx(angle, abs=0.01)
+    assert one.value == pytest.approx(angle, abs=DEGREES)
     assert one.value > one.chance
     assert one.page == "residual"
 

@@ -132,7 +132,7 @@ def test_a_sampling_that_makes_no_sense_is_refused(wrong: tuple[float, int, floa
 def test_draws_follow_the_distribution() -> None:
     logits, rng = np.log(np.array([0.7, 0.2, 0.1])), np.random.default_rng(0)
     drawn = np.bincount([generation.draw(logits, Sampling(), rng) for _ in range(4000)]) / 4000
-    np.testing.assert_allclose(drawn, [0.7, 0.2, 0.1], atol=0.03)
+    np.testing.assert_allclose(drawn, [0.7, 0.2, 0.1], atol=0.03)  # four deviations of 4,000 draws
 
 
 def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(

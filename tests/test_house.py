@@ -335,3 +335,21 @@ def test_files_and_functions_stay_short_and_long_ones_only_shrink() -> None:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
                 most = LONG_FUNCTIONS.get(f"{name}:{node.name}", MOST_LINES_OF_A_FUNCTION)
                 assert node.end_lineno - node.lineno < most, f"{name}: {node.name}"
+
+
+def test_every_tolerance_of_the_suite_says_why_it_is_that() -> None:
+    """It is made of the named bounds of tests/bounds.py, or a comment stands at it."""
+    asked = 0
+    for path in sorted((ROOT / "tests").glob("*.py")):
+        text = path.read_text("utf-8")
+        lines = text.splitlines()
+        for call in (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Call)):
+            for given in call.keywords:
+                if given.arg in ("atol", "rtol", "abs", "rel"):
+                    asked += 1
+                    parts = list(ast.walk(given.value))
+                    named = any(isinstance(each, ast.Name) and each.id.isupper() for each in parts)
+                    bare = any(isinstance(each, ast.Constant) and each.value for each in parts)
+                    told = any("# " in line for line in lines[call.lineno - 3 : call.end_lineno])
+                    assert named or told or not bare, f"{path.name}:{given.value.lineno}"
+    assert asked > 300

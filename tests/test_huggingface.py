@@ -27,7 +27,7 @@ from models.pretrained import files, hub, tried
 from models.pretrained import huggingface as hf
 from models.recording import NotFinite, from_npz, to_npz
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"

@@ -51,10 +51,3 @@ def test_a_sentence_that_is_offered_ends() -> None:
     assert EXAMPLES["Pizza"] == "I love to eat pizza.", (
         "without a full stop the answer is a full stop"
     )
-
-
-def test_a_model_with_a_layer_before_its_words_says_why_its_logit_is_no_sum() -> None:
-    """A model of BERT's kind has a dense layer and a LayerNorm before its words: the page gives that as its reason."""
-    assert (
-        "a dense layer with an activation and a LayerNorm, which are not linear" in lens.NOT_LINEAR
-    )

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
+from bounds import CODED, DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
@@ -389,7 +389,7 @@ def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> No
     large = numbers.table(512, 1024)
     coded = draw.table(large, ("",), 2, (1, 2)).data[0]
     assert coded.z.dtype == np.uint8
-    np.testing.assert_allclose(coded.z / 255 * 2 - 1, large, atol=0.004)
+    np.testing.assert_allclose(coded.z / 255 * 2 - 1, large, atol=CODED)
     bars = draw_order.lengths(np.ones(2), np.ones(2), np.ones(2), ("<b>", "x" * 40), ("",))
     assert list(bars.layout.xaxis.ticktext) == ["&lt;b&gt;", "x" * 13 + "…"]
 

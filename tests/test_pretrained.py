@@ -429,6 +429,7 @@ def test_a_folder_that_does_not_fit_says_why(tmp_path: Path) -> None:
 # ---- MiniLM -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parity
 @pytest.mark.slow
 def test_minilm_in_our_classes_is_minilm() -> None:
     from transformers import AutoModel, AutoTokenizer

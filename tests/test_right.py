@@ -277,6 +277,7 @@ def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: Han
     )
 
 
+@pytest.mark.parity
 @pytest.mark.slow
 @pytest.mark.parametrize("name", library.names())
 def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:

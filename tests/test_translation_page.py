@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 import torch
-from bounds import FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
+from bounds import FOUR_DECIMALS, PASSED, PIXEL, STORED, SUMMED, TOTAL, TWO_DECIMALS
 from conftest import HOSTILE, on_page, typed
 from driver import MARKS, Visitor
 from javascript import arrived
@@ -203,7 +203,7 @@ def test_ones_own_words_get_the_probabilities_of_a_full_pass(target: str) -> Non
     told = next(each.value for each in app.markdown if each.value.startswith("**Yours:**"))
     assert f"log p = {total:.3f}".replace("-", "−")[:-1] in told and "The model’s own" in told
     shown = float(re.search(r"perplexity ([0-9.,]+[0-9])", told)[1].replace(",", ""))
-    assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=TOTAL, abs=0.01)
+    assert shown == pytest.approx(np.exp(-total / len(header["says"])), rel=TOTAL, abs=TWO_DECIMALS)
 
 
 @slow
@@ -530,7 +530,7 @@ def check_step(
     )
     assert tints[int(matrix[step].argmax())] == min(tints)
     row, area = page.locator(".area i.row").bounding_box(), page.locator(".area").bounding_box()
-    assert row["y"] - area["y"] == pytest.approx(step * area["height"] / len(produced), abs=1)
+    assert row["y"] - area["y"] == pytest.approx(step * area["height"] / len(produced), abs=PIXEL)
 
 
 @journey

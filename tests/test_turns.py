@@ -227,7 +227,9 @@ def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
 
 def test_things_weigh_what_they_keep_in_memory() -> None:
     whole = np.zeros((100, 1000), np.float32)
+    # The objects around the numbers weigh a little too.
     assert weight_of(whole) == pytest.approx(400_000, rel=0.01)
+    # The objects around the numbers weigh a little too.
     assert weight_of({"a row": whole[3], "twice": (whole, whole)}) == pytest.approx(4e5, rel=0.01)
     recording = passes.record("encoder", "Ram pushed Hari")
     arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]

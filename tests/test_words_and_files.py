@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import csv, numbers
 from explorer.sentences import glossary
 
+ROOT = Path(__file__).resolve().parent.parent
 VALUES = [
     *(
         sign * 10.0**power * digits
@@ -178,9 +179,27 @@ def test_the_glossary_is_short_complete_in_itself_and_found_by_any_spelling() ->
         glossary.meaning("no such word")
 
 
-# ---- the files of the pages -------------------------------------------------------------------------------------------
+def test_the_terms_of_a_text_are_explained_and_everyday_words_are_not() -> None:
+    text = "**Entropy** of a row after the softmax; \\[CLS\\] is a sink. Bits of value, a broken sentence"
+    assert glossary.used(text) == ("entropy", "softmax", "[CLS]", "sink")
+    assert glossary.used(text, most=2) == ("entropy", "softmax")
+    told = glossary.explained("A sentence without any", "head")
+    assert told == glossary.meaning("head") and glossary.explained("A sentence without any") is None
+    for name, means in glossary.terms_in(text):
+        assert means == glossary.term(name).means
+    for spelling in glossary.EVERYDAY:
+        assert glossary.term(spelling), spelling
 
-ROOT = Path(__file__).resolve().parent.parent
+
+@pytest.mark.slow
+def test_the_first_page_explains_its_terms_on_hover() -> None:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120).run()
+    told = "\n".join(getattr(getattr(each, "proto", None), "help", "") for each in app.main)
+    for word in ("head", "layer", "weight", "query", "key", "score", "softmax", "entropy", "sink"):
+        assert glossary.meaning(word) in told, word
+
+
+# ---- the files of the pages -------------------------------------------------------------------------------------------
 STRANGE = '=1+1 "a,b" @SUM(A1) +2 -3 NA null 007'
 PAGES = {
     "attention": {},

@@ -1,4 +1,5 @@
-"""One head's matrix: what its rows and columns are called, as a table, as a file, and the values a colour scale shows."""
+"""One head's matrix: what its rows and columns are called, as a table, as a file, and the values a
+colour scale shows."""
 
 from __future__ import annotations
 
@@ -14,21 +15,24 @@ from models.recording import Attention, Recording
 UNITS = ("Tokens", "Words")
 KEPT = ("All", "Quiet", "No specials", "No sinks")
 SUMS = ("As they are", "Renormalised")
-LEAST_LEFT = 1e-6  # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
+# a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
+LEAST_LEFT = 1e-6
 SCALES = ("Head", "Row", "Global")
 TONES = ("Linear", "Log")
 LOG_DECADES = 3
-HIDDEN = "hidden"  # the column with what of each row goes to tokens left out; keys have a number in front, so no key is called so
+# the column with what of each row goes to tokens left out; keys have a number in front, so no key
+# is called so
+HIDDEN = "hidden"
 
 
 @dataclass(frozen=True)
 class Axes:
     """What the rows and columns of an attention are called.
 
-    rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None where rows and columns are one text; between
-    two texts the token that each row produces and whether it is a special one, (query). row_places and key_places: their numbers, where
-    some are left out.
-    """
+    rows (query) and keys (key): labels, in pictures and files alike. special (key). said: None
+    where rows and columns are one text; between two texts the token that each row produces and
+    whether it is a special one, (query). row_places and key_places: their numbers, where some are
+    left out."""
 
     rows: tuple[str, ...]
     keys: tuple[str, ...]
@@ -44,8 +48,9 @@ class Axes:
 
 
 def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
-    """What rows and columns are called. Between two texts a row has the name of the token it produces, which is the one after the token it
-    reads; `after` is the token that the last row produces, which the target does not hold."""
+    """What rows and columns are called. Between two texts a row has the name of the token it
+    produces, which is the one after the token it reads; `after` is the token that the last row
+    produces, which the target does not hold."""
     queries, keys = recording.stream(attention.query), recording.stream(attention.key)
     special = tuple(map(bool, keys.special))
     if attention.query == attention.key:
@@ -58,7 +63,8 @@ def axes(recording: Recording, attention: Attention, after: str = "") -> Axes:
 def groups(
     recording: Recording, attention: Attention, axes: Axes
 ) -> tuple[words.Groups, words.Groups]:
-    """The words that rows and columns make. Between two texts a row is a part of the word that it helps to produce."""
+    """The words that rows and columns make. Between two texts a row is a part of the word that it
+    helps to produce."""
     streams = recording.stream(attention.query), recording.stream(attention.key)
     query, key = (
         words.words(
@@ -76,10 +82,11 @@ def groups(
 class Shown:
     """A head's matrix as it is looked at: between tokens or words, all of them or some left out.
 
-    matrix and allowed (row, column); `axes` names them. hidden (row): the share of each row's attention that goes to what is left out, None
-    where nothing is. row_tokens and key_tokens: the tokens (first, past the last) that a row and a column stand for. left_out: the names of
-    the columns left out. `nothing_left`: what was asked for would have left nothing, and all is shown. `renormalised`: rows sum to 1 again.
-    """
+    matrix and allowed (row, column); `axes` names them. hidden (row): the share of each row's
+    attention that goes to what is left out, None where nothing is. row_tokens and key_tokens: the
+    tokens (first, past the last) that a row and a column stand for. left_out: the names of the
+    columns left out. `nothing_left`: what was asked for would have left nothing, and all is shown.
+    `renormalised`: rows sum to 1 again."""
 
     matrix: np.ndarray
     allowed: np.ndarray
@@ -100,12 +107,14 @@ class Shown:
         return _holding(self.key_tokens, token)
 
     def cells(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The cells that pairs of tokens (query, key) are a part of, each once, without those left out."""
+        """The cells that pairs of tokens (query, key) are a part of, each once, without those left
+        out."""
         found = ((self.row_of(query), self.column_of(key)) for query, key in pairs)
         return list(dict.fromkeys(cell for cell in found if min(cell) >= 0))
 
     def strongest_pair(self, matrix: np.ndarray, row: int, column: int) -> tuple[int, int]:
-        """The tokens (query, key) of the largest weight within a cell. matrix (query, key) between tokens."""
+        """The tokens (query, key) of the largest weight within a cell. matrix (query, key) between
+        tokens."""
         (top, bottom), (left, right) = self.row_tokens[row], self.key_tokens[column]
         query, key = np.unravel_index(
             matrix[top:bottom, left:right].argmax(), (bottom - top, right - left)
@@ -133,20 +142,21 @@ def shown(
     renormalise: bool = False,
     quiet: np.ndarray | None = None,
 ) -> Shown:
-    """A head's matrix between tokens, or between the words that `grouped` makes, without what `kept` leaves out.
+    """A head's matrix between tokens, or between the words that `grouped` makes, without what
+    `kept` leaves out.
 
-    matrix and allowed (query, key); kept one of KEPT: without what is `quiet` (key) bool, without special tokens, without the head's own sinks.
-    Special tokens are left out as rows and as columns; sinks likewise, but between two texts as columns alone: there a sink is a token of the
-    source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does not exist.
-    """
+    matrix and allowed (query, key); kept one of KEPT: without what is `quiet` (key) bool, without
+    special tokens, without the head's own sinks. Special tokens are left out as rows and as
+    columns; sinks likewise, but between two texts as columns alone: there a sink is a token of the
+    source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does
+    not exist."""
     if kept not in KEPT:
         raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
     across = axes.said is not None
     keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
     rows = (words.alone(*zip(*axes.said)) if across else keys) if grouped is None else grouped[0]
-    sinking = np.logical_or.reduceat(
-        sinks(matrix, allowed), keys.starts
-    )  # of tokens: merged into words, fewer columns would raise what is even
+    # Of tokens: merged into words, fewer columns would raise what is even.
+    sinking = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
     if grouped is not None:
         matrix, allowed = (
             words.merged(matrix, rows, keys),
@@ -212,12 +222,14 @@ def likeliest(logits: np.ndarray) -> int:
 
 
 def blanked(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The values (query, key) with NaN where attending is not allowed, so that a figure leaves these cells out."""
+    """The values (query, key) with NaN where attending is not allowed, so that a figure leaves
+    these cells out."""
     return values if allowed.all() else np.where(allowed, values, np.nan)
 
 
 def shares(matrix: np.ndarray, scale: str) -> np.ndarray:
-    """Weights as shares of what tops the scale, 0 to 1: each row's largest, the head's largest, or 1 for all heads alike.
+    """Weights as shares of what tops the scale, 0 to 1: each row's largest, the head's largest, or
+    1 for all heads alike.
 
     matrix (query, key) of weights. Raises ValueError for a scale that does not exist.
     """
@@ -239,7 +251,8 @@ def decades(share: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Softmax:
-    """How one weight comes from its score: weight = exponential / total, where exponential = e^score and total is the row's sum of them."""
+    """How one weight comes from its score: weight = exponential / total, where exponential =
+    e^score and total is the row's sum of them."""
 
     score: float
     exponential: float
@@ -249,7 +262,8 @@ class Softmax:
 
 
 def softmax_of(scores: np.ndarray, allowed: np.ndarray, key: int) -> Softmax:
-    """The steps of the softmax for one key of one row, eq. 1 of the paper. scores (key) before the mask, allowed (key) bool."""
+    """The steps of the softmax for one key of one row, eq. 1 of the paper. scores (key) before the
+    mask, allowed (key) bool."""
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
     shifted = np.exp(masked - masked.max())  # the weight does not overflow where e^score would
     with np.errstate(over="ignore"):
@@ -268,8 +282,8 @@ def strongest(
 ) -> tuple[int, int]:
     """(query, key) of the largest weight, in the whole matrix, in one row or in one column.
 
-    matrix (query, key) of weights, allowed (query, key). A row that leaves no choice is taken where it is asked for or there is no other.
-    """
+    matrix (query, key) of weights, allowed (query, key). A row that leaves no choice is taken where
+    it is asked for or there is no other."""
     if key is not None:
         return int(matrix[:, key].argmax()), key
     if query is None:
@@ -289,7 +303,8 @@ def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list
 def columns(
     matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None
 ) -> dict[str, Sequence]:
-    """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where something is, then a column for each key."""
+    """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where
+    something is, then a column for each key."""
     beside = {} if hidden is None else {HIDDEN: hidden}
     return {
         _corner(axes): numbered(axes.rows, axes.row_places),

@@ -19,13 +19,15 @@ from explorer.analysis.grounds import (
     state_before,
 )
 from explorer.analysis.head_writes import heads_error
+from explorer.analysis.numbers import fixed, percent
 from models.recording import Attention
 
 MOST_TIMES = 1000.0  # beyond this a ratio says no more than "many times"
 
 
 def concatenated(e: Evidence) -> Measured:
-    """The largest |sum over heads of z W_O + b - what attention wrote|, of the largest number written."""
+    """The largest |sum over heads of z W_O + b - what attention wrote|, of the largest number
+    written."""
     outputs = e.outputs()
     error, size = 0.0, 0.0
     for stream in e.recording.streams:
@@ -40,12 +42,15 @@ def concatenated(e: Evidence) -> Measured:
         )
     return Measured(
         error / size,
-        f"Each head’s output was sent through its own slice of W_O and the results were added, for every token and layer. Beside what the model wrote in one piece, the largest difference is {number(error)}, where numbers reach {number(size)}.",
+        "Each head’s output was sent through its own slice of W_O and the results were added, "
+        "for every token and layer. Beside what the model wrote in one piece, the largest "
+        f"difference is {number(error)}, where numbers reach {number(size)}.",
     )
 
 
 def reshaped(e: Evidence) -> Measured:
-    """The largest difference of the model's heads' products, added up, to the product of the vectors before they were cut, of the largest."""
+    """The largest difference of the model's heads' products, added up, to the product of the
+    vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
     for each in opened(e.recording):
         for scores, q, k in zip(
@@ -61,13 +66,17 @@ def reshaped(e: Evidence) -> Measured:
     h, d = e.recording.model.n_head, e.recording.model.d_head
     return Measured(
         error / size if size else float("nan"),
-        f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. What the model’s {h} heads made of the pieces, their scores with the scale and whatever was added by distance taken back, adds up to the one long q·k, off by at most {number(error)} where it reaches {number(size)}.",
+        f"The vectors of {h * d} numbers were put together again from their {h} pieces of {d}. "
+        f"What the model’s {h} heads made of the pieces, their scores with the scale and whatever "
+        "was added by distance taken back, adds up to the one long q·k, off by at most "
+        f"{number(error)} where it reaches {number(size)}.",
     )
 
 
 def _bare(scores: np.ndarray, products: np.ndarray) -> np.ndarray:
-    """A layer's scores (head, query, key) as bare products: whatever the model divided by, and what each head adds for a distance between
-    tokens, are taken back, both fitted to the heads' own products. What these two cannot explain stays."""
+    """A layer's scores (head, query, key) as bare products: whatever the model divided by, and what
+    each head adds for a distance between tokens, are taken back, both fitted to the heads' own
+    products. What these two cannot explain stays."""
     _, n, m = scores.shape
     diagonal = (np.arange(m) - np.arange(n)[:, None] + n - 1).ravel()
     counts = np.bincount(diagonal)
@@ -102,13 +111,15 @@ def heads_apart(e: Evidence) -> Measured:
     value = float(np.mean(kept))
     return Measured(
         value,
-        f"Two heads of one layer place {value:.0%} of their weight on different tokens, in the mean of all pairs (0: the same pattern; 1: nothing in common).",
+        f"Two heads of one layer place {percent(value)} of their weight on different tokens, in "
+        "the mean of all pairs (0: the same pattern; 1: nothing in common).",
         tuple(rows),
     )
 
 
 def reach(e: Evidence) -> Measured:
-    """How many times as far the furthest-looking head looks as the nearest-looking, resting places left out."""
+    """How many times as far the furthest-looking head looks as the nearest-looking, resting places
+    left out."""
     found = []
     for each in own(e.recording):
         far, share = sinks.reach(e.recording, each)
@@ -120,17 +131,20 @@ def reach(e: Evidence) -> Measured:
         ]
     if len(found) < 2:
         raise Untestable(
-            "Fewer than two heads give enough weight to words: the others rest on special tokens, the first token or a sink."
+            "Fewer than two heads give enough weight to words: the others rest on special tokens, "
+            "the first token or a sink."
         )
     near, far = min(found), max(found)
     many = far[0] > MOST_TIMES * near[0]
     n = sum(each.pattern.shape[0] * each.pattern.shape[1] for each in own(e.recording))
     return Measured(
         MOST_TIMES if many else far[0] / near[0],
-        f"Special tokens, the first token and each head’s own sinks are left out, on which a head rests rather than looks; {len(found)} of {n} heads still have weight enough to measure. "
-        f"The one that stays nearest ({near[2]}) looks {number(near[0])} tokens away in the mean, the one that reaches furthest ({far[2]}) {number(far[0])}.",
+        "Special tokens, the first token and each head’s own sinks are left out, on which a head "
+        f"rests rather than looks; {len(found)} of {n} heads still have weight enough to measure. "
+        f"The one that stays nearest ({near[2]}) looks {number(near[0])} tokens away in the mean, "
+        f"the one that reaches furthest ({far[2]}) {number(far[0])}.",
         tuple(
-            (f"{name}, on {share:.0%} of its weight", f"{number(distance)} tokens")
+            (f"{name}, on {percent(share)} of its weight", f"{number(distance)} tokens")
             for distance, share, name in (far, near)
         ),
         f"over {number(MOST_TIMES)}×" if many else "",
@@ -148,13 +162,16 @@ def on_itself(e: Evidence) -> Measured:
     value = float(np.mean(shares))
     return Measured(
         value,
-        f"In {value:.0%} of all rows the largest weight is on the token itself. Learned heads look where it helps: often at the token before, at a separator, or at the same word elsewhere.",
+        f"In {percent(value)} of all rows the largest weight is on the token itself. Learned heads "
+        "look where it helps: often at the token before, at a separator, or at the same word "
+        "elsewhere.",
         tuple(rows),
     )
 
 
 def asymmetry(e: Evidence) -> Measured:
-    """How far the scores of the median head are from symmetric, as `lookup.asymmetry` defines it."""
+    """How far the scores of the median head are from symmetric, as `lookup.asymmetry` defines
+    it."""
     found, naive = [], 0.0
     opened(e.recording)
     for each in own(e.recording):
@@ -164,7 +181,9 @@ def asymmetry(e: Evidence) -> Measured:
     value = float(np.median(found))
     return Measured(
         value,
-        f"With x·x as the score, “a to b” equals “b to a”: asymmetry {number(naive)} on this sentence’s own vectors. With queries and keys apart it is {number(value)} in the median head; 0 is symmetric, about 0.7 unrelated, 1 opposite.",
+        f"With x·x as the score, “a to b” equals “b to a”: asymmetry {number(naive)} on this "
+        f"sentence’s own vectors. With queries and keys apart it is {number(value)} in the median "
+        "head; 0 is symmetric, about 0.7 unrelated, 1 opposite.",
         (
             ("naive x·x", number(naive)),
             ("least of all heads", number(min(found))),
@@ -194,5 +213,7 @@ def naive_on_itself(e: Evidence) -> Measured:
     value = float(np.mean(shares))
     return Measured(
         value,
-        f"With x·x as the score, {value:.0%} of the tokens prefer themselves, at a mean weight of {np.mean(peaks):.2f}: what a token is decides where it looks. With learned queries and keys it is {np.mean(learned):.0%} of the rows.",
+        f"With x·x as the score, {percent(value)} of the tokens prefer themselves, at a mean "
+        f"weight of {fixed(np.mean(peaks), 2)}: what a token is decides where it looks. With "
+        f"learned queries and keys it is {percent(np.mean(learned))} of the rows.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from explorer.analysis import claims_gradients as gradients
 from explorer.analysis import claims_heads as heads
 from explorer.analysis import claims_messages as messages
 from explorer.analysis import claims_positions as positions
@@ -26,9 +27,9 @@ MEASURES: dict[str, Callable[[Evidence], Measured]] = {
     "shift-is-rotation": positions.shift_turns,
     "heads-differ": heads.heads_apart,
     "near-and-far": heads.reach,
-    "identity-plus": stream.identity_plus,
-    "gradient-with": stream.gradient_with,
-    "gradient-without": stream.gradient_without,
+    "identity-plus": gradients.identity_plus,
+    "gradient-with": gradients.gradient_with,
+    "gradient-without": gradients.gradient_without,
     "norm-tames": positions.no_blow_up,
     "summed-axis": softmax.summed_axis,
     "naive-itself": heads.naive_on_itself,
@@ -49,8 +50,8 @@ MEASURES: dict[str, Callable[[Evidence], Measured]] = {
     "near-its-words": words.near_words,
     "distance-tells": words.distance_tells,
     "readable-blocks": words.readable,
-    "recurrence-fades": stream.recurrent_fades,
-    "far-words-count": stream.far_words,
+    "recurrence-fades": gradients.recurrent_fades,
+    "far-words-count": gradients.far_words,
     "order-blind": positions.without_positions,
     "blind-decoder": positions.mask_tells,
     "even-is-sine": positions.even_is_sine,

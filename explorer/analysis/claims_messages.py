@@ -1,4 +1,5 @@
-"""Claims about what passes from one token to another: the mask, messages, the feed-forward network, cross-attention, reading step by step.
+"""Claims about what passes from one token to another: the mask, messages, the feed-forward network,
+cross-attention, reading step by step.
 
 Where one token is exchanged for another, several are tried, each in a pass of its own.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.analysis.evidence import Evidence, Measured, Untestable, number
+from explorer.analysis.evidence import TRIED, Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import (
     another,
     at_least,
@@ -23,12 +24,13 @@ from explorer.analysis.grounds import (
     tried,
     writer,
 )
+from explorer.analysis.numbers import percent, plural
 from models.recording import Recording, Stream
 
 LOST = 2.0**-24  # a weight below this adds less to a sum than a 32-bit number can show
 
 
-# ---- the mask -------------------------------------------------------------------------------------------------------
+# ---- the mask ----
 
 
 def later_weight(e: Evidence) -> Measured:
@@ -40,12 +42,15 @@ def later_weight(e: Evidence) -> Measured:
     value = float(np.abs(attention.pattern[..., later]).max())
     return Measured(
         value,
-        f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} weights above the diagonal were looked at; the largest is {number(value)}. e to the −∞ is 0, not merely small.",
+        f"All {int(later.sum()) * attention.pattern.shape[0] * attention.pattern.shape[1]:,} "
+        f"weights above the diagonal were looked at; the largest is {number(value)}. e to the −∞ "
+        "is 0, not merely small.",
     )
 
 
 def future_change(e: Evidence) -> Measured:
-    """The largest change of any earlier token's vector, at any place, when a later token is another one."""
+    """The largest change of any earlier token's vector, at any place, when a later token is another
+    one."""
     _, stream = masked(e.recording)
     places = tried(np.arange(1, len(stream.tokens)))
     two = len(e.recording.streams) > 1
@@ -63,7 +68,8 @@ def future_change(e: Evidence) -> Measured:
         raise Untestable("No token could be exchanged for another one.")
     return Measured(
         max(before),
-        f"{len(here)} tokens were exchanged, one after another. Their own vectors changed by up to {number(max(here))}, those of the tokens before them by {number(max(before))}.",
+        f"{len(here)} tokens were exchanged, one after another. Their own vectors changed by up "
+        f"to {number(max(here))}, those of the tokens before them by {number(max(before))}.",
         tuple(rows),
     )
 
@@ -88,7 +94,8 @@ def _other_id(recording: Recording, id: int) -> int:
 
 
 def both_sides(e: Evidence) -> Measured:
-    """The share of an encoder's tokens before an exchanged one whose last vectors change: the mask's law the other way round."""
+    """The share of an encoder's tokens before an exchanged one whose last vectors change: the
+    mask's law the other way round."""
     attention = next((each for each in e.recording.attention if each.query == "encoder"), None)
     if attention is None or attention.key != "encoder":
         raise Untestable("This model has no encoder.")
@@ -112,17 +119,19 @@ def both_sides(e: Evidence) -> Measured:
     share = float((attention.pattern * later).sum() / attention.pattern[..., 0].size)
     return Measured(
         heard / could,
-        f"{len(rows)} tokens were exchanged, one after another: {heard} of the {could} vectors before them change. On this text {share:.0%} of all weight rests on later tokens.",
+        f"{len(rows)} tokens were exchanged, one after another: {heard} of the {could} vectors "
+        f"before them change. On this text {percent(share)} of all weight rests on later tokens.",
         tuple(rows),
     )
 
 
-# ---- what passes ----------------------------------------------------------------------------------------------------
+# ---- what passes ----
 
 
 def messages(e: Evidence) -> Measured:
-    """The share of tokens that hear of a change of one token in layer 0's attention just where an edge of the graph is, over several tokens
-    exchanged. Edges whose weight is lost in rounding say nothing and do not count. Raises Untestable where most are."""
+    """The share of tokens that hear of a change of one token in layer 0's attention just where an
+    edge of the graph is, over several tokens exchanged. Edges whose weight is lost in rounding say
+    nothing and do not count. Raises Untestable where most are."""
     attention = own(e.recording)[0]
     stream = e.recording.stream(attention.query)
     state_before(stream, 0, "attn")
@@ -150,22 +159,28 @@ def messages(e: Evidence) -> Measured:
         )
     if 2 * lost > edges_in_all:
         raise Untestable(
-            f"Layer 0’s attention is so sharp here that at {lost} of {edges_in_all} edges its weight is lost in rounding (at most {number(faintest)}): an edge is a permission and no promise."
+            f"Layer 0’s attention is so sharp here that at {lost} of {edges_in_all} edges its "
+            f"weight is lost in rounding (at most {number(faintest)}): an edge is a permission "
+            "and no promise."
         )
     quiet = (
-        f" At {lost} the weight is so small that 32-bit numbers carry nothing, which neither speaks for nor against an edge."
+        f" At {lost} the weight is so small that 32-bit numbers carry nothing, which neither "
+        "speaks for nor against an edge."
         if lost
         else ""
     )
     return Measured(
         right / counted,
-        f"{len(rows)} tokens were exchanged before layer 0, one after another. In {right} of {counted} cases what attention writes at a token changed just where it has an edge to the exchanged one.{quiet}",
+        f"{len(rows)} tokens were exchanged before layer 0, one after another. In {right} of "
+        f"{counted} cases what attention writes at a token changed just where it has an edge to "
+        f"the exchanged one.{quiet}",
         tuple(rows),
     )
 
 
 def alone(e: Evidence) -> Measured:
-    """The largest change of what the FFN writes at any other token, when one token's vector before it is another; several are tried."""
+    """The largest change of what the FFN writes at any other token, when one token's vector before
+    it is another; several are tried."""
     stream = e.recording.streams[0]
     site = state_before(stream, 0, "ffn")
     here, others, rows = [], [], []
@@ -181,37 +196,56 @@ def alone(e: Evidence) -> Measured:
         raise Untestable("No token’s vector could be exchanged for another one.")
     return Measured(
         max(others),
-        f"The vectors of {len(here)} tokens were exchanged just before the FFN of layer 0, one after another. What the FFN writes changed there by up to {number(max(here))} and at the other {len(stream.tokens) - 1} tokens by {number(max(others))}.",
+        f"The vectors of {len(here)} tokens were exchanged just before the FFN of layer 0, one "
+        f"after another. What the FFN writes changed there by up to {number(max(here))} and at "
+        f"the other {len(stream.tokens) - 1} tokens by {number(max(others))}.",
         tuple(rows),
     )
 
 
 def cross_keys(e: Evidence) -> Measured:
-    """The largest change of any cross-attention key or value when the decoder reads something else."""
+    """The largest change of any cross-attention key or value when the decoder reads something else:
+    several other texts, one after another."""
     cross = next((each for each in e.recording.attention if each.query != each.key), None)
     if cross is None:
         raise Untestable("This model has one stream, so it has no cross-attention.")
     opened(e.recording)
-    source, target = e.recording.stream(cross.key), e.recording.stream(cross.query)
-    ids = tuple(int(id) for id in few(source.ids[text_places(source)], 8)[::-1])
-    ids = ids if ids != tuple(map(int, target.ids[1:])) else ids * 2
-    other = next(each for each in e.again("", "", ids).attention if each.name == cross.name)
-    moved = max(float(np.abs(a - b).max()) for a, b in ((cross.k, other.k), (cross.v, other.v)))
-    n = min(cross.q.shape[2], other.q.shape[2])
-    asked = float(np.abs(cross.q[:, :, :n] - other.q[:, :, :n]).max())
+    moved, asked, rows = [], [], []
+    for ids in _other_targets(e.recording.stream(cross.key), e.recording.stream(cross.query)):
+        other = next(each for each in e.again("", "", ids).attention if each.name == cross.name)
+        both = (cross.k, other.k), (cross.v, other.v)
+        moved.append(max(float(np.abs(a - b).max()) for a, b in both))
+        n = min(cross.q.shape[2], other.q.shape[2])
+        asked.append(float(np.abs(cross.q[:, :, :n] - other.q[:, :, :n]).max()))
+        rows.append(
+            (
+                f"another text of {plural(len(ids), 'token')}: keys and values; queries",
+                f"{number(moved[-1])}; {number(asked[-1])}",
+            )
+        )
+    n_source = cross.k.shape[2]
     return Measured(
-        moved,
-        f"The decoder was given another text to go on from. The {len(source.tokens)} keys and values changed by {number(moved)}; the queries, which come from the decoder, by {number(asked)}.",
-        (
-            ("keys and values", number(moved)),
-            ("queries", number(asked)),
-            ("queries × keys", f"{len(target.tokens)} × {len(source.tokens)}"),
-        ),
+        max(moved),
+        f"The decoder was given {len(rows)} other texts to go on from, one after another. The "
+        f"{n_source} keys and values changed by {number(max(moved))} at most; the queries, which "
+        f"come from the decoder, by up to {number(max(asked))}.",
+        (*rows, ("queries × keys", f"{cross.q.shape[2]} × {n_source}")),
     )
 
 
+def _other_targets(source: Stream, target: Stream) -> list[tuple[int, ...]]:
+    """TRIED texts for a decoder to read, made of a source's tokens, none of them what it reads
+    now."""
+    ids = tuple(int(id) for id in few(source.ids[text_places(source)], 8))
+    made = dict.fromkeys((ids[::-1], ids, ids[1:], ids[::2], ids[:1], ids * 2))
+    others = [each for each in made if each != tuple(map(int, target.ids[1:]))]
+    enough(len(others), "other texts to try", TRIED)
+    return others[:TRIED]
+
+
 def offset(e: Evidence) -> Measured:
-    """How much likelier (nats) a decoder's row holds the token after the one it reads than that one itself, in the mean."""
+    """How much likelier (nats) a decoder's row holds the token after the one it reads than that one
+    itself, in the mean."""
     _, stream = masked(e.recording)
     ids = stream.ids
     places = few(np.flatnonzero(ids[:-1] != ids[1:]), 32)
@@ -224,12 +258,16 @@ def offset(e: Evidence) -> Measured:
     higher = int((np.array(gained) > 0).sum())
     return Measured(
         value,
-        f"Row by row, the score of the token that comes next was compared with that of the token just read: it is {'higher' if value > 0 else 'lower'} by {number(abs(value))} nats in the mean, and higher in {higher} of the {len(places)} rows. The text begins with {stream.tokens[0]}, so that the first word has a row too.",
+        "Row by row, the score of the token that comes next was compared with that of the token "
+        f"just read: it is {'higher' if value > 0 else 'lower'} by {number(abs(value))} nats in "
+        f"the mean, and higher in {higher} of the {len(places)} rows. The text begins with "
+        f"{stream.tokens[0]}, so that the first word has a row too.",
     )
 
 
 def steps_agree(e: Evidence) -> Measured:
-    """The largest difference of any score between one pass over the text and one pass a token, of the largest score."""
+    """The largest difference of any score between one pass over the text and one pass a token, of
+    the largest score."""
     _, stream = masked(e.recording)
     at_least(stream)
     n = min(len(stream.tokens), 32)
@@ -238,5 +276,7 @@ def steps_agree(e: Evidence) -> Measured:
     error, size = float(np.abs(apart - together).max()), float(np.abs(together).max())
     return Measured(
         error / size,
-        f"The first {n} tokens read at once, and one after another with stored keys and values: the {together.size:,} scores differ by at most {number(error)}, where they reach {number(size)}.",
+        f"The first {n} tokens read at once, and one after another with stored keys and values: "
+        f"the {together.size:,} scores differ by at most {number(error)}, where they reach "
+        f"{number(size)}.",
     )

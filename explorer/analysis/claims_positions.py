@@ -1,11 +1,14 @@
-"""Claims about word order: the sinusoids and their laws, what is added to a sentence, and who knows in which order the words came."""
+"""Claims about word order: the sinusoids and their laws, what is added to a sentence, and who knows
+in which order the words came."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from explorer.analysis import order, positions
-from explorer.analysis.evidence import Evidence, Measured, Untestable, number
+from explorer.analysis.evidence import TRIED, Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import (
     at_least,
     by_layer,
@@ -15,14 +18,16 @@ from explorer.analysis.grounds import (
     masked,
     text_places,
 )
+from explorer.analysis.numbers import percent
 from explorer.analysis.residual import degrees
-from models.recording import Recording, Stream
+from models.recording import Stream
 
-SEED = 1
+MOST_SHUFFLES = 16  # drawn, to find TRIED that move a token
 
 
 def _encoding(e: Evidence) -> tuple[np.ndarray, Stream]:
-    """What the model adds for the positions, (position, d_model), and the stream it is added to: the longest one."""
+    """What the model adds for the positions, (position, d_model), and the stream it is added to:
+    the longest one."""
     stream = max(e.recording.streams, key=lambda each: len(each.tokens))
     if "pos.wrote" not in stream.sites:
         raise Untestable("Nothing is added to this model’s embeddings for the positions.")
@@ -52,13 +57,15 @@ def by_distance(e: Evidence) -> Measured:
     rows = tuple(
         (
             f"distance {distance}: smallest and largest p·p",
-            f"{number(float(np.diagonal(gram, distance).min()))} … {number(float(np.diagonal(gram, distance).max()))}",
+            f"{number(float(np.diagonal(gram, distance).min()))} … "
+            f"{number(float(np.diagonal(gram, distance).max()))}",
         )
         for distance in range(min(n, 6))
     )
     return Measured(
         value,
-        f"All {n * (n + 1) // 2:,} products of this text’s {n} positions; the model adds {_whose(stream)}. Products at one distance differ by at most {number(spread)}.",
+        f"All {n * (n + 1) // 2:,} products of this text’s {n} positions; the model adds "
+        f"{_whose(stream)}. Products at one distance differ by at most {number(spread)}.",
         rows,
     )
 
@@ -76,9 +83,11 @@ def both_ways(e: Evidence) -> Measured:
     )
     return Measured(
         worst / float(np.abs(gram).max()),
-        f"From each position as far to the right as to the left: the two products differ by at most {number(worst)}. "
+        "From each position as far to the right as to the left: the two products differ by at "
+        f"most {number(worst)}. "
         + (
-            "So the bare product says how far, and not on which side; W_Q and W_K have to find that out."
+            "So the bare product says how far, and not on which side; W_Q and W_K have to find "
+            "that out."
             if worst < 1e-4 * np.abs(gram).max()
             else "So this table tells left from right."
         ),
@@ -101,7 +110,8 @@ def low_is_fast(e: Evidence) -> Measured:
     at = [0, len(turned) // 4, len(turned) // 2, len(turned) - 1]
     return Measured(
         value,
-        f"From one position to the next, dimensions 0 and 1 turn by {number(float(turned[0]))}°, the last two by {number(float(turned[-1]))}°.",
+        f"From one position to the next, dimensions 0 and 1 turn by {number(float(turned[0]))}°, "
+        f"the last two by {number(float(turned[-1]))}°.",
         tuple(
             (f"dimensions {2 * i} and {2 * i + 1}: degrees a position", number(float(turned[i])))
             for i in at
@@ -110,7 +120,8 @@ def low_is_fast(e: Evidence) -> Measured:
 
 
 def even_is_sine(e: Evidence) -> Measured:
-    """The largest difference of the model's encoding to the formula with the sine in the even dimensions."""
+    """The largest difference of the model's encoding to the formula with the sine in the even
+    dimensions."""
     encoding, _ = _encoding(e)
     n, d = encoding.shape
     table = positions.table(n, d)
@@ -123,7 +134,8 @@ def even_is_sine(e: Evidence) -> Measured:
     )
     return Measured(
         right,
-        f"{said} With sine and cosine the other way round the table would be off by {number(wrong)}.",
+        f"{said} With sine and cosine the other way round the table would be off by "
+        f"{number(wrong)}.",
         (
             ("sine in even dimensions: off by", number(right)),
             ("cosine in even dimensions: off by", number(wrong)),
@@ -132,7 +144,8 @@ def even_is_sine(e: Evidence) -> Measured:
 
 
 def shift_turns(e: Evidence) -> Measured:
-    """The largest difference of an encoding turned by one position and the next position's encoding."""
+    """The largest difference of an encoding turned by one position and the next position's
+    encoding."""
     encoding, stream = _encoding(e)
     at_least(stream)
     n = len(encoding)
@@ -144,9 +157,13 @@ def shift_turns(e: Evidence) -> Measured:
     }
     worst = max(errors.values())
     said = (
-        f"One matrix of rotations for each shift, the same at every position, takes each of the {n} encodings to the one further on"
+        "One matrix of rotations for each shift, the same at every position, takes each of the "
+        f"{n} encodings to the one further on"
         if worst < 1e-3
-        else f"The formula’s rotations do not take these {n} encodings to the ones further on; the model adds {_whose(stream)}"
+        else (
+            f"The formula’s rotations do not take these {n} encodings to the ones further on; the "
+            f"model adds {_whose(stream)}"
+        )
     )
     return Measured(
         worst,
@@ -156,7 +173,8 @@ def shift_turns(e: Evidence) -> Measured:
 
 
 def start(e: Evidence) -> Measured:
-    """The largest difference of the first state and sqrt(d) times the word's embedding plus the position's; or of that factor, if larger."""
+    """The largest difference of the first state and sqrt(d) times the word's embedding plus the
+    position's; or of that factor, if larger."""
     _encoding(e)
     times = embedding_factor(e)
     words, error, size = e.embeddings(), 0.0, 0.0
@@ -176,7 +194,10 @@ def start(e: Evidence) -> Measured:
     off = abs(times / np.sqrt(d) - 1)
     return Measured(
         max(error / size, off),
-        f"The readout uses the same E, which shows by what it is multiplied on its way in: {times:.4g}; √{d} is {np.sqrt(d):.4g}. That times each token’s row of E, plus its position’s encoding, is what enters layer 0: off by at most {number(error)}, where numbers reach {number(size)}.",
+        "The readout uses the same E, which shows by what it is multiplied on its way in: "
+        f"{times:.4g}; √{d} is {np.sqrt(d):.4g}. That times each token’s row of E, plus its "
+        f"position’s encoding, is what enters layer 0: off by at most {number(error)}, where "
+        f"numbers reach {number(size)}.",
         (
             ("factor before E", f"{times:.4g}"),
             (f"√{d}", f"{np.sqrt(d):.4g}"),
@@ -186,7 +207,8 @@ def start(e: Evidence) -> Measured:
 
 
 def balance(e: Evidence) -> Measured:
-    """By what factor a component of sqrt(d) e is larger than one of p, or smaller, root mean square over the text."""
+    """By what factor a component of sqrt(d) e is larger than one of p, or smaller, root mean square
+    over the text."""
     encoding, stream = _encoding(e)
     if abs(embedding_factor(e) / np.sqrt(e.recording.model.d_model) - 1) > 0.01:
         raise Untestable("This model does not multiply its embeddings by √d.")
@@ -199,7 +221,9 @@ def balance(e: Evidence) -> Measured:
     bare = word / np.sqrt(d)
     return Measured(
         factor(word / place),
-        f"A component of √d·e is {number(word)} in size, one of the encoding {number(place)}. Without the √{d} a word’s would be {number(bare)}, {number(place / bare)} times smaller than the position’s.",
+        f"A component of √d·e is {number(word)} in size, one of the encoding {number(place)}. "
+        f"Without the √{d} a word’s would be {number(bare)}, {number(place / bare)} times smaller "
+        "than the position’s.",
         (
             ("√d · e, root mean square", number(word)),
             ("p", number(place)),
@@ -208,47 +232,73 @@ def balance(e: Evidence) -> Measured:
     )
 
 
-# ---- another order --------------------------------------------------------------------------------------------------
+# ---- another order ----
 
 
-def _gap(e: Evidence, stream: str, one: str, other: str) -> tuple[float, float]:
-    """How far the last vectors of the same tokens are apart in two passes, given by their edits: mean distance of mean length, and how many moved."""
-    plain, shuffled = (
-        e.again(edits, "", None).stream(stream) if edits else e.recording.stream(stream)
-        for edits in (one, other)
-    )
-    pairs = order.matched(plain, shuffled, same_text=True)
-    a, b = (
-        plain.resid[-1][pairs.here].astype(np.float64),
-        shuffled.resid[-1][pairs.there].astype(np.float64),
-    )
-    moved = pairs.here != pairs.there
-    enough(int(moved.sum()), "tokens that the shuffle moves")
-    return float(
-        np.linalg.norm(a - b, axis=1)[moved].mean() / np.linalg.norm(a, axis=1).mean()
-    ), int(moved.sum())
+@dataclass(frozen=True)
+class _Moved:
+    """What shuffles did to a stream: of each, how far the last vectors of the tokens that stand
+    elsewhere are from those of the same tokens in order, as a share of their length, and how many
+    such tokens there are."""
+
+    gaps: tuple[float, ...]
+    tokens: tuple[int, ...]
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (f"shuffle {at}: {n} tokens elsewhere, vectors apart by", number(gap))
+            for at, (gap, n) in enumerate(zip(self.gaps, self.tokens), 1)
+        )
 
 
-def _shuffled(recording: Recording) -> str:
-    if len(set(map(int, recording.streams[0].ids[~recording.streams[0].special]))) < 2:
+def _shuffled(e: Evidence, stream: str, base: str = "") -> _Moved:
+    """What several shuffles do where every pass runs under the edits `base`. Raises Untestable
+    where there is no other order, TooShort where fewer shuffles than TRIED move a token."""
+    first = e.recording.streams[0]
+    if len(set(map(int, first.ids[~first.special]))) < 2:
         raise Untestable("All tokens of this text are the same, so there is no other order.")
-    return f"ShuffleTokens:{SEED}"
+    plain = e.again(base, "", None).stream(stream) if base else e.recording.stream(stream)
+    length = np.linalg.norm(plain.resid[-1].astype(np.float64), axis=1)
+    found: dict[tuple[int, ...], tuple[float, int]] = {}
+    for seed in range(1, MOST_SHUFFLES + 1):
+        edits = ",".join(filter(None, (base, f"ShuffleTokens:{seed}")))
+        shuffled = e.again(edits, "", None).stream(stream)
+        pairs = order.matched(plain, shuffled, same_text=True)
+        moved = pairs.here != pairs.there
+        if moved.any():
+            apart = np.linalg.norm(
+                plain.resid[-1][pairs.here].astype(np.float64) - shuffled.resid[-1][pairs.there],
+                axis=1,
+            )
+            gap = float(apart[moved].mean() / length[pairs.here].mean())
+            found[tuple(map(int, pairs.there))] = gap, int(moved.sum())
+        if len(found) == TRIED:
+            break
+    enough(len(found), "shuffles that move tokens", TRIED)
+    gaps, tokens = zip(*found.values())
+    return _Moved(gaps, tokens)
 
 
 def without_positions(e: Evidence) -> Measured:
-    """How far a token's last vector moves when the tokens are shuffled, without positions and without a mask."""
-    edits, stream = _shuffled(e.recording), e.recording.streams[0]
-    bare = "WithoutPositions," + ("WithoutMask," if stream.name == "decoder" else "")
-    value, n = _gap(e, stream.name, bare.rstrip(","), bare + edits)
-    unmasked = ", and without the mask," if stream.name == "decoder" else ""
+    """How far a token's last vector moves when the tokens are shuffled, without positions and
+    without a mask: the most of several shuffles."""
+    stream = e.recording.streams[0].name
+    found = _shuffled(e, stream, "WithoutPositions" + ",WithoutMask" * (stream == "decoder"))
+    unmasked = ", and without the mask," if stream == "decoder" else ""
     return Measured(
-        value,
-        f"The text’s tokens were read in another order without positions{unmasked} and {n} of them stood elsewhere. Each took its vector along: they differ by {number(value)} of their length. So the set of vectors stays, and their order is the tokens’.",
+        max(found.gaps),
+        f"The text’s tokens were read in {len(found.gaps)} other orders without "
+        f"positions{unmasked} and {min(found.tokens)} to {max(found.tokens)} of them stood "
+        f"elsewhere. Each took its vector along: they differ by at most {number(max(found.gaps))} "
+        "of their length. So the set of vectors stays, and their order is the tokens’.",
+        found.rows,
     )
 
 
 def _knows_none(e: Evidence) -> bool:
-    """True where taking the positions away changes nothing. One that adds none may know them elsewhere, as in its attention, and refuse this."""
+    """True where taking the positions away changes nothing. A model that adds none may know them
+    elsewhere, as in its attention, and refuse this."""
     if any("pos.wrote" in stream.sites for stream in e.recording.streams):
         return False
     try:
@@ -262,30 +312,35 @@ def _knows_none(e: Evidence) -> bool:
 
 
 def with_positions(e: Evidence) -> Measured:
-    """How far a token's last vector moves when the tokens are shuffled, the model as it is."""
-    edits, stream = _shuffled(e.recording), e.recording.streams[0]
+    """How far a token's last vector moves when the tokens are shuffled, the model as it is: the
+    least of several shuffles."""
     if _knows_none(e):
         raise Untestable("This model has no positions.")
-    value, n = _gap(e, stream.name, "", edits)
+    found = _shuffled(e, e.recording.streams[0].name)
     return Measured(
-        value,
-        f"The same shuffle, with positions: the last vectors of the {n} tokens that stand elsewhere differ by {value:.0%} of their length in the mean.",
+        min(found.gaps),
+        f"{len(found.gaps)} shuffles with positions: the last vectors of the tokens that stand "
+        f"elsewhere differ by {percent(min(found.gaps))} of their length at least, by "
+        f"{percent(max(found.gaps))} at most.",
+        found.rows,
     )
 
 
 def mask_tells(e: Evidence) -> Measured:
-    """How far a decoder's last vectors move when the tokens are shuffled, without positions but with its mask."""
+    """How far a decoder's last vectors move when the tokens are shuffled, without positions but
+    with its mask: the least of several shuffles."""
     if len(e.recording.streams) > 1:
         raise Untestable(
             "A translator’s target is written word by word, so its order is not shuffled here."
         )
-    _, stream = masked(e.recording)
-    value, n = _gap(
-        e, stream.name, "WithoutPositions", "WithoutPositions," + _shuffled(e.recording)
-    )
+    found = _shuffled(e, masked(e.recording)[1].name, "WithoutPositions")
     return Measured(
-        value,
-        f"Without positions, but under the causal mask, the last vectors of the {n} moved tokens differ by {value:.0%} of their length: which tokens one may see already depends on the order. Only attention without a mask is blind to it.",
+        min(found.gaps),
+        f"{len(found.gaps)} shuffles without positions, but under the causal mask: the last "
+        f"vectors of the moved tokens differ by {percent(min(found.gaps))} of their length at "
+        "least. Which tokens one may see already depends on the order; only attention without a "
+        "mask is blind to it.",
+        found.rows,
     )
 
 
@@ -304,11 +359,17 @@ def no_blow_up(e: Evidence) -> Measured:
     if trained := e.bare():
         other = trained.stream(stream.name)
         start, end = _length(other, other.sites[0]), _length(other, other.sites[-1])
-        said = f"{trained.model.name}, which learned without LayerNorm, keeps them at {number(end)}, {number(end / start)} times the length they begin with: training finds weights to suit."
+        said = (
+            f"{trained.model.name}, which learned without LayerNorm, keeps them at "
+            f"{number(end)}, {number(end / start)} times the length they begin with: training "
+            "finds weights to suit."
+        )
         rows = (*rows, (f"{trained.model.name}, the last vectors", number(end)))
     return Measured(
         there / here,
-        f"LayerNorm is taken from a model that was trained with it: its weights were learned to be held by it. The mean length of the last vectors is {number(here)}; with every LayerNorm left out, and all weights the same, it is {number(there)}. {said}",
+        "LayerNorm is taken from a model that was trained with it: its weights were learned to "
+        f"be held by it. The mean length of the last vectors is {number(here)}; with every "
+        f"LayerNorm left out, and all weights the same, it is {number(there)}. {said}",
         rows,
     )
 

@@ -1,7 +1,7 @@
 """Claims about the softmax and the scale.
 
-Each function measures one claim, as `explorer/analysis/evidence.py` says; the sentences are in `explorer/sentences/claims.toml`.
-"""
+Each function measures one claim, as `explorer/analysis/evidence.py` says; the sentences are in
+`explorer/sentences/claims.toml`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from explorer.analysis import scale
 from explorer.analysis.evidence import Evidence, Measured, number
 from explorer.analysis.grounds import at_least, by_layer, choosing, factor, opened, own, softmax
+from explorer.analysis.numbers import fixed, percent
 
 TEMPERATURES = (1.0, 0.5, 0.1, 0.01)
 ROUNDING = 1e-5  # a row's sum off 1 by no more than this is 1, in 32-bit numbers
@@ -28,13 +29,15 @@ def rows_sum(e: Evidence) -> Measured:
     n = sum(int(np.prod(each.pattern.shape[:3])) for each in e.recording.attention)
     return Measured(
         max(off.values()),
-        f"All {n:,} rows of weights were added up; the one furthest from 1 is off by {number(max(off.values()))}.",
+        f"All {n:,} rows of weights were added up; the one furthest from 1 is off by "
+        f"{number(max(off.values()))}.",
         tuple((name, number(value)) for name, value in off.items()),
     )
 
 
 def summed_axis(e: Evidence) -> Measured:
-    """By how much the sums over queries are away from 1, in the mean; 0 where the sums over keys are not 1 either."""
+    """By how much the sums over queries are away from 1, in the mean; 0 where the sums over keys
+    are not 1 either."""
     off, rows = [], 0.0
     for each in own(e.recording):
         at_least(e.recording.stream(each.query))
@@ -43,17 +46,21 @@ def summed_axis(e: Evidence) -> Measured:
     if rows > ROUNDING:
         return Measured(
             0.0,
-            f"Summed over the tokens looked at, the sums are not 1 either: off by up to {number(rows)}.",
+            "Summed over the tokens looked at, the sums are not 1 either: off by up to "
+            f"{number(rows)}.",
         )
     value = float(np.mean(off))
     return Measured(
         value,
-        f"Summed over the tokens looked at, every sum is 1 (off by {number(rows)}). Summed over the tokens that look, the sums are off by {number(value)} in the mean: a token may be looked at a lot, or by nobody.",
+        f"Summed over the tokens looked at, every sum is 1 (off by {number(rows)}). Summed over "
+        f"the tokens that look, the sums are off by {number(value)} in the mean: a token may be "
+        "looked at a lot, or by nobody.",
     )
 
 
 def convex(e: Evidence) -> Measured:
-    """How far any output leaves the range of the values it is made of, any weight lies below 0, or any row's sum lies off 1."""
+    """How far any output leaves the range of the values it is made of, any weight lies below 0, or
+    any row's sum lies off 1."""
     out, least, total = 0.0, np.inf, 0.0
     for each in opened(e.recording):
         last = each.allowed.sum(axis=1) - 1  # what is allowed is always a beginning of the keys
@@ -66,7 +73,8 @@ def convex(e: Evidence) -> Measured:
     value = max(0.0, out, -least, total)
     return Measured(
         value,
-        "Every output z lies between the smallest and the largest of the values it may use, dimension by dimension."
+        "Every output z lies between the smallest and the largest of the values it may use, "
+        "dimension by dimension."
         if value < 1e-4
         else "Some output lies outside what its values span, or some weight is below 0.",
         (
@@ -78,7 +86,8 @@ def convex(e: Evidence) -> Measured:
 
 
 def soft_to_hard(e: Evidence) -> Measured:
-    """How far z is from the value of the best key at a temperature of 0.01, of how far it is as the model runs."""
+    """How far z is from the value of the best key at a temperature of 0.01, of how far it is as the
+    model runs."""
     far, peak = {t: [] for t in TEMPERATURES}, []
     for each in opened(e.recording):
         rows = choosing(each)
@@ -96,7 +105,9 @@ def soft_to_hard(e: Evidence) -> Measured:
     value = means[TEMPERATURES[-1]] / means[1.0] if means[1.0] > 0 else float("nan")
     return Measured(
         value,
-        f"As the model runs, the best key gets {np.mean(peak):.0%} of the weight in the mean. Dividing the scores by a smaller and smaller temperature, the output comes to the best key’s value alone.",
+        f"As the model runs, the best key gets {percent(np.mean(peak))} of the weight in the mean. "
+        "Dividing the scores by a smaller and smaller temperature, the output comes to the best "
+        "key’s value alone.",
         tuple(
             (f"distance to the hard lookup at temperature {t:g}", number(means[t]))
             for t in TEMPERATURES
@@ -108,13 +119,17 @@ def soft_to_hard(e: Evidence) -> Measured:
 
 
 def random_products(e: Evidence) -> Measured:
-    """By how much Var(q . k) of random vectors is off d, relatively, at the worst of many widths."""
+    """By how much Var(q . k) of random vectors is off d, relatively, at the worst of many
+    widths."""
     found = scale.at_random(e.draw)
     widest = found.widths[-1]
     return Measured(
         float(np.abs(found.variance / np.array(found.widths) - 1).max()),
-        f"{scale.PAIRS:,} pairs of random vectors at each of {len(found.widths)} widths; text and weights play no part. At width {widest} Var(q·k) is {number(float(found.variance[-1]))}, "
-        f"and the largest of {scale.KEYS} weights {found.raw[-1]:.2f} in the mean; after dividing by √{widest} they are {number(float(found.variance[-1] / widest))} and {found.scaled[-1]:.2f}.",
+        f"{scale.PAIRS:,} pairs of random vectors at each of {len(found.widths)} widths; text and "
+        f"weights play no part. At width {widest} Var(q·k) is "
+        f"{number(float(found.variance[-1]))}, and the largest of {scale.KEYS} weights "
+        f"{fixed(found.raw[-1], 2)} in the mean; after dividing by √{widest} they are "
+        f"{number(float(found.variance[-1] / widest))} and {fixed(found.scaled[-1], 2)}.",
         tuple(
             (
                 f"Var(q·k) at width {width}, and after the scale",
@@ -126,14 +141,16 @@ def random_products(e: Evidence) -> Measured:
 
 
 def own_products(e: Evidence) -> Measured:
-    """By what factor the variance of the model's own q . k is off d_k sigma_q^2 sigma_k^2, the median of its heads."""
+    """By what factor the variance of the model's own q . k is off d_k sigma_q^2 sigma_k^2, the
+    median of its heads."""
     ratios, spread = [], []
     for each in opened(e.recording):
         d = each.q.shape[-1]
         q, k = (
             (v.astype(np.float64) ** 2).mean(axis=(2, 3)) for v in (each.q, each.k)
         )  # (layer, head)
-        # Of the products themselves: a model may divide them by something else than √d, or by nothing, and add to them.
+        # Of the products themselves: a model may divide them by something else than √d, or by
+        # nothing, and add to them.
         variance = np.stack(
             [
                 (a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2)).var(axis=(1, 2))
@@ -146,7 +163,9 @@ def own_products(e: Evidence) -> Measured:
     more = "more" if ratio > 1 else "less"
     return Measured(
         factor(ratio),
-        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries and keys are not independent draws, so their products vary {more} than chance would have them.",
+        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries "
+        f"and keys are not independent draws, so their products vary {more} than chance would "
+        "have them.",
         tuple(
             row
             for each, values in zip(e.recording.attention, spread)
@@ -174,7 +193,8 @@ def head_width(e: Evidence) -> Measured:
     )
     return Measured(
         right / top if top else float("nan"),
-        f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {said}; divided by √{d} it would be off by up to {number(wrong)}.",
+        f"q·k was worked out again from the recorded vectors. Divided by √{d_k} {said}; divided "
+        f"by √{d} it would be off by up to {number(wrong)}.",
         (
             (f"off, dividing by √{d_k} (one head’s width)", number(right)),
             (f"off, dividing by √{d} (the whole width)", number(wrong)),
@@ -184,7 +204,8 @@ def head_width(e: Evidence) -> Measured:
 
 
 def saturation(e: Evidence) -> Measured:
-    """How many times larger the softmax's derivative is with the scale than without, in the mean."""
+    """How many times larger the softmax's derivative is with the scale than without, in the
+    mean."""
     with_, without = [], []
     for each in opened(e.recording):
         rows = choosing(each)
@@ -195,6 +216,7 @@ def saturation(e: Evidence) -> Measured:
     a, b = float(np.mean(with_)), float(np.mean(without))
     return Measured(
         a / b if b else np.inf,
-        f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with the scale and {number(b)} with raw q·k, where a few keys take almost everything.",
+        f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with "
+        f"the scale and {number(b)} with raw q·k, where a few keys take almost everything.",
         (("with the scale", number(a)), ("without", number(b))),
     )

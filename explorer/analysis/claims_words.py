@@ -1,12 +1,14 @@
-"""Claims about words: where the last vector lies among the vocabulary's, what the layers before it say, and what context changes."""
+"""Claims about words: where the last vector lies among the vocabulary's, what the layers before it
+say, and what context changes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import Evidence, Measured, Untestable
+from explorer.analysis.evidence import Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import embedding_factor, enough, few, text_places, text_rows, writer
+from explorer.analysis.numbers import fixed, percent
 from models.recording import Stream
 
 FEWEST_WORDS = 500  # of a vocabulary, of which a hundredth is then more than a few
@@ -20,7 +22,8 @@ def _last(e: Evidence) -> tuple[Stream, np.ndarray]:
 
 
 def near_words(e: Evidence) -> Measured:
-    """The share of the vocabulary that is further (by angle) from the last vector than its five likeliest words, in the mean."""
+    """The share of the vocabulary that is further (by angle) from the last vector than its five
+    likeliest words, in the mean."""
     stream, places = _last(e)
     words = _unit(e.embeddings())
     shares, cosines = [], []
@@ -32,16 +35,19 @@ def near_words(e: Evidence) -> Measured:
     value = float(np.mean(shares))
     return Measured(
         value,
-        f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its last vector than {value:.1%} of the {len(words):,} words. Near is not on top of it: the likeliest one is at a cosine of {np.mean(cosines):.2f} in the mean.",
+        f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its "
+        f"last vector than {percent(value)} of the {len(words):,} words. Near is not on top of "
+        f"it: the likeliest one is at a cosine of {fixed(np.mean(cosines), 2)} in the mean.",
         (
-            ("cosine to the likeliest word, mean", f"{np.mean(cosines):.2f}"),
-            ("largest", f"{max(cosines):.2f}"),
+            ("cosine to the likeliest word, mean", fixed(np.mean(cosines), 2)),
+            ("largest", fixed(max(cosines), 2)),
         ),
     )
 
 
 def distance_tells(e: Evidence) -> Measured:
-    """The rank correlation over the vocabulary of a word's nearness to the last vector and its probability, in the mean."""
+    """The rank correlation over the vocabulary of a word's nearness to the last vector and its
+    probability, in the mean."""
     stream, places = _last(e)
     words = e.embeddings() / embedding_factor(e)  # as the readout has them
     squares = (words**2).sum(axis=1)
@@ -54,8 +60,16 @@ def distance_tells(e: Evidence) -> Measured:
     value = float(np.mean(found))
     return Measured(
         value,
-        f"Sorted by distance to the last vector, the rows of the readout are in the order of their words’ probability with a rank correlation of {value:.2f} (1: the same order). The readout takes the product h·e and adds a bias, and a product is not a distance where words are of unlike lengths: sorted by h·e alone it is {np.mean(straight):.2f}.",
-        (("by distance |h − e|", f"{value:.2f}"), ("by product h·e", f"{np.mean(straight):.2f}")),
+        "Sorted by distance to the last vector, the rows of the readout are in the order of "
+        f"their words’ probability with a rank correlation of {fixed(value, 2)} (1: the same "
+        "order). "
+        "The readout takes the product h·e and adds a bias, and a product is not a distance "
+        "where words are of unlike lengths: sorted by h·e alone it is "
+        f"{fixed(np.mean(straight), 2)}.",
+        (
+            ("by distance |h − e|", fixed(value, 2)),
+            ("by product h·e", fixed(np.mean(straight), 2)),
+        ),
     )
 
 
@@ -69,13 +83,15 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def readable(e: Evidence) -> Measured:
-    """The worst block's median rank of the model's final answer when read off its output, as a share of the vocabulary."""
+    """The worst block's median rank of the model's final answer when read off its output, as a
+    share of the vocabulary."""
     stream = writer(e.recording)
     lens, text = e.lens(stream.name), text_rows(stream)
     n_vocab = e.recording.model.n_vocab
     if n_vocab < FEWEST_WORDS:
         raise Untestable(
-            f"A rank among this model’s {n_vocab} words is too coarse: this needs at least {FEWEST_WORDS}."
+            f"A rank among this model’s {n_vocab} words is too coarse: this needs at least "
+            f"{FEWEST_WORDS}."
         )
     blocks = {
         site.partition(".")[0]: at
@@ -90,7 +106,9 @@ def readable(e: Evidence) -> Measured:
     first = next(iter(ranks))
     return Measured(
         value,
-        f"Read through the same readout, the output of block {first} puts the model’s final answer at rank {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} in the median (by chance: {n_vocab // 2:,}) and first at {shares[first]:.0%} of the tokens."
+        f"Read through the same readout, the output of block {first} puts the model’s final "
+        f"answer at rank {np.median(ranks[first]) + 1:.0f} of {n_vocab:,} in the median (by "
+        f"chance: {n_vocab // 2:,}) and first at {percent(shares[first])} of the tokens."
         + (
             " Nothing is masked here, so the answer is mostly the word that stands there."
             if stream.name == "encoder"
@@ -99,7 +117,8 @@ def readable(e: Evidence) -> Measured:
         tuple(
             (
                 f"block {layer}: final answer first; median rank; KL to the end",
-                f"{shares[layer]:.0%}; {np.median(rank) + 1:.0f}; {lens.kl[blocks[layer], text].mean():.2f} nats",
+                f"{percent(shares[layer])}; {np.median(rank) + 1:.0f}; "
+                f"{number(float(lens.kl[blocks[layer], text].mean()))} nats",
             )
             for layer, rank in ranks.items()
         ),
@@ -111,10 +130,14 @@ def both_halves(e: Evidence) -> Measured:
     n, kind = len(e.recording.streams), e.recording.model.kind
     why = {
         "encoder": "This model is an encoder alone: it reads a text both ways and fills words in.",
-        "decoder": "This model is a decoder alone, as today’s language models are: it reads from left to right and says what comes next.",
+        "decoder": (
+            "This model is a decoder alone, as today’s language models are: it reads from left "
+            "to right and says what comes next."
+        ),
     }.get(
         kind,
-        "This model has both: an encoder that reads the source, and a decoder that writes and looks back at it.",
+        "This model has both: an encoder that reads the source, and a decoder that writes and "
+        "looks back at it.",
     )
     return Measured(float(n), why)
 
@@ -146,11 +169,12 @@ def context_moves(e: Evidence) -> Measured:
                     )
                 )
             )
-            rows.append((f"{stream.tokens[place]} (token {place})", f"{cosines[-1]:.2f}"))
+            rows.append((f"{stream.tokens[place]} (token {place})", fixed(cosines[-1], 2)))
     enough(len(cosines), "words of one token, of letters, with words around them")
     value = float(np.mean(cosines))
     return Measured(
         value,
-        f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, and ends at a cosine of {value:.2f} to what it is in this sentence.",
+        f"Each of {len(cosines)} words was also read alone. It begins with the same embedding, "
+        f"and ends at a cosine of {fixed(value, 2)} to what it is in this sentence.",
         tuple(rows),
     )

@@ -1,4 +1,5 @@
-"""Tables as CSV files that load with a plain reader, lose nothing, and hold no formula that a spreadsheet would run."""
+"""Tables as CSV files that load with a plain reader, lose nothing, and hold no formula that a
+spreadsheet would run."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ MISSING = re.compile(r"'*(#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?nan|<NA>|N/?A|n/a|N
 
 
 def to_csv(columns: Mapping[str, Sequence], about: Sequence[str] = ()) -> str:
-    """Named columns as CSV: a header, then the rows, numbers in full, nothing where there is no number.
+    """Named columns as CSV: a header, then the rows, numbers in full, nothing where there is no
+    number.
 
-    `about`, what a reader of the file must know, stands in the last column of the first row, its lines with " | " between them.
-    """
+    `about`, what a reader of the file must know, stands in the last column of the first row, its
+    lines with " | " between them."""
     rows = [[_cell(each) for each in row] for row in zip(*map(_plain, columns.values()))]
     names = [f"'{name}" if LIVE.match(name) else name for name in columns]
     if about:
@@ -39,7 +41,8 @@ def to_csv(columns: Mapping[str, Sequence], about: Sequence[str] = ()) -> str:
 def stacked(
     named: Iterable[tuple[str, Mapping[str, Sequence]]], key: str = "table"
 ) -> dict[str, list]:
-    """Several tables as one, each row with the name of its table in front; empty where a table has no such column."""
+    """Several tables as one, each row with the name of its table in front; empty where a table has
+    no such column."""
     columns: dict[str, list] = {key: []}
     for name, table in named:
         n = len(next(iter(table.values()), ()))
@@ -53,7 +56,8 @@ def stacked(
 
 
 def safe(text: str) -> str:
-    """Text that stays text: an apostrophe in front of what would be read as a formula, a number or a missing one. `meant` takes it away."""
+    """Text that stays text: an apostrophe in front of what would be read as a formula, a number or
+    a missing one. `meant` takes it away."""
     text = text.replace("\0", "\u2400")
     return f"'{text}" if _is_marked(text) else text
 

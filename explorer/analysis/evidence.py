@@ -1,10 +1,10 @@
 """What a claim is, what it is tested with, and how a verdict is reached.
 
-A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict on a claim by construction is that number against
-the claim's tolerance and nothing else. One on what was learned must also lie beyond the same number of the same model with its weights
-permuted (`chance`). Where a text or a model does not offer what is needed, a measure raises `Untestable`, in words for the reader;
-`TooShort` where a longer text would do.
-"""
+A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict on a
+claim by construction is that number against the claim's tolerance and nothing else. One on what was
+learned must also lie beyond the same number of the same model with its weights permuted (`chance`).
+Where a text or a model does not offer what is needed, a measure raises `Untestable`, in words for
+the reader; `TooShort` where a longer text would do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ KINDS = (MEASURED, CONSTRUCTION)
 AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
-CLOSED = "This model hands out its weights alone, without the scores, queries, keys and values they are made of."
+CLOSED = (
+    "This model hands out its weights alone, without the scores, queries, keys and values they "
+    "are made of."
+)
 NO_CHANCE = "There is no copy of this model with permuted weights to compare with"
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
 FEWEST = 4  # rows, tokens or words on which a verdict rests; fewer decide nothing
@@ -44,7 +47,8 @@ class TooShort(Untestable):
 
 @dataclass(frozen=True)
 class Measured:
-    """A number, why it is what it is, and the parts of it as (name, value) for a small table; `shown`: the number in words, where figures do not say it."""
+    """A number, why it is what it is, and the parts of it as (name, value) for a small table;
+    `shown`: the number in words, where figures do not say it."""
 
     value: float
     why: str
@@ -56,14 +60,15 @@ class Measured:
 class Claim:
     """One statement of a lecture note, in our words, and its test.
 
-    note: a name of the sentences' NOTES; kind: one of KINDS; how: what is measured, in words; formula: the number itself; bound and
-    tolerance: the claim holds where the number is `bound` the tolerance; times or more: for a claim measured here, how far beyond chance it
-    must lie too; unit follows the number; page: the page of the app where one can see it, by its file's name; remark: where the note is
-    loose or wrong; because: why a claim by construction follows, and when it can fail; needs: TEXT, or MODEL where the text plays no part;
-    slow: it takes passes of its own.
+    note: a name of the sentences' NOTES; kind: one of KINDS; how: what is measured, in words;
+    formula: the number itself; bound and tolerance: the claim holds where the number is `bound` the
+    tolerance; times or more: for a claim measured here, how far beyond chance it must lie too; unit
+    follows the number; page: the page of the app where one can see it, by its file's name; remark:
+    where the note is loose or wrong; because: why a claim by construction follows, and when it can
+    fail; needs: TEXT, or MODEL where the text plays no part; slow: it takes passes of its own.
 
-    Raises ValueError for a kind that does not exist, a claim measured here that says nothing of chance, one by construction that gives no reason.
-    """
+    Raises ValueError for a kind that does not exist, a claim measured here that says nothing of
+    chance, one by construction that gives no reason."""
 
     id: str
     note: str
@@ -108,7 +113,8 @@ class Claim:
         return f"{by} {'above' if high else 'below'}"
 
     def beyond(self, chance: float) -> float:
-        """The bound that the number must reach: the tolerance, or what lies far enough beyond chance where that is stricter."""
+        """The bound that the number must reach: the tolerance, or what lies far enough beyond
+        chance where that is stricter."""
         if self.bound == AT_LEAST:
             return max(self.tolerance, self.times * chance if self.times else chance + self.more)
         return min(self.tolerance, chance / self.times if self.times else chance - self.more)
@@ -116,10 +122,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none), the reason and the parts.
+    """What became of a claim: the verdict, one of VERDICTS, the number (None where there is none),
+    the reason and the parts.
 
-    chance and by_chance: the same number with permuted weights, of a claim measured here; bound: what the number was held against.
-    """
+    chance and by_chance: the same number with permuted weights, of a claim measured here; bound:
+    what the number was held against."""
 
     verdict: str
     value: float | None
@@ -140,13 +147,14 @@ def gaussian(rows: int, columns: int) -> np.ndarray:
 class Evidence:
     """What claims are tested with: the recording on screen, and ways to ask its model for more.
 
-    again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line` writes them, text "" for the same one,
-    target ids of a translator's decoder, None for those it has here. norms(stream), outputs(), jacobian(stream, token, site),
-    highway(stream, token), lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.library`. stepwise(rows): the
-    scores (id) after each of so many tokens, read one at a time; raises ValueError for a model that does not write. chance(): the same
-    evidence from the same model with permuted weights. bare(): the recording of the model trained without LayerNorm beside this one, None
-    where there is none. draw(rows, columns): random numbers.
-    """
+    again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line`
+    writes them, text "" for the same one, target ids of a translator's decoder, None for those it
+    has here. norms(stream), outputs(), jacobian(stream, token, site), highway(stream, token),
+    lens(stream), logits(stream, token), embeddings() and depth(stream) as in `models.library`.
+    stepwise(rows): the scores (id) after each of so many tokens, read one at a time; raises
+    ValueError for a model that does not write. chance(): the same evidence from the same model with
+    permuted weights. bare(): the recording of the model trained without LayerNorm beside this one,
+    None where there is none. draw(rows, columns): random numbers."""
 
     recording: Recording
     again: Callable[[str, str, tuple[int, ...] | None], Recording]
@@ -201,7 +209,8 @@ def _enough(claim: Claim, evidence: Evidence) -> None:
         raise Untestable("There is no text yet: the model sees only its special tokens.")
     if claim.needs == TEXT and n < FEWEST:
         raise TooShort(
-            f"This needs at least {WORDS[FEWEST]} tokens of text; there {'is' if n == 1 else 'are'} {n}."
+            f"This needs at least {WORDS[FEWEST]} tokens of text; there "
+            f"{'is' if n == 1 else 'are'} {n}."
         )
 
 
@@ -213,7 +222,8 @@ def _measured(claim: Claim, evidence: Evidence) -> Measured:
 
 
 def _by_chance(claim: Claim, evidence: Evidence) -> Measured | None:
-    """The number with permuted weights, for a claim measured here. Raises Untestable where there is none: alone it decides nothing."""
+    """The number with permuted weights, for a claim measured here. Raises Untestable where there is
+    none: alone it decides nothing."""
     if claim.kind != MEASURED:
         return None
     if evidence.chance is None:
@@ -225,7 +235,8 @@ def _by_chance(claim: Claim, evidence: Evidence) -> Measured | None:
 
 
 def _spoken(evidence: Evidence) -> Evidence:
-    """The same, with what the model refuses as a reason for the reader: those errors are written for people, others are not."""
+    """The same, with what the model refuses as a reason for the reader: those errors are written
+    for people, others are not."""
 
     def heard(ask: Callable) -> Callable:
         def asked(*what: Any) -> Any:
@@ -255,7 +266,8 @@ _ASKED = (
 
 
 def number(value: float) -> str:
-    """A number in three figures, very small and large ones as a power of ten; a dash for one that does not exist (NaN)."""
+    """A number in three figures, very small and large ones as a power of ten; a dash for one that
+    does not exist (NaN)."""
     if np.isnan(value):
         return "–"
     if np.isinf(value):
@@ -276,9 +288,9 @@ def about(recording: Recording) -> tuple[str, ...]:
     """What a file of verdicts must say when it stands alone: model, weights, edits, text."""
     model = recording.model
     return (
-        f"Headlight · model {model.name} ({model.kind}, {model.n_layer} layers of {model.n_head} heads, "
-        f"{model.n_parameters:,} parameters, weights {model.fingerprint}, {model.weights}) · "
-        f"edits: {', '.join(map(str, recording.edits)) or 'none'}",
+        f"Headlight · model {model.name} ({model.kind}, {model.n_layer} layers of {model.n_head} "
+        f"heads, {model.n_parameters:,} parameters, weights {model.fingerprint}, {model.weights}) "
+        f"· edits: {', '.join(map(str, recording.edits)) or 'none'}",
         "Text: " + " ".join(recording.text.split()),
         *(("Output: " + " ".join(recording.target.split()),) if recording.target else ()),
     )

@@ -156,7 +156,8 @@ def _doubled(read: Agreed) -> list[Finding]:
 
 
 def _left_out(read: Agreed) -> list[Finding]:
-    """The source word at which no row of any head of the layer looks, where the others are looked at."""
+    """The source word at which no row of any head of the layer looks, where the others are looked
+    at."""
     # All rows count, those that produce punctuation too.
     most = read.seen.weights[read.layer].max(axis=(0, 1))[read.keys].astype(np.float64)
     at, middle = int(most.argmin()), float(np.median(most))

@@ -99,8 +99,8 @@ def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Fi
 
 
 def repeated(seen: Between) -> list[Finding]:
-    """The heads that find what was said before: one where a word looks at what followed it the first
-    time, one where it looks at itself elsewhere.
+    """The heads that find what was said before: one where a word looks at what followed it the
+    first time, one where it looks at itself elsewhere.
 
     Between words, so that pieces of different words are no repetition. value and chance as
     `heads.Relation` has score and chance, over the words that can show it, whose number is counts.

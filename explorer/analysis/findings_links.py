@@ -40,21 +40,19 @@ def _set(words: str) -> frozenset[str]:
 # Words that readers wonder about, since what they stand for is said elsewhere. They put links in
 # order; they are no part of what is said.
 ASKED = _set(
-    "it he she they him her them his its their who himself herself itself themselves "
-    "er sie es ihn ihm ihr il elle ils elles lui leur él ella ellos lui lei egli ele ela hij zij han "
-    "hon он она оно они वह वे उसने उन्होंने 它 他 她"
+    "it he she they him her them his its their who himself herself itself themselves er sie es "
+    "ihn ihm ihr il elle ils elles lui leur él ella ellos lui lei egli ele ela hij zij han hon он "
+    "она оно они वह वे उसने उन्होंने 它 他 她"
 )
 # Words that fill every text; a link to or from one says less.
 FILLERS = _set(
-    "a an the and or but nor so yet if as at by for from in into of off on onto out over to up with "
-    "about after again before between during than then "
-    "there here when where while why how what because although though until since is are was were be "
-    "been being am do does did has have had will would "
-    "can could shall should may might must not no i you we me us my your our it he she they him her "
-    "them his its their who which that this these those "
-    "didn't doesn't don't isn't aren't wasn't weren't can't couldn't won't wouldn't hasn't haven't "
-    "it's i'm "
-    "all any both each few more most other some such only own same too very just also neither either "
+    "a an the and or but nor so yet if as at by for from in into of off on onto out over to up "
+    "with about after again before between during than then there here when where while why how "
+    "what because although though until since is are was were be been being am do does did has "
+    "have had will would can could shall should may might must not no i you we me us my your our "
+    "it he she they him her them his its their who which that this these those didn't doesn't "
+    "don't isn't aren't wasn't weren't can't couldn't won't wouldn't hasn't haven't it's i'm all "
+    "any both each few more most other some such only own same too very just also neither either "
     "every"
 )
 CHANGES = {

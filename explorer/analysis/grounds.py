@@ -1,4 +1,5 @@
-"""What many tests of claims ask first: whether there are rows enough, which tokens are text, what the model shows."""
+"""What many tests of claims ask first: whether there are rows enough, which tokens are text, what
+the model shows."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ def enough(n: int, what: str, fewest: int = FEWEST) -> None:
     """Raises TooShort for fewer than so many of what a verdict rests on, such as "rows"."""
     if n < fewest:
         raise TooShort(
-            f"This needs at least {WORDS.get(fewest, fewest)} {what}; there {'is' if n == 1 else 'are'} {n} here."
+            f"This needs at least {WORDS.get(fewest, fewest)} {what}; there "
+            f"{'is' if n == 1 else 'are'} {n} here."
         )
 
 
 def opened(recording: Recording) -> tuple[Attention, ...]:
-    """The attentions, all with the scores, queries, keys and values they are made of. Raises Untestable where some are not known, or there is none."""
+    """The attentions, all with the scores, queries, keys and values they are made of. Raises
+    Untestable where some are not known, or there is none."""
     if not recording.attention:
         raise Untestable("This model shows no attention.")
     if not all(each.opens for each in recording.attention):
@@ -43,7 +46,8 @@ def opened(recording: Recording) -> tuple[Attention, ...]:
 
 
 def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
-    """The self-attentions, of one stream where it is named. Raises Untestable where there is none."""
+    """The self-attentions, of one stream where it is named. Raises Untestable where there is
+    none."""
     found = tuple(
         each
         for each in recording.attention
@@ -55,12 +59,14 @@ def own(recording: Recording, stream: str = "") -> tuple[Attention, ...]:
 
 
 def masked(recording: Recording) -> tuple[Attention, Stream]:
-    """The self-attention under a causal mask and its stream. Raises Untestable where there is none."""
+    """The self-attention under a causal mask and its stream. Raises Untestable where there is
+    none."""
     for each in recording.attention:
         if each.query == each.key == "decoder":
             return each, recording.stream("decoder")
     raise Untestable(
-        "This model has no decoder: an encoder’s attention has no mask, and each token sees the later ones too."
+        "This model has no decoder: an encoder’s attention has no mask, and each token sees the "
+        "later ones too."
     )
 
 
@@ -92,7 +98,8 @@ def few(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
 
 
 def choosing(attention: Attention) -> np.ndarray:
-    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises TooShort for fewer than FEWEST."""
+    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
+    TooShort for fewer than FEWEST."""
     places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
     enough(len(places), "tokens that have more than one token to look at")
     return few(places)
@@ -106,7 +113,8 @@ def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def state_before(stream: Stream, layer: int, place: str) -> str:
-    """The site of the state that a sub-layer adds to. Raises Untestable where the model does not show it."""
+    """The site of the state that a sub-layer adds to. Raises Untestable where the model does not
+    show it."""
     for before, wrote, _ in stream.writes():
         if wrote == f"{layer}.{place}.wrote":
             return before
@@ -114,7 +122,8 @@ def state_before(stream: Stream, layer: int, place: str) -> str:
 
 
 def beginning(stream: Stream) -> str:
-    """The site where token and position are together, or the token's alone in a model that adds no positions."""
+    """The site where token and position are together, or the token's alone in a model that adds no
+    positions."""
     return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
 
 
@@ -125,11 +134,11 @@ def another(stream: Stream, place: int) -> str:
 
 
 def embedding_factor(e: Evidence) -> float:
-    """By what the rows of the readout are multiplied to give the embeddings as the stream begins with them.
+    """By what the rows of the readout are multiplied to give the embeddings as the stream begins
+    with them.
 
-    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the bias falls out. Raises Untestable where it
-    reads anything else.
-    """
+    The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the
+    bias falls out. Raises Untestable where it reads anything else."""
     stream = e.recording.streams[-1]
     at_least(stream)
     last = len(stream.tokens) - 1
@@ -138,7 +147,8 @@ def embedding_factor(e: Evidence) -> float:
     times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
     if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
         raise Untestable(
-            "This model’s readout is not its embedding matrix itself, so the two cannot be compared."
+            "This model’s readout is not its embedding matrix itself, so the two cannot be "
+            "compared."
         )
     return times
 
@@ -156,11 +166,13 @@ def factor(ratio: float) -> float:
 
 
 def tried(places: np.ndarray) -> list[int]:
-    """The tokens that are exchanged, one after another: TRIED of the places, evenly spread. Raises TooShort for fewer places than that."""
+    """The tokens that are exchanged, one after another: TRIED of the places, evenly spread. Raises
+    TooShort for fewer places than that."""
     enough(len(places), "tokens to try", TRIED)
     return [int(place) for place in few(places, TRIED)]
 
 
 def patched(text: str, site: str, token: int) -> str:
-    """The edit that takes one token's vector at a site from the run of another text, in one line."""
+    """The edit that takes one token's vector at a site from the run of another text, in one
+    line."""
     return f"PatchSite:{text.replace(' ', '%20')}:{site.replace('+', '%2B')}:{token}:"

@@ -17,19 +17,28 @@ from models.recording import Attention, Recording
 
 SCALE_LABELS = {"Head": "Per head", "Row": "Per row", "Global": "0 to 1"}
 TOPS = {"Head": "the head’s largest", "Row": "the row’s largest", "Global": "1"}
-ROW_RULE = "Rows are named after the token they produce; the last one after what the model would produce next."
-ROW_RULE_TYPED = "Rows are named after the next token of the typed target; the last one after what the model would say next."
+ROW_RULE = (
+    "Rows are named after the token they produce; the last one after what the model would "
+    "produce next."
+)
+ROW_RULE_TYPED = (
+    "Rows are named after the next token of the typed target; the last one after what the model "
+    "would say next."
+)
 NOT_ALLOWED = "Above the diagonal: later tokens, not allowed."
 WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
 WORD_RULE_ACROSS = (
-    "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean over the tokens that are "
-    "produced for it."
+    "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean "
+    "over the tokens that are produced for it."
 )
 SINK_RULE = (
-    f"A sink is a token that takes at least {sinks.SINK:.0%} of the head’s attention on average over the rows, "
-    f"and {sinks.SINK_LIFT} times an even row’s share."
+    f"A sink is a token that takes at least {sinks.SINK:.0%} of the head’s attention on average "
+    f"over the rows, and {sinks.SINK_LIFT} times an even row’s share."
 )
-CROWD_RULE = f"Quiet sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of the heads."
+CROWD_RULE = (
+    f"Quiet sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of "
+    "the heads."
+)
 MOST_NAMED = 8  # of the tokens left out
 
 
@@ -196,8 +205,8 @@ def looked_at(
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """The tokens that every picture leaves out: keys (key) bool, None for none, and in `note` which they are and how much of the
-    attention goes there."""
+    """The tokens that every picture leaves out: keys (key) bool, None for none, and in `note` which
+    they are and how much of the attention goes there."""
 
     keys: np.ndarray | None = None
     note: str = ""
@@ -247,11 +256,12 @@ def notes(shown: numbers.Shown, choices: Choices) -> tuple[str, ...]:
         gone = ", ".join(shown.left_out[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         where = "columns" if across and choices.kept == "No sinks" else "rows and columns"
         lines.append(
-            f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row goes there."
+            f"Left out, {where}: {gone or 'rows that end the target'}. “hidden”: what of each row "
+            "goes there."
         )
         lines.append(
-            "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; rows that give the shown "
-            "tokens nothing stay empty."
+            "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; "
+            "rows that give the shown tokens nothing stay empty."
             if shown.renormalised
             else "Weights as they are: a row and its hidden share sum to 1."
         )
@@ -286,7 +296,8 @@ def caption(
 
 
 def row_rule(target: str | None) -> str:
-    """What a row between two texts is named after. A typed target is not what the model produces."""
+    """What a row between two texts is named after. A typed target is not what the model
+    produces."""
     return ROW_RULE if target is None else ROW_RULE_TYPED
 
 

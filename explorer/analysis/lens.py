@@ -1,7 +1,8 @@
-"""The logit lens and a logit's parts, ready to be shown: names of sites, what really comes, one cell opened, groups of parts, tables, files.
+"""The logit lens and a logit's parts, ready to be shown: names of sites, what really comes, one
+cell opened, groups of parts, tables, files.
 
-Axis legend: site, token and rank as in `models/prediction.py`; `id` runs over the vocabulary. On screen ranks count from 1.
-"""
+Axis legend: site, token and rank as in `models/prediction.py`; `id` runs over the vocabulary. On
+screen ranks count from 1."""
 
 from __future__ import annotations
 
@@ -18,8 +19,14 @@ from models.recording import Recording, Stream
 MEASURES = {
     "Top word": "The probability of the word in the cell, 0 to 1.",
     "Answer": "The probability that the site gives the model’s final answer at this token, 0 to 1.",
-    "Rank": "The place of the model’s final answer among all words here: 1 is first. On a logarithmic scale.",
-    "KL": "How far the distribution here is from the final one, in nats; 0 is the same. On a scale of ln(1 + KL).",
+    "Rank": (
+        "The place of the model’s final answer among all words here: 1 is first. On a "
+        "logarithmic scale."
+    ),
+    "KL": (
+        "How far the distribution here is from the final one, in nats; 0 is the same. On a "
+        "scale of ln(1 + KL)."
+    ),
 }
 # As the head of a row, and in a sentence.
 _PLACES = {
@@ -37,7 +44,8 @@ _NO_WORD = -1
 
 
 def site_name(site: str) -> str:
-    """A site of a stream as the head of a row, "L2 attention". Raises ValueError for a site that is no state."""
+    """A site of a stream as the head of a row, "L2 attention". Raises ValueError for a site that is
+    no state."""
     if site in _ENDS:
         return _ENDS[site][0]
     layer, place = _layer_and_place(site)
@@ -45,7 +53,8 @@ def site_name(site: str) -> str:
 
 
 def site_words(site: str) -> str:
-    """The same in words, "After the attention of layer 2". Raises ValueError for a site that is no state."""
+    """The same in words, "After the attention of layer 2". Raises ValueError for a site that is no
+    state."""
     if site in _ENDS:
         return _ENDS[site][1]
     layer, place = _layer_and_place(site)
@@ -60,21 +69,24 @@ def _layer_and_place(site: str) -> tuple[str, str]:
 
 
 def read_stream(recording: Recording) -> Stream:
-    """The stream that the model's words are read from: its only one, or of two the one that writes."""
+    """The stream that the model's words are read from: its only one, or of two the one that
+    writes."""
     return recording.streams[-1]
 
 
 def asks_next(recording: Recording) -> bool:
-    """True where a position answers "which word comes next", False where it answers "which word stands here"."""
+    """True where a position answers "which word comes next", False where it answers "which word
+    stands here"."""
     return read_stream(recording).name == "decoder"
 
 
 def truth(recording: Recording, plain: Recording) -> np.ndarray:
-    """The id (token) that would be right at each position, -1 where no one can say or nothing is asked.
+    """The id (token) that would be right at each position, -1 where no one can say or nothing is
+    asked.
 
-    Before a next word that is the token that follows. Where the model fills words it is the one that an edit hides; `plain` is the
-    recording of the same text with nothing hidden. Raises ValueError where the two have other tokens.
-    """
+    Before a next word that is the token that follows. Where the model fills words it is the one
+    that an edit hides; `plain` is the recording of the same text with nothing hidden. Raises
+    ValueError where the two have other tokens."""
     ids, whole = read_stream(recording).ids, read_stream(plain).ids
     if asks_next(recording):
         return np.append(ids[1:], _NO_WORD)
@@ -84,13 +96,15 @@ def truth(recording: Recording, plain: Recording) -> np.ndarray:
 
 
 def asked_token(recording: Recording) -> int:
-    """The token to begin with: before a next word the last one, else the first of the text, which may have none."""
+    """The token to begin with: before a next word the last one, else the first of the text, which
+    may have none."""
     stream = read_stream(recording)
     return len(stream.tokens) - 1 if asks_next(recording) else int(np.argmin(stream.special))
 
 
 def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
-    """Every id that the picture names, each once, ascending: the `shown` top words of each cell, the answers, the right words."""
+    """Every id that the picture names, each once, ascending: the `shown` top words of each cell,
+    the answers, the right words."""
     return np.unique(
         np.concatenate((lens.top_ids[..., :shown].ravel(), lens.final_id, right[right != _NO_WORD]))
     )
@@ -98,8 +112,9 @@ def vocabulary(lens: Lens, right: np.ndarray, shown: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One site at one token. ids and probabilities (rank) of its top words, `others` the rest of the 1; of the model's final answer
-    `final_id`, its `rank` here from 0 and its `probability` here; kl in nats."""
+    """One site at one token. ids and probabilities (rank) of its top words, `others` the rest of
+    the 1; of the model's final answer `final_id`, its `rank` here from 0 and its `probability`
+    here; kl in nats."""
 
     site: int
     token: int
@@ -144,7 +159,8 @@ def named(way: Sequence[Cell], right: np.ndarray) -> np.ndarray:
 
 
 def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
-    """The lens as named columns, a row for each token of each site. labels: of every top word and answer, by id."""
+    """The lens as named columns, a row for each token of each site. labels: of every top word and
+    answer, by id."""
     sites, n = len(lens.sites), len(tokens)
     return {
         "site": [site_name(site) for site in lens.sites for _ in range(n)],
@@ -159,7 +175,8 @@ def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str
 
 
 def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
-    """The lens as named columns, a row for each token of each site, its top words with their probabilities last."""
+    """The lens as named columns, a row for each token of each site, its top words with their
+    probabilities last."""
     sites, n = len(lens.sites), len(tokens)
     columns: dict[str, Sequence] = {
         "site": [site for site in lens.sites for _ in range(n)],
@@ -197,7 +214,8 @@ def part_name(part: Part) -> str:
 
 
 def part_key(part: Part) -> str:
-    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. "" for a part that is no head."""
+    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. "" for
+    a part that is no head."""
     return (
         f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}"
         if part.kind == "head"
@@ -206,7 +224,8 @@ def part_key(part: Part) -> str:
 
 
 def n_norms(recording: Recording) -> int:
-    """How many LayerNorms the state itself passes on its way to the readout; those in front of a sub-layer are read beside it."""
+    """How many LayerNorms the state itself passes on its way to the readout; those in front of a
+    sub-layer are read beside it."""
     return sum(site.endswith(".normed") for site in read_stream(recording).sites)
 
 
@@ -216,7 +235,8 @@ def largest(attribution: Attribution) -> tuple[Part, ...]:
 
 
 def groups(attribution: Attribution) -> tuple[Group, ...]:
-    """The parts in the order in which the stream meets them: embedding, position, of each layer its heads and its FFN, and the biases."""
+    """The parts in the order in which the stream meets them: embedding, position, of each layer its
+    heads and its FFN, and the biases."""
     places = {"embedding": "embedding", "position": "position", "bias": "biases"}
     found: dict[str, list[Part]] = {}
     for part in sorted(attribution.parts, key=lambda part: part.kind == "bias"):
@@ -259,7 +279,8 @@ def parts_table(attribution: Attribution) -> dict[str, Sequence]:
 
 
 def parts_file(attribution: Attribution) -> dict[str, Sequence]:
-    """The parts as named columns, the strongest first, with their sum and the logit itself in the last two rows."""
+    """The parts as named columns, the strongest first, with their sum and the logit itself in the
+    last two rows."""
     ends = {
         "part": ["sum of parts", "logit"],
         "contribution": [total(attribution), attribution.logit],

@@ -1,4 +1,5 @@
-"""Numbers as words: one way to write each kind of number, and equalities that are true at the digits that are printed."""
+"""Numbers as words: one way to write each kind of number, and equalities that are true at the
+digits that are printed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ BEYOND = 600  # e to more than that is near the end of 64-bit numbers
 
 
 def fixed(value: float, decimals: int = 2) -> str:
-    """A number with so many decimals and a true minus sign; more of them, or a power of ten, where these would make 0 of what is not 0."""
+    """A number with so many decimals and a true minus sign; more of them, or a power of ten, where
+    these would make 0 of what is not 0."""
     if isnan(value):
         return NONE
     if not isfinite(value):
@@ -35,7 +37,8 @@ def fixed(value: float, decimals: int = 2) -> str:
 
 
 def signed(value: float, decimals: int = 2) -> str:
-    """A number with its sign, + or −, in so many decimals or as many as it needs not to be 0. What is 0 has no sign."""
+    """A number with its sign, + or −, in so many decimals or as many as it needs not to be 0. What
+    is 0 has no sign."""
     return f"+{fixed(value, decimals)}" if value > 0 else fixed(value, decimals)
 
 
@@ -69,9 +72,12 @@ def weight(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share in per cent: one decimal below a tenth. What is neither nothing nor all is never said to be."""
+    """A share in per cent: one decimal below a tenth. What is neither nothing nor all is never said
+    to be."""
     if isnan(value):
         return "an undefined share"
+    if value == 0:
+        return "0%"
     if 0 < abs(value) < 0.0005:
         return "less than 0.1%" if value > 0 else f"{MINUS}0.1% at most"
     if 0.995 <= value < 1:
@@ -94,7 +100,8 @@ def in_latex(written: str) -> str:
 
 
 def read(written: str) -> float:
-    """The number that is written so; the reverse of all above. Raises ValueError for what is no number."""
+    """The number that is written so; the reverse of all above. Raises ValueError for what is no
+    number."""
     found = WRITTEN.fullmatch(written)
     if not found:
         raise ValueError(f"no number: {written!r}")
@@ -117,7 +124,8 @@ def enough(
     least: int = 2,
     write: Callable[[float, int], str] = fixed,
 ) -> tuple[str, ...]:
-    """The parts of an equality, written with the fewest digits, at least `least`, with which they make `result` at the digits of `result`."""
+    """The parts of an equality, written with the fewest digits, at least `least`, with which they
+    make `result` at the digits of `result`."""
     return enough_for([(result, of)], *parts, least=least, write=write)
 
 
@@ -145,8 +153,8 @@ def exponent_told(value: float, result: str) -> str:
 
 
 def softmax_told(score: float, log_total: float, result: str) -> tuple[str, str, str]:
-    """A score, e to it, and the sum of all such powers, in figures with which e to the first is the second, and the second over the
-    third the probability `result`."""
+    """A score, e to it, and the sum of all such powers, in figures with which e to the first is the
+    second, and the second over the third the probability `result`."""
     if not max(abs(score), abs(log_total)) < BEYOND / 2:
         return fixed(score, 9), power_of_e(score, 8), power_of_e(log_total, 8)
     part, total = enough(result, truediv, score, log_total, least=4, write=power_of_e)
@@ -154,7 +162,8 @@ def softmax_told(score: float, log_total: float, result: str) -> tuple[str, str,
 
 
 def percents_told(*parts: float) -> tuple[str, ...]:
-    """Shares and, last, their sum, in per cent with one decimal; the parts with more where they need them to add up."""
+    """Shares and, last, their sum, in per cent with one decimal; the parts with more where they
+    need them to add up."""
     total = f"{sum(parts):.1%}"
     return *enough(total, lambda *all: sum(all), *parts, least=1, write=_in_percent), total
 

@@ -1,4 +1,5 @@
-"""What a model says at one place: probabilities over the vocabulary, what temperature, top-k and top-p make of them, and the draw.
+"""What a model says at one place: probabilities over the vocabulary, what temperature, top-k and
+top-p make of them, and the draw.
 
 Axis legend: `id` runs over the vocabulary, `rank` counts words from the likeliest, from 0.
 """
@@ -18,16 +19,15 @@ MOST_ROWS = 10
 CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word begins with
 
 
-# ---- one distribution ---------------------------------------------------------------------------------------------------
+# ---- one distribution ----
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
     """What a model says at one place.
 
-    logits (id); own (id), their softmax, and drawn (id), what the next word is drawn from; both sum to 1. order (rank): ids, the likeliest
-    first. kept (id), True for a word that may be drawn.
-    """
+    logits (id); own (id), their softmax, and drawn (id), what the next word is drawn from; both sum
+    to 1. order (rank): ids, the likeliest first. kept (id), True for a word that may be drawn."""
 
     logits: np.ndarray
     sampling: Sampling
@@ -40,7 +40,8 @@ class Distribution:
         return self.drawn > 0
 
     def rank(self, id: int) -> int:
-        """How many words the model holds to be likelier; of two alike, the one with the lower id comes first."""
+        """How many words the model holds to be likelier; of two alike, the one with the lower id
+        comes first."""
         return int(np.flatnonzero(self.order == id)[0])
 
 
@@ -62,7 +63,8 @@ def entropy(p: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Word:
-    """One word of a distribution: what it is, how many are likelier, and its two probabilities. kept: True where it may be drawn."""
+    """One word of a distribution: what it is, how many are likelier, and its two probabilities.
+    kept: True where it may be drawn."""
 
     id: int
     rank: int
@@ -84,8 +86,8 @@ def top(of: Distribution, wanted: Sequence[int] = (), most: int = MOST_ROWS) -> 
 
 @dataclass(frozen=True)
 class Rest:
-    """All words beside those of a list, together: how many, how many of them are kept, and their probabilities' sums. `all_own` and
-    `all_drawn`: the sums with the list's."""
+    """All words beside those of a list, together: how many, how many of them are kept, and their
+    probabilities' sums. `all_own` and `all_drawn`: the sums with the list's."""
 
     n: int
     n_kept: int
@@ -109,13 +111,14 @@ def rest(of: Distribution, words: Sequence[Word]) -> Rest:
     )
 
 
-# ---- how its numbers are made -------------------------------------------------------------------------------------------
+# ---- how its numbers are made ----
 
 
 @dataclass(frozen=True)
 class Steps:
-    """How one word's probability comes about: divided = score / temperature; tempered = e^divided / e^log_total, where log_total is the
-    logarithm of the sum of e^(score / temperature) over the vocabulary; n_kept words hold `held` of that; drawn = tempered / held."""
+    """How one word's probability comes about: divided = score / temperature; tempered = e^divided /
+    e^log_total, where log_total is the logarithm of the sum of e^(score / temperature) over the
+    vocabulary; n_kept words hold `held` of that; drawn = tempered / held."""
 
     score: float
     divided: float
@@ -127,7 +130,8 @@ class Steps:
 
 
 def steps(of: Distribution, id: int) -> Steps:
-    """The arithmetic of one kept word. Raises ValueError for temperature 0, which divides by nothing and takes the likeliest."""
+    """The arithmetic of one kept word. Raises ValueError for temperature 0, which divides by
+    nothing and takes the likeliest."""
     temperature = of.sampling.temperature
     if temperature == 0:
         raise ValueError("at temperature 0 nothing is divided: the likeliest word is taken")
@@ -152,17 +156,19 @@ def bits(nats: float) -> float:
 
 
 def as_many(nats: float) -> float:
-    """Among how many equally likely words somebody with this entropy would be as unsure: e to it, the perplexity of one place."""
+    """Among how many equally likely words somebody with this entropy would be as unsure: e to it,
+    the perplexity of one place."""
     return float(np.exp(nats))
 
 
-# ---- the draw -----------------------------------------------------------------------------------------------------------
+# ---- the draw ----
 
 
 @dataclass(frozen=True)
 class Draw:
-    """The next word and how it was drawn: `number`, at random from 0 to 1, falls into the word's share of the line on which all kept words
-    lie one after another, the likeliest first: from `start` to `end`. For temperature 0, where nothing is drawn, `number` is None."""
+    """The next word and how it was drawn: `number`, at random from 0 to 1, falls into the word's
+    share of the line on which all kept words lie one after another, the likeliest first: from
+    `start` to `end`. For temperature 0, where nothing is drawn, `number` is None."""
 
     id: int
     number: float | None
@@ -171,8 +177,9 @@ class Draw:
 
 
 def draw(of: Distribution, seed: int, place: int) -> Draw:
-    """The next word. The random number depends on the seed and on the place (how many tokens stand before) alone: the same seed and text
-    always give the same words, and a step taken back and done again gives the same word."""
+    """The next word. The random number depends on the seed and on the place (how many tokens stand
+    before) alone: the same seed and text always give the same words, and a step taken back and done
+    again gives the same word."""
     if of.sampling.temperature == 0:
         return Draw(int(of.order[0]), None, 0.0, 1.0)
     number = float(np.random.default_rng((seed, place)).random())
@@ -186,11 +193,12 @@ def draw(of: Distribution, seed: int, place: int) -> Draw:
     )
 
 
-# ---- the words of a sentence --------------------------------------------------------------------------------------------
+# ---- the words of a sentence ----
 
 
 def word_to_hide(stream: Stream) -> int | None:
-    """The word to begin with: the last one that is a single token and is written in letters, else the last token of the text; None for none."""
+    """The word to begin with: the last one that is a single token and is written in letters, else
+    the last token of the text; None for none."""
     places = np.flatnonzero(~stream.special)
     words = [
         at
@@ -212,11 +220,12 @@ def is_piece(tokens: Sequence[str], place: int) -> bool:
 
 
 def joined(labels: Sequence[str]) -> str:
-    """Labels as running text: a piece that goes on inside a word stands close to the one before it."""
+    """Labels as running text: a piece that goes on inside a word stands close to the one before
+    it."""
     return " ".join(labels).replace(" " + CONTINUES, "").removeprefix(CONTINUES)
 
 
-# ---- as tables ----------------------------------------------------------------------------------------------------------
+# ---- as tables ----
 
 
 def columns(of: Distribution, labels: Sequence[str]) -> dict[str, Sequence]:
@@ -232,7 +241,8 @@ def columns(of: Distribution, labels: Sequence[str]) -> dict[str, Sequence]:
 
 
 def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
-    """Written tokens as named columns. said: things with an id, the model's own probability `own`, and a rank from 0."""
+    """Written tokens as named columns. said: things with an id, the model's own probability `own`,
+    and a rank from 0."""
     return {
         "step": list(range(1, len(labels) + 1)),
         "token": list(labels),
@@ -243,7 +253,8 @@ def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
 
 
 def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
-    """What one token looks at as named columns: the tokens, the mean over all heads, then a column for each head. rows (layer, head, key)."""
+    """What one token looks at as named columns: the tokens, the mean over all heads, then a column
+    for each head. rows (layer, head, key)."""
     heads = {
         f"L{layer} H{head}": rows[layer, head]
         for layer in range(rows.shape[0])

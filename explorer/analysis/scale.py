@@ -1,7 +1,8 @@
-"""Why scores are divided by the root of d_k: the variance of q . k, and what the softmax makes of it, width by width.
+"""Why scores are divided by the root of d_k: the variance of q . k, and what the softmax makes of
+it, width by width.
 
-Vaswani et al., 2017, section 3.2.1: of independent components with mean 0 and variance 1, Var(q . k) = d_k.
-"""
+Vaswani et al., 2017, section 3.2.1: of independent components with mean 0 and variance 1, Var(q .
+k) = d_k."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ KEYS = 12  # that a random query chooses among
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """By width: widths (w), variance (w) of q . k, and the mean of the largest weight of a row with the scale and without, scaled and
-    raw (w); keys: how many keys a row chooses among, in the mean."""
+    """By width: widths (w), variance (w) of q . k, and the mean of the largest weight of a row with
+    the scale and without, scaled and raw (w); keys: how many keys a row chooses among, in the
+    mean."""
 
     widths: tuple[int, ...]
     variance: np.ndarray
@@ -31,7 +33,8 @@ class Scale:
 
 
 def at_random(draw: Callable[[int, int], np.ndarray], widths: Sequence[int] = WIDTHS) -> Scale:
-    """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for the softmax."""
+    """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for
+    the softmax."""
     found = []
     for width in widths:
         q, k = draw(2 * PAIRS, width).reshape(2, PAIRS, width)
@@ -43,8 +46,9 @@ def at_random(draw: Callable[[int, int], np.ndarray], widths: Sequence[int] = WI
 
 
 def of_model(attention: Attention) -> Scale:
-    """Of a model's own queries and keys, each head's brought to a mean square of 1 a component so that sizes do not count. A width is the
-    first so many components of a layer's heads side by side; the variance is over all pairs, and everything is the mean over layers."""
+    """Of a model's own queries and keys, each head's brought to a mean square of 1 a component so
+    that sizes do not count. A width is the first so many components of a layer's heads side by
+    side; the variance is over all pairs, and everything is the mean over layers."""
     q, k = (_side_by_side(each.astype(np.float64)) for each in (attention.q, attention.k))
     widest = q.shape[-1]
     widths = (*(width for width in WIDTHS if width < widest), widest)
@@ -59,7 +63,8 @@ def of_model(attention: Attention) -> Scale:
 
 
 def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float, float]:
-    """The mean of the largest weight of a row, with the scores divided by the root of the width and as they are."""
+    """The mean of the largest weight of a row, with the scores divided by the root of the width and
+    as they are."""
     return tuple(
         float(softened(scores / by, allowed, 1.0).max(axis=-1).mean())
         for by in (np.sqrt(width), 1.0)
@@ -67,7 +72,8 @@ def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float
 
 
 def _side_by_side(vectors: np.ndarray) -> np.ndarray:
-    """(layer, head, token, d_head) -> (layer, token, head x d_head), each head's of mean square 1."""
+    """(layer, head, token, d_head) -> (layer, token, head x d_head), each head's of mean square
+    1."""
     size = np.sqrt((vectors**2).mean(axis=(2, 3), keepdims=True))
     vectors = vectors / np.where(size > 0, size, 1)
     return vectors.transpose(0, 2, 1, 3).reshape(vectors.shape[0], vectors.shape[2], -1)

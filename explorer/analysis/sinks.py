@@ -1,8 +1,9 @@
-"""Where a head rests when it looks at nothing in particular, and how far it looks when that is left out.
+"""Where a head rests when it looks at nothing in particular, and how far it looks when that is left
+out.
 
-A sink is a token on which a head rests much of its attention whatever the row (Xiao et al., 2023): the first token, a special one, a
-punctuation mark. Such a token says nothing of distance: a head that rests on token 0 would seem to reach furthest of all.
-"""
+A sink is a token on which a head rests much of its attention whatever the row (Xiao et al., 2023):
+the first token, a special one, a punctuation mark. Such a token says nothing of distance: a head
+that rests on token 0 would seem to reach furthest of all."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ from models.recording import Attention, Recording
 
 # So much of a head's attention on average, and so many times what an even row gives.
 SINK, SINK_LIFT = 0.2, 3
-# A head rests on the key of highest lift, where that lift is so much; to tell, a row needs as many keys and a key as many rows.
+# A head rests on the key of highest lift, where that lift is so much; to tell, a row needs as many
+# keys and a key as many rows.
 RESTS, FEWEST = 0.3, 4
-# Heads that rest on the first and special tokens agree on them where luck would have it so in fewer cases than this.
+# Heads that rest on the first and special tokens agree on them where luck would have it so in fewer
+# cases than this.
 FLUKE = 0.003
 # Share of an attention's heads from which a sink is the crowd's.
 CROWD = 0.25
@@ -26,10 +29,11 @@ FAINT = 0.05
 
 
 def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Which keys are sinks, (..., key) bool: their mean weight over the rows is at least SINK and SINK_LIFT times an even row's.
+    """Which keys are sinks, (..., key) bool: their mean weight over the rows is at least SINK and
+    SINK_LIFT times an even row's.
 
-    pattern (..., query, key) of one head or of many; allowed (query, key). Rows that leave no choice count for nothing.
-    """
+    pattern (..., query, key) of one head or of many; allowed (query, key). Rows that leave no
+    choice count for nothing."""
     choice = allowed.sum(axis=1) > 1
     if not choice.any():
         return np.zeros((*pattern.shape[:-2], pattern.shape[-1]), bool)
@@ -39,22 +43,24 @@ def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def quiet(recording: Recording, attention: Attention) -> np.ndarray:
-    """The keys that a head rests on rather than looks at, (layer, head, key) bool: special tokens, the text's first token, on which
-    models without special ones rest, and the head's own sinks."""
+    """The keys that a head rests on rather than looks at, (layer, head, key) bool: special tokens,
+    the text's first token, on which models without special ones rest, and the head's own sinks."""
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
     resting[:1] = True
     return sinks(attention.pattern, attention.allowed) | resting
 
 
 def crowded(recording: Recording, attention: Attention) -> np.ndarray:
-    """The keys on which the heads rest together, (key) bool: special tokens, and those that are a sink of at least a quarter of the heads."""
+    """The keys on which the heads rest together, (key) bool: special tokens, and those that are a
+    sink of at least a quarter of the heads."""
     special = np.array(recording.stream(attention.key).special, dtype=bool)
     return special | (sinks(attention.pattern, attention.allowed).mean(axis=(0, 1)) >= CROWD)
 
 
 def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
-    """The cells from which a head's reach can be read, as rows (query) bool and keys (layer, head, key) bool: rows of text that have at
-    least two keys of text to choose from, and keys that are not `quiet`."""
+    """The cells from which a head's reach can be read, as rows (query) bool and keys (layer, head,
+    key) bool: rows of text that have at least two keys of text to choose from, and keys that are
+    not `quiet`."""
     keys = ~quiet(recording, attention)
     text = ~np.array(recording.stream(attention.key).special, dtype=bool)
     text[:1] = False
@@ -63,12 +69,11 @@ def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.
 
 
 def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
-    """How far each head looks where it does not rest on a sink: the mean |query - key| in tokens, and the share of its attention that
-    this is measured on, each (layer, head).
+    """How far each head looks where it does not rest on a sink: the mean |query - key| in tokens,
+    and the share of its attention that this is measured on, each (layer, head).
 
-    Both over the cells that are `telling`, weighted by attention. NaN where the share is under FAINT, where there is no such row, and
-    between two texts, which have no distance.
-    """
+    Both over the cells that are `telling`, weighted by attention. NaN where the share is under
+    FAINT, where there is no such row, and between two texts, which have no distance."""
     rows, keys = telling(recording, attention)
     none = np.full(attention.pattern.shape[:2], np.nan)
     if attention.query != attention.key or not rows.any():
@@ -86,9 +91,8 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
 def on_first(attention: Attention) -> np.ndarray:
     """Mean attention to the first key, (layer, head); NaN where no row tells.
 
-    Within one text the first row, which is that token, and the second, whose neighbour it is, say nothing of it and are left out; so are
-    rows without a choice.
-    """
+    Within one text the first row, which is that token, and the second, whose neighbour it is, say
+    nothing of it and are left out; so are rows without a choice."""
     rows = attention.allowed.sum(axis=1) > 1
     if attention.query == attention.key:
         rows[:2] = False
@@ -99,11 +103,11 @@ def on_first(attention: Attention) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Resting:
-    """Heads of an attention that rest on one key, and for how many that key is the first token or a special one.
+    """Heads of an attention that rest on one key, and for how many that key is the first token or a
+    special one.
 
-    chance: the share of these among the different tokens of the text, which is how often a head that rests on any key would do so on
-    one of them.
-    """
+    chance: the share of these among the different tokens of the text, which is how often a head
+    that rests on any key would do so on one of them."""
 
     n_heads: int
     n_on_sinks: int
@@ -118,9 +122,9 @@ class Resting:
 def resting(recording: Recording, attention: Attention) -> Resting:
     """Which heads rest on one key, and whether on the first or a special token.
 
-    A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where an even row gives `even`; the row of the key itself,
-    and in one text a key with fewer rows than FEWEST, are left out, so are rows with fewer keys.
-    """
+    A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where an even row
+    gives `even`; the row of the key itself, and in one text a key with fewer rows than FEWEST, are
+    left out, so are rows with fewer keys."""
     stream, allowed = recording.stream(attention.key), attention.allowed
     even = 1 / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
     counts = allowed & (allowed.sum(axis=1) >= FEWEST)[:, None]

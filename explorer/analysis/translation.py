@@ -1,8 +1,8 @@
-"""A translation step by step: what the decoder said, how sure it was of it, and where in the source it looked.
+"""A translation step by step: what the decoder said, how sure it was of it, and where in the source
+it looked.
 
-Step i is row i of the decoder's stream: it reads token i and says token i + 1. The last row says [EOS] where the translation ended
-itself, and nothing where it was cut off.
-"""
+Step i is row i of the decoder's stream: it reads token i and says token i + 1. The last row says
+[EOS] where the translation ended itself, and nothing where it was cut off."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ EVERYTHING = ""  # the name of the mean over all layers and heads
 
 
 def cross(recording: Recording) -> Attention:
-    """The attention from the decoder to the encoder. Raises ValueError for a recording without one."""
+    """The attention from the decoder to the encoder. Raises ValueError for a recording without
+    one."""
     for attention in recording.attention:
         if attention.name == "cross":
             return attention
     raise ValueError(f"{recording.model.name} has no cross-attention")
 
 
-# ---- what was said ------------------------------------------------------------------------------------------------------
+# ---- what was said ----
 
 
 def produced(recording: Recording, ended: bool) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The tokens that the decoder's rows produced: ids (step) and their labels. With [EOS] at the end where the translation `ended`."""
+    """The tokens that the decoder's rows produced: ids (step) and their labels. With [EOS] at the
+    end where the translation `ended`."""
     decoder, encoder = recording.stream("decoder"), recording.stream("encoder")
     if not ended:
         return decoder.ids[1:], decoder.tokens[1:]
@@ -44,10 +46,10 @@ def produced(recording: Recording, ended: bool) -> tuple[np.ndarray, tuple[str, 
 class Said:
     """What a decoder said, step by step, and what else it could have said.
 
-    ids (step); logit (step) of that token and log_sum (step), the logarithm of the sum of e^logit over the vocabulary, in float64: their
-    difference is logprob (step), in nats. rank (step) from 0: how many tokens the model held to be likelier. top_ids and top_logprobs
-    (step, place), the likeliest first.
-    """
+    ids (step); logit (step) of that token and log_sum (step), the logarithm of the sum of e^logit
+    over the vocabulary, in float64: their difference is logprob (step), in nats. rank (step) from
+    0: how many tokens the model held to be likelier. top_ids and top_logprobs (step, place), the
+    likeliest first."""
 
     ids: np.ndarray
     logit: np.ndarray
@@ -59,7 +61,8 @@ class Said:
 
 
 def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
-    """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids (step) with at most as many steps as rows."""
+    """How likely the model held each produced token. logits (row, id) of the decoder's rows, ids
+    (step) with at most as many steps as rows."""
     z = logits[: len(ids)].astype(np.float64)
     steps = np.arange(len(ids))[:, None]
     peak = z.max(axis=1, initial=-np.inf)
@@ -79,7 +82,8 @@ def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
 
 
 def perplexity(logprobs: Sequence[float]) -> float:
-    """e to the mean of -log p: among how many equally likely tokens the model would have been as unsure. 1 for no tokens."""
+    """e to the mean of -log p: among how many equally likely tokens the model would have been as
+    unsure. 1 for no tokens."""
     return float(np.exp(-np.mean(logprobs))) if len(logprobs) else 1.0
 
 
@@ -89,8 +93,9 @@ def penalty(beam: Beam) -> float:
 
 
 def words(text: str, stream: Stream) -> tuple[int, ...]:
-    """Which word each token of a stream belongs to, counted from 0. A word is what stands between two white spaces of the text; a special
-    token is a word of its own. Where the tokens' places in the text are not known, a token that is marked as going on inside a word does so."""
+    """Which word each token of a stream belongs to, counted from 0. A word is what stands between
+    two white spaces of the text; a special token is a word of its own. Where the tokens' places in
+    the text are not known, a token that is marked as going on inside a word does so."""
     place, groups = -1, []
     for at, (start, _) in enumerate(stream.spans):
         before = stream.spans[at - 1][1] if at else -1
@@ -108,17 +113,19 @@ def words(text: str, stream: Stream) -> tuple[int, ...]:
 
 
 def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
-    """Which word each produced token belongs to, counted from 0, as `words` has it; [EOS] is one of its own."""
+    """Which word each produced token belongs to, counted from 0, as `words` has it; [EOS] is one of
+    its own."""
     groups = tuple(group - 1 for group in words(recording.target, recording.stream("decoder"))[1:])
     return (*groups, max(groups, default=-1) + 1) if ended else groups
 
 
-# ---- where it looked ----------------------------------------------------------------------------------------------------
+# ---- where it looked ----
 
 
 def views(n_layer: int, n_head: int) -> tuple[str, ...]:
-    """The names of what a cross-attention can be seen as: "1.3" for a head, "1" for the mean of a layer's heads, EVERYTHING for the mean of
-    all; layer by layer, each layer's mean after its heads."""
+    """The names of what a cross-attention can be seen as: "1.3" for a head, "1" for the mean of a
+    layer's heads, EVERYTHING for the mean of all; layer by layer, each layer's mean after its
+    heads."""
     return (
         *(
             name
@@ -130,7 +137,8 @@ def views(n_layer: int, n_head: int) -> tuple[str, ...]:
 
 
 def view(pattern: np.ndarray, name: str) -> np.ndarray:
-    """One view of a cross-attention, by its name in `views`. pattern (layer, head, query, key) -> (query, key), rows sum to 1."""
+    """One view of a cross-attention, by its name in `views`. pattern (layer, head, query, key) ->
+    (query, key), rows sum to 1."""
     if name == EVERYTHING:
         return pattern.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
     layer, _, head = name.partition(".")
@@ -154,7 +162,8 @@ def title(name: str, n_layer: int, n_head: int) -> str:
 
 
 def small(pattern: np.ndarray) -> np.ndarray:
-    """All views small enough for thumbnails, (view, rows, columns) in the order of `views`: a block of cells becomes its maximum."""
+    """All views small enough for thumbnails, (view, rows, columns) in the order of `views`: a block
+    of cells becomes its maximum."""
     layers, heads = pattern.shape[:2]
     seen = [view(pattern, name) for name in views(layers, heads)]
     starts = [np.arange(0, size, -(-size // THUMBNAIL_SIDE)) for size in pattern.shape[2:]]
@@ -166,13 +175,14 @@ def small(pattern: np.ndarray) -> np.ndarray:
     )
 
 
-# ---- as tables ----------------------------------------------------------------------------------------------------------
+# ---- as tables ----
 
 
 def token_table(
     of: Said, labels: Sequence[str], first_choices: Sequence[str]
 ) -> dict[str, Sequence]:
-    """A row for each produced token, as named columns. `first_choices`: the labels of what the model held likeliest."""
+    """A row for each produced token, as named columns. `first_choices`: the labels of what the
+    model held likeliest."""
     return {
         "step": np.arange(1, len(labels) + 1),
         "token": list(labels),
@@ -199,7 +209,8 @@ def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> dict[s
 def alignment_table(
     matrix: np.ndarray, says: Sequence[str], source: Sequence[str]
 ) -> dict[str, Sequence]:
-    """The alignment as named columns: the token produced in each step, then a column for each source token."""
+    """The alignment as named columns: the token produced in each step, then a column for each
+    source token."""
     columns = {f"{place} {token}": matrix[: len(says), place] for place, token in enumerate(source)}
     return {"step": np.arange(1, len(says) + 1), "says": list(says), **columns}
 
@@ -207,7 +218,8 @@ def alignment_table(
 def beam_table(
     steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]
 ) -> dict[str, Sequence]:
-    """A row for each hypothesis of each step of a beam search, as named columns. `texts`: what each spells."""
+    """A row for each hypothesis of each step of a beam search, as named columns. `texts`: what each
+    spells."""
     rows = [
         (at + 1, rank + 1, text, beam)
         for at, (held, told) in enumerate(zip(steps, texts))
@@ -231,8 +243,8 @@ def file_table(
     of: Said,
     source: Sequence[str],
 ) -> dict[str, Sequence]:
-    """The alignment as named columns, a row for each step: what the decoder read last, what it said, with which probability, and its
-    weights on the source tokens."""
+    """The alignment as named columns, a row for each step: what the decoder read last, what it
+    said, with which probability, and its weights on the source tokens."""
     n = len(says)
     said = {"step": range(1, n + 1), "reads": reads[:n], "says": says}
     weights = {f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)}

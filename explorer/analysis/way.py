@@ -1,5 +1,10 @@
+<<<<<<< HEAD
 """A sentence's way through a model: the stations that a token's vector passes, what each added to
 it, and which head pushed what is said."""
+=======
+"""A sentence's way through a model: the stations that a token's vector passes, and what each added
+to it."""
+>>>>>>> 899ca2a (Claims try four orders and four other texts, and their equalities are checked; terms explain themselves on hover; each tolerance says why; claims about gradients in their own file)
 
 from __future__ import annotations
 
@@ -16,10 +21,9 @@ from models.relations import BLANKS, is_punctuation
 class Station:
     """One place on the way.
 
-    what: "words", "positions", "heads", "cross" or "ffn"; layer: -1 before the first. share: the length
-    of what was written there over the length of the vector it was added to; NaN where nothing is added
-    to. site: the name of what was written.
-    """
+    what: "words", "positions", "heads", "cross" or "ffn"; layer: -1 before the first. share: the
+    length of what was written there over the length of the vector it was added to; NaN where
+    nothing is added to. site: the name of what was written."""
 
     stream: str
     what: str
@@ -51,8 +55,8 @@ def held(recording: Recording, chosen: str) -> tuple[str, int]:
 
 
 def stations(recording: Recording, stream: str, token: int) -> tuple[Station, ...]:
-    """The stations of a token in the order it passes them. Of a model with two streams the encoder's
-    come first, for the token in the middle of its text."""
+    """The stations of a token in the order it passes them. Of a model with two streams the
+    encoder's come first, for the token in the middle of its text."""
     found: tuple[Station, ...] = ()
     for each in recording.streams:
         at = token if each.name == stream else len(each.tokens) // 2

@@ -26,14 +26,16 @@ JOINER = "\u200d"
 CONTINUES = (
     "\u2027"  # how the label of a token begins that goes on inside a word, see models/tokenizer.py
 )
-# Scripts without spaces by the first word of their letters' names; of the first kind each character is a word, of the last each with its marks.
+# Scripts without spaces by the first word of their letters' names; of the first kind each character
+# is a word, of the last each with its marks.
 RUNS = ("HIRAGANA", "KATAKANA")
 SINGLE = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Neighbouring tokens taken together: `starts` has each group's first token, `labels` what the groups are called, `special` (group)."""
+    """Neighbouring tokens taken together: `starts` has each group's first token, `labels` what the
+    groups are called, `special` (group)."""
 
     n: int
     starts: tuple[int, ...]
@@ -70,10 +72,11 @@ def words(stream: Stream, text: str) -> Groups:
 
 
 def produced(groups: Groups, after: str, after_special: bool) -> Groups:
-    """The rows of an attention between two texts, each of which produces the next token, as the words they produce.
+    """The rows of an attention between two texts, each of which produces the next token, as the
+    words they produce.
 
-    Row i produces token i + 1 of `groups`; the last row produces `after`, which the text does not hold, and stays by itself.
-    """
+    Row i produces token i + 1 of `groups`; the last row produces `after`, which the text does not
+    hold, and stays by itself."""
     following = [at for at, start in enumerate(groups.starts) if start > 0]
     starts = (*(groups.starts[at] - 1 for at in following), groups.n - 1)
     labels = (*(groups.labels[at] for at in following), after)
@@ -83,7 +86,8 @@ def produced(groups: Groups, after: str, after_special: bool) -> Groups:
 
 
 def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
-    """Weights between groups, (row group, key group): summed over a group's keys, averaged over its queries. Rows that summed to 1 still do.
+    """Weights between groups, (row group, key group): summed over a group's keys, averaged over its
+    queries. Rows that summed to 1 still do.
 
     matrix (query, key).
     """
@@ -92,7 +96,8 @@ def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
 
 
 def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
-    """Which groups may attend to which, (row group, key group): those of which any part may. allowed (query, key)."""
+    """Which groups may attend to which, (row group, key group): those of which any part may.
+    allowed (query, key)."""
     return np.logical_or.reduceat(
         np.logical_or.reduceat(allowed, keys.starts, axis=1), rows.starts, axis=0
     )
@@ -117,7 +122,8 @@ def numbered(text: str) -> list[int]:
 
 
 def _goes_on(text: str, at: int, kind: str, now: str, flags: int) -> tuple[bool, int]:
-    """Whether a character that is no space belongs to the word before it, which is of that `kind`; and how many parts of a flag stand there."""
+    """Whether a character that is no space belongs to the word before it, which is of that `kind`;
+    and how many parts of a flag stand there."""
     if kind == "space":
         return False, int(now == "flag")
     letter, before, after = text[at], text[at - 1], text[at + 1 : at + 2]
@@ -183,7 +189,8 @@ def _label(text: str, tokens: tuple[str, ...], spans: list[tuple[int, int]]) -> 
 
 
 def _readable(letter: str) -> str:
-    """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the tags of flags stay: they shape what is seen."""
+    """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the
+    tags of flags stay: they shape what is seen."""
     shapes = letter in "\u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
     return (
         f"U+{ord(letter):04X}"

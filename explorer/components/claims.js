@@ -89,6 +89,9 @@ function claim(view, row) {
   return make("div", `claim ${row.tone}`, button, open && details(view, row));
 }
 
+/** @param {string} name @param {string} means */
+const term = (name, means) => make("div", "", make("dt", "", name), make("dd", "", means));
+
 /** @param {View} view @param {any} row */
 function details(view, row) {
   const parts = row.parts.map(([name, value]) =>
@@ -114,6 +117,8 @@ function details(view, row) {
     make("p", "sort", row.kind),
     // Beside a long table and not below it.
     row.remark && make("p", "remark", make("b", "", "On the note: "), row.remark),
+    row.terms.length > 0 &&
+      make("dl", "terms", ...row.terms.map(([name, means]) => term(name, means))),
     link,
   );
   return make(

@@ -1,4 +1,5 @@
-"""A list of claims with their verdicts, grouped; one of them open with its numbers, its test and its reason."""
+"""A list of claims with their verdicts, grouped; one of them open with its numbers, its test and
+its reason."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ TONES = ("holds", "fails", "open", "waiting")
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: its name, how its verdict looks (one of TONES), the verdict's mark and word, the statement and the number; and what opens under it:
-    the reason, the test, its formula, the bound that decided and the same figure by chance (two short lines below the number), where it holds
-    in full, what kind of claim it is, parts as (name, value), a word on the note, and (file, label, address) of a page to see it on.
+    """One claim: its name, how its verdict looks (one of TONES), the verdict's mark and word, the
+    statement and the number; and what opens under it: the reason, the test, its formula, the bound
+    that decided and the same figure by chance (two short lines below the number), where it holds in
+    full, what kind of claim it is, parts as (name, value), a word on the note, its terms as (name,
+    what it means), and (file, label, address) of a page to see it on.
 
     Raises ValueError for a tone that does not exist.
     """
@@ -37,6 +40,7 @@ class Row:
     kind: str
     parts: Sequence[tuple[str, str]]
     remark: str
+    terms: Sequence[tuple[str, str]]
     page: tuple[str, str, str]
 
     def __post_init__(self) -> None:
@@ -55,10 +59,10 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw the list.
 
-    groups: (name, line under it, rows). counts: (name, what it means, each (number, words, tone)) above the list, a line each. says: a line under the counts, spoken when it changes.
-    open: the claim to open, by the address, the `told`-th time that it says something of its own; what the reader opens after that is the list's own affair.
-    token: the name of this picture.
-    """
+    groups: (name, line under it, rows). counts: (name, what it means, each (number, words, tone))
+    above the list, a line each. says: a line under the counts, spoken when it changes. open: the
+    claim to open, by the address, the `told`-th time that it says something of its own; what the
+    reader opens after that is the list's own affair. token: the name of this picture."""
     header = {
         "token": token,
         "open": open,
@@ -88,6 +92,7 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_open: Callable[[], None], on_go: Callable[[], None]) -> None:
-    """Draw the list. The claim just opened ("" where one was closed) stands in `st.session_state[key]["claim"]` when `on_open` is called, the file of a
-    page to go to in `st.session_state[key]["go"]` when `on_go` is called."""
+    """Draw the list. The claim just opened ("" where one was closed) stands in
+    `st.session_state[key]["claim"]` when `on_open` is called, the file of a page to go to in
+    `st.session_state[key]["go"]` when `on_go` is called."""
     _mount(data=data, key=key, on_claim_change=on_open, on_go_change=on_go)

@@ -14,7 +14,8 @@ ASK_AGAIN = 0.2  # seconds between two looks at how far a model has come
 
 
 def show() -> None:
-    """The bar. A model that is not in memory yet is fetched first, with its progress; one that cannot be used is named, and the last one stays."""
+    """The bar. A model that is not in memory yet is fetched first, with its progress; one that
+    cannot be used is named, and the last one stays."""
     state = st.session_state
     words = st.container()
     with words:
@@ -24,27 +25,33 @@ def show() -> None:
         borrow()
     if name := state.pop("unknown_model", None):
         words.warning(
-            f"The link asks for a model called {literal(name)}, which is not here. {models.DEFAULT_MODEL} is shown instead."
+            f"The link asks for a model called {literal(name)}, which is not here. "
+            f"{models.DEFAULT_MODEL} is shown instead."
         )
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                f"The link asks for the Hugging Face model {literal(models.title(offered))}, which this visit has not opened yet. {literal(models.title(state.model))} is shown until it is."
+                f"The link asks for the Hugging Face model {literal(models.title(offered))}, "
+                f"which this visit has not opened yet. {literal(models.title(state.model))} is "
+                "shown until it is."
             )
             st.button("Fetch it", key="fetch offered", on_click=take_offered)
     if refused := state.pop("refused", None):
         words.warning(
-            f"{literal(refused.rstrip('.'))}. The model shown is {literal(models.title(state.model))}."
+            f"{literal(refused.rstrip('.'))}. The model shown is "
+            f"{literal(models.title(state.model))}."
         )
 
 
 def options() -> list[str]:
-    """The models to choose from: those that are here, those that this visitor opened, and the one on screen."""
+    """The models to choose from: those that are here, those that this visitor opened, and the one
+    on screen."""
     return list(dict.fromkeys((*offered.choices(), st.session_state.model)))
 
 
 def ready() -> None:
-    """Wait until the model on screen is in memory, with a bar that says how far it has come; go back to the last one where it cannot be used."""
+    """Wait until the model on screen is in memory, with a bar that says how far it has come; go
+    back to the last one where it cannot be used."""
     state = st.session_state
     if problem := fetched(state.model):
         told.refused("model")
@@ -69,7 +76,10 @@ def fetched(name: str) -> str:
         while not loading.wait(ASK_AGAIN):
             bar.progress(
                 loading.share,
-                text=f"{'Fetching' if loading.share < 1 else 'Trying'} {literal(models.title(name))} …",
+                text=(
+                    f"{'Fetching' if loading.share < 1 else 'Trying'} "
+                    f"{literal(models.title(name))} …"
+                ),
             )
         bar.empty()
     loading.wait(None)
@@ -88,14 +98,17 @@ def open_dialog() -> None:
 
 @st.dialog("A Hugging Face model", width="large")
 def borrow() -> None:
-    """Ask for a model, fetch it, try it, and open it; where it does not fit, say why and keep what was asked for."""
+    """Ask for a model, fetch it, try it, and open it; where it does not fit, say why and keep what
+    was asked for."""
     if settings().public:
         st.markdown("This server offers the models in its list, and opens no others.")
         return
     st.markdown(
-        "Its name on the hub, such as `distilbert/distilbert-base-uncased` or `openai-community/gpt2`, or a folder with its files; with `hub:` before it, "
-        "in its own code. Weights are read from safetensors alone, and none of a model’s own code is run. Size is checked before anything is fetched, and "
-        "the model is tried in a process of its own first."
+        "Its name on the hub, such as `distilbert/distilbert-base-uncased` or "
+        "`openai-community/gpt2`, or a folder with its files; with `hub:` before it, in its own "
+        "code. Weights are read from safetensors alone, and none of a model’s own code is run. "
+        "Size is checked before anything is fetched, and the model is tried in a process of its "
+        "own first."
     )
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
@@ -107,13 +120,15 @@ def borrow() -> None:
         open_model(where)
     already_here()
     st.caption(
-        "Families that are tried in the tests. A model of another family is tried when it is loaded, and shows what is found in it."
+        "Families that are tried in the tests. A model of another family is tried when it is "
+        "loaded, and shows what is found in it."
     )
     st.dataframe(library.families(), hide_index=True, height=320)
 
 
 def already_here() -> None:
-    """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in this machine's cache of the hub."""
+    """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in
+    this machine's cache of the hub."""
     found = [name for name in offered.choices() if ":" in name or name == library.MINILM]
     held = [name for name in library.fetched() if name not in map(models.title, found)]
     if not (found or held):

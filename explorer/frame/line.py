@@ -1,4 +1,5 @@
-"""The one line at the top of every page: the sentence, the model, examples that suit it, and the link to what is on screen."""
+"""The one line at the top of every page: the sentence, the model, examples that suit it, and the
+link to what is on screen."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ MOST_LIVE = 400  # characters up to which a text is drawn while it is typed
 
 
 def show(names: list[str], on_borrow: Callable[[], None]) -> None:
-    """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among them."""
+    """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among
+    them."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         with st.container(width="stretch"):

@@ -1,4 +1,5 @@
-"""What the reader has on screen, text, model and recording, and the words that every page says about them."""
+"""What the reader has on screen, text, model and recording, and the words that every page says
+about them."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ def about(model: str) -> str:
     card = facts(model)
     size = card["config"]
     return (
-        f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of {size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
+        f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of "
+        f"{size['n_head']} heads, {card['n_parameters']:,} parameters. {card['headline']}\n\n"
         + "\n".join(f"- {line}" for line in card["limits"])
     )
 
 
 def model_for(*kinds: str, readout: bool = False) -> str:
-    """The model on screen if it is of one of these kinds, and with `readout` says words; else the first model that is, with a word for the reader."""
+    """The model on screen if it is of one of these kinds, and with `readout` says words; else the
+    first model that is, with a word for the reader."""
     chosen = st.session_state.model
 
     def fits(card: dict) -> bool:
@@ -45,20 +48,24 @@ def model_for(*kinds: str, readout: bool = False) -> str:
     why = (
         f"This page needs another kind of model than {literal(title(chosen))}"
         if facts(chosen)["kind"] not in kinds
-        else f"{literal(title(chosen))} has no readout: it gives a vector for each token and predicts no words"
+        else (
+            f"{literal(title(chosen))} has no readout: it gives a vector for each token and "
+            "predicts no words"
+        )
     )
     st.caption(
-        f"{why}, so **{fitting[0]}** is shown. Models that fit: {', '.join(dict.fromkeys(fitting))}."
+        f"{why}, so **{fitting[0]}** is shown. Models that fit: "
+        f"{', '.join(dict.fromkeys(fitting))}."
     )
     return fitting[0]
 
 
 def shown(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Shown:
-    """What is on screen, recorded, with a word for the reader where the text did not fit or is empty.
+    """What is on screen, recorded, with a word for the reader where the text did not fit or is
+    empty.
 
-    A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps for every visitor for as
-    long as the visit lasts.
-    """
+    A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps
+    for every visitor for as long as the visit lasts."""
     made = record(model or st.session_state.model, st.session_state.text, target=target)
     st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
     words = (
@@ -67,34 +74,41 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
     whole = len(st.session_state.text)
     if whole > len(made.text):
         words.warning(
-            f"This text has {whole:,} characters; {len(made.text):,} are read, from the beginning. The field keeps the whole text."
+            f"This text has {whole:,} characters; {len(made.text):,} are read, from the "
+            "beginning. The field keeps the whole text."
         )
     if made.dropped:
         n = made.model.n_positions
         words.warning(
-            f"This text has {made.dropped + n:,} tokens with the special ones; the model {literal(title(made.model.name))} reads {n}. "
-            f"The last {made.dropped:,} tokens of {'what is read' if whole > len(made.text) else 'the text'} are not shown. The field keeps the whole text."
+            f"This text has {made.dropped + n:,} tokens with the special ones; the model "
+            f"{literal(title(made.model.name))} reads {n}. The last {made.dropped:,} tokens of "
+            f"{'what is read' if whole > len(made.text) else 'the text'} are not shown. The field "
+            "keeps the whole text."
         )
     if made.target_dropped:
         n = made.model.n_positions
         words.warning(
-            f"Your own words are {made.target_dropped + n - 1:,} tokens; {literal(title(made.model.name))} reads {n} with [BOS]. "
+            f"Your own words are {made.target_dropped + n - 1:,} tokens; "
+            f"{literal(title(made.model.name))} reads {n} with [BOS]. "
             f"The last {made.target_dropped:,} are left out. The field keeps them."
         )
     if made.streams[0].special.all():
         words.info(
-            "There is no text yet, so the model sees only its special tokens. Type or paste a sentence above."
+            "There is no text yet, so the model sees only its special tokens. Type or paste a "
+            "sentence above."
         )
     elif not made.text.strip():
         words.info("There is only white space so far. Type or paste a sentence above.")
     if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
         words.caption(
-            f"Some characters are not in the model’s vocabulary and are read byte by byte: “{literal(split)}” is one of the tokens that make up one character."
+            "Some characters are not in the model’s vocabulary and are read byte by byte: "
+            f"“{literal(split)}” is one of the tokens that make up one character."
         )
     if not fits_address(made.text):
         words.info(
-            f"This text is too long for a link ({len(made.text):,} characters). It stays in this tab; "
-            "reloading the page or sharing its address does not bring it back, so keep a copy."
+            f"This text is too long for a link ({len(made.text):,} characters). It stays in this "
+            "tab; reloading the page or sharing its address does not bring it back, so keep a "
+            "copy."
         )
     return Shown(made.model.name, st.session_state.text, (), target)
 
@@ -110,7 +124,8 @@ def read() -> Shown:
 
 
 def typed_target(model: str) -> str | None:
-    """What the decoder of this model is to read where the reader typed it on the Translation page; None for its own words and for other models."""
+    """What the decoder of this model is to read where the reader typed it on the Translation page;
+    None for its own words and for other models."""
     typed = st.session_state.target
     return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
 
@@ -121,7 +136,9 @@ def tell_target(target: str | None) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.info(
-            f"Its decoder reads your own words, “{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed on the Translation page, not its own translation."
+            "Its decoder reads your own words, "
+            f"“{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, typed "
+            "on the Translation page, not its own translation."
         )
         st.button("Back to the model’s own", key="drop target", on_click=_drop_target)
 
@@ -140,6 +157,7 @@ def take_preset(texts: Mapping[str, str]) -> None:
 
 
 def take_text(text: str) -> None:
-    """Make this the text on screen, as if the reader had typed it. For a callback, which runs before the field is made."""
+    """Make this the text on screen, as if the reader had typed it. For a callback, which runs
+    before the field is made."""
     st.session_state.text = text
     forget_token()

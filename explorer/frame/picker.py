@@ -1,4 +1,5 @@
-"""Which attention, layer and head are on screen: chosen in one way on every page, and kept in the address."""
+"""Which attention, layer and head are on screen: chosen in one way on every page, and kept in the
+address."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis import attention as matrices
 from explorer.memory import address, models, passes
+from explorer.sentences import glossary
 from models.recording import Attention, Recording
 
 LABELS = {
@@ -28,7 +30,8 @@ def pick_attention(recording: Recording) -> Attention:
     names, first = attention_names(recording), recording.attention[0].name
     name = address.one_of("attention", names)
     if len(names) > 1:
-        # A key of its own: a widget of another page under the choice's name would be gone with that page.
+        # A key of its own: a widget of another page under the choice's name would be gone with that
+        # page.
         st.session_state["attention shown"] = name
         st.segmented_control(
             "Attention",
@@ -43,12 +46,17 @@ def pick_attention(recording: Recording) -> Attention:
 
 
 def pick_head(size: Sequence[int], at: tuple[int, int]) -> None:
-    """The controls that choose a layer and a head of `size` (layers, heads); `at` is the one on screen. They stand side by side where
-    their container is horizontal."""
+    """The controls that choose a layer and a head of `size` (layers, heads); `at` is the one on
+    screen. They stand side by side where their container is horizontal."""
     st.session_state["layer shown"], st.session_state["head shown"] = map(int, at)
     for label, n in zip(("Layer", "Head"), size):
         st.selectbox(
-            label, range(n), key=f"{label.lower()} shown", on_change=_take_shown, width=110
+            label,
+            range(n),
+            key=f"{label.lower()} shown",
+            on_change=_take_shown,
+            width=110,
+            help=glossary.meaning(label),
         )
 
 
@@ -68,7 +76,8 @@ def take_named(component: str, field: str = "head") -> Callable[[], None]:
 
 
 def axes_of(recording: Recording, attention: Attention) -> matrices.Axes:
-    """What rows and columns are called; between two texts that takes the token the model would produce after the target."""
+    """What rows and columns are called; between two texts that takes the token the model would
+    produce after the target."""
     if attention.query == attention.key:
         return matrices.axes(recording, attention)
     last = len(recording.stream(attention.query).tokens) - 1

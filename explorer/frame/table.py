@@ -1,4 +1,5 @@
-"""The numbers behind a picture, on the page and as files: one table, one CSV button, one button for a whole recording."""
+"""The numbers behind a picture, on the page and as files: one table, one CSV button, one button for
+a whole recording."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def csv_button(
     file: str,
     label: str = "Download CSV",
 ) -> None:
-    """A button for named columns as a CSV file. A function of columns is called when it is pressed; it runs outside the visit."""
+    """A button for named columns as a CSV file. A function of columns is called when it is pressed;
+    it runs outside the visit."""
     st.download_button(
         label,
         lambda: to_csv(_made(columns), about),
@@ -41,7 +43,8 @@ def recording_button(
     edits: tuple[Edit, ...] = (),
     label: str = "Download the whole recording (NPZ)",
 ) -> None:
-    """A button for everything that was recorded of a model on a text. It keeps names and no arrays."""
+    """A button for everything that was recorded of a model on a text. It keeps names and no
+    arrays."""
     st.download_button(
         label,
         lambda: to_npz(record(model, text, edits, target=target)),
@@ -53,10 +56,12 @@ def recording_button(
 
 
 def show(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:
-    """Named columns as a table. `form` is how numbers with a fraction are written, `forms` how those of a column are."""
+    """Named columns as a table. `form` is how numbers with a fraction are written, `forms` how
+    those of a column are."""
     if cells_of(columns) > MOST_CELLS:
         st.info(
-            f"{cells_of(columns):,} cells are more than a browser shows well. The file has them all."
+            f"{cells_of(columns):,} cells are more than a browser shows well. The file has them "
+            "all."
         )
         return
     n = max(map(len, columns.values()), default=0)
@@ -80,7 +85,8 @@ def with_table(
     label: str = "Every number of this picture as a table",
     form: str = "%.4g",
 ) -> None:
-    """A table that can be opened, made when it is, and its file beside it. `about` begins with what the table shows."""
+    """A table that can be opened, made when it is, and its file beside it. `about` begins with what
+    the table shows."""
     with st.expander(label, key=f"table {file}", on_change="rerun") as box:
         if box.open:
             show(_made(columns), about[0] if about else label, form)

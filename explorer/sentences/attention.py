@@ -24,18 +24,31 @@ WHO = {
     "encoder self": "The source looks at itself: every token at every token.",
     "decoder self": "The target looks at itself: each token at itself and at those before it. Later ones are not allowed, because "
     "when it is written they are not there yet.",
-    "cross": "The target looks at the source: each row is a token that the decoder is about to produce, each column a token of the source.",
-    "self": "Each token looks at itself and at those before it. Later ones are not allowed, because the model learned to say what comes next.",
+    "cross": (
+        "The target looks at the source: each row is a token that the decoder is about to "
+        "produce, each column a token of the source."
+    ),
+    "self": (
+        "Each token looks at itself and at those before it. Later ones are not allowed, because "
+        "the model learned to say what comes next."
+    ),
+}
+# The terms of the glossary that each of these lines is about.
+WHO_TERMS = {
+    "encoder self": ("encoder",),
+    "decoder self": ("decoder", "mask"),
+    "cross": ("cross-attention",),
+    "self": ("decoder", "mask"),
 }
 CLOSED = (
-    "**How a weight is made** cannot be shown here: this model gives its weights, but not the scores, queries and keys "
-    "that they are made of."
+    "**How a weight is made** cannot be shown here: this model gives its weights, but not the "
+    "scores, queries and keys that they are made of."
 )
 
 
 def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -> str:
-    """The head's name, what it means, and what speaks for it; of a head without a name the word that
-    looks most plainly at a far one."""
+    """The head's name, what it means, and what speaks for it; of a head without a name the word
+    that looks most plainly at a far one."""
     said = names.summary(head, dict(meanings))
     if link is None:
         return said
@@ -43,7 +56,10 @@ def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -
     if head.name != naming.NO_PATTERN:
         return f"{said} Beside that, {looks} ({link.weight:.2f})."
     chance = f"chance would give {link.chance:.2f} at most"
-    return f"**{looks}** ({link.weight:.2f}; {chance}). No habit on this text beyond that.{names.closest(head)}"
+    return (
+        f"**{looks}** ({link.weight:.2f}; {chance}). No habit on this text beyond "
+        f"that.{names.closest(head)}"
+    )
 
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:
@@ -55,28 +71,30 @@ def formula(view: HeadView, scoring: str, typed: bool) -> str:
     row, column = literal(cell.row), literal(cell.column)
     if not cell.allowed:
         return (
-            f"**How a weight is made.** **{row}** (token {cell.query}) may not look at **{column}** (token {cell.key}): "
-            "the weight is 0."
+            f"**How a weight is made.** **{row}** (token {cell.query}) may not look at "
+            f"**{column}** (token {cell.key}): the weight is 0."
         )
     who = "A head turns each token into a query q, a key k and a value v. "
     pair = f"**{row}** (token {cell.query}) → **{column}** (token {cell.key})"
     if cell.reads:
         who = (
-            "A head turns what the decoder reads into a query q, and each source token, as the encoder leaves it, into a key k "
-            "and a value v. "
+            "A head turns what the decoder reads into a query q, and each source token, as the "
+            "encoder leaves it, into a key k and a value v. "
         )
         pair = (
-            f"row {cell.query} (reads **{literal(cell.reads)}**, {'before' if typed else 'produces'} **{literal(cell.says)}**) "
-            f"looks at **{column}** (token {cell.key})"
+            f"row {cell.query} (reads **{literal(cell.reads)}**, "
+            f"{'before' if typed else 'produces'} **{literal(cell.says)}**) looks at **{column}** "
+            f"(token {cell.key})"
         )
     alone = " There is nothing else this token may look at." if cell.n_allowed == 1 else ""
     small = weight(cell.steps.weight)
     score, exponential, total = softmax_told(cell.steps.score, cell.steps.log_total, small)
     return (
-        f"**How a weight is made.** {who}"
-        f"The score of a pair is {scoring}; each row of scores goes through a softmax, and the weights say how much of each "
-        f"value is taken.  \nLayer {view.head.layer}, head {view.head.head}, {pair}: score {score}, e^{score} = {exponential}, "
-        f"the row’s sum is {total}, so the weight is {exponential} / {total} = **{small}**.{alone}"
+        f"**How a weight is made.** {who}The score of a pair is {scoring}; each row of scores "
+        "goes through a softmax, and the weights say how much of each value is taken.  \nLayer "
+        f"{view.head.layer}, head {view.head.head}, {pair}: score {score}, e^{score} = "
+        f"{exponential}, the row’s sum is {total}, so the weight is {exponential} / {total} = "
+        f"**{small}**.{alone}"
     )
 
 
@@ -93,11 +111,12 @@ def verdicts(checks: tuple[right.Check, ...]) -> str:
     total = sum(check.numbers for check in done)
     all_hold = "✓ All" if len(held) == len(done) else f"✗ Only {len(held)} of"
     head = (
-        f"**{all_hold} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of this recording computed again "
-        "in 64 bits."
+        f"**{all_hold} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of "
+        "this recording computed again in 64 bits."
     )
     lines = [
-        f"{'✓' if check.holds else '✗'} **{literal(check.law)}**  \nlargest error **{error(check.error)}** among {check.numbers:,} numbers"
+        f"{'✓' if check.holds else '✗'} **{literal(check.law)}**  \nlargest error "
+        f"**{error(check.error)}** among {check.numbers:,} numbers"
         + (
             f", at {literal(check.where)}; rounding explains up to {error(check.tolerance)}."
             if check.error

@@ -1,4 +1,5 @@
-"""Claims: what lecture notes say of the Transformer, read from claims.toml, each with its measure; the verdicts in order, counted, as a table."""
+"""Claims: what lecture notes say of the Transformer, read from claims.toml, each with its measure;
+the verdicts in order, counted, as a table."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ MEANING = {
 
 
 def read() -> tuple[Claim, ...]:
-    """All claims in the order of the file. Raises KeyError where one has no measure, ValueError where one is not complete."""
+    """All claims in the order of the file. Raises KeyError where one has no measure, ValueError
+    where one is not complete."""
     with (Path(__file__).parent / "claims.toml").open("rb") as file:
         written = tomllib.load(file)["claim"]
     return tuple(Claim(**each, measure=MEASURES[each["id"]]) for each in written)
@@ -76,8 +78,9 @@ def counts(findings: Findings, kind: str) -> dict[str, int]:
 def groups(
     findings: Findings, note: str = "", verdict: str = ""
 ) -> list[tuple[str, str, list[Claim]]]:
-    """The claims of a note ("" for all) with a verdict ("" for any), as (heading, line under it, claims): those that do not hold first, then
-    those that hold, measured ones before those by construction, then those that nothing can be said of, and those still to be tested."""
+    """The claims of a note ("" for all) with a verdict ("" for any), as (heading, line under it,
+    claims): those that do not hold first, then those that hold, measured ones before those by
+    construction, then those that nothing can be said of, and those still to be tested."""
     chosen = [
         claim
         for claim in CLAIMS
@@ -128,7 +131,8 @@ def rule(claim: Claim) -> str:
 
 
 def held_against(claim: Claim, finding: Finding | None) -> str:
-    """The number that decided, as a person reads it: of a measured claim the stricter of its tolerance and what lies beyond chance."""
+    """The number that decided, as a person reads it: of a measured claim the stricter of its
+    tolerance and what lies beyond chance."""
     if finding is None or finding.bound is None or finding.bound == claim.tolerance:
         return claim.rule
     return f"{claim.bound} {with_unit(finding.bound, claim.unit)}"
@@ -161,7 +165,8 @@ def table(findings: Findings) -> dict[str, list]:
 
 
 def parts(claim: Claim, finding: Finding) -> Sequence[tuple[str, str]]:
-    """The small table of a claim: its own figure beside that of permuted weights, where it has one, and then its parts."""
+    """The small table of a claim: its own figure beside that of permuted weights, where it has one,
+    and then its parts."""
     if finding.chance is None:
         return finding.rows
     return (

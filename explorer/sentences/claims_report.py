@@ -1,4 +1,5 @@
-"""All verdicts on a text as one HTML page to print, which needs nothing else: no script, no font, no picture from anywhere."""
+"""All verdicts on a text as one HTML page to print, which needs nothing else: no script, no font,
+no picture from anywhere."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from explorer.analysis.evidence import (
 from explorer.sentences import claims
 from explorer.sentences.claims import Findings
 
-# The verdicts' colours are those of the app's light theme: blue text for what holds, the primary colour for what does not.
+# The verdicts' colours are those of the app's light theme: blue text for what holds, the primary
+# colour for what does not.
 COLOURS = {HOLDS: "#1f5f99", FAILS: "#9a4a06", SHORT: "#575049", UNTESTABLE: "#575049"}
 _CLASSES = {HOLDS: "holds", FAILS: "fails", SHORT: "open", UNTESTABLE: "open"}
 _STYLE = f"""
@@ -43,8 +45,8 @@ code {{ font: .9em ui-monospace, monospace; background: #f5f0e6; padding: 0 .25r
 
 
 def report(about: str, text: str, output: str, findings: Findings) -> str:
-    """The page: a line about the model, the text and what the model said ("" for nothing), the two kinds counted apart, and every claim with
-    its numbers, those that do not hold first."""
+    """The page: a line about the model, the text and what the model said ("" for nothing), the two
+    kinds counted apart, and every claim with its numbers, those that do not hold first."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',

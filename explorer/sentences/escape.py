@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from unicodedata import bidirectional
 
-# Where Markdown would make a link of a bare address, whatever is escaped in it: "http://", "www.", "name@host".
+# Where Markdown would make a link of a bare address, whatever is escaped in it: "http://", "www.",
+# "name@host".
 LINKS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
 WORD_JOINER = "\u2060"  # no width, and no line is broken at it
 
 
 def literal(text: str) -> str:
-    """User text inside Markdown, shown as it is and never a link; right-to-left text in an isolate, so that it does not turn the numbers beside it."""
+    """User text inside Markdown, shown as it is and never a link; right-to-left text in an isolate,
+    so that it does not turn the numbers beside it."""
     said = "".join(
         f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~$:<>&" else letter
         for letter in LINKS.sub(WORD_JOINER, text)

@@ -50,15 +50,27 @@ def headline(one: Finding, mark: Mark = marked) -> str:
     if one.kind in (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED):
         return f"{where(one)}: {said[0]} looks at {said[1]} ({value})"
     if one.kind == kinds.INDUCTION:
-        return f"{where(one)}: a word said before looks at what followed it then, as {said[0]} at {said[1]} ({value})"
+        return (
+            f"{where(one)}: a word said before looks at what followed it then, as {said[0]} at "
+            f"{said[1]} ({value})"
+        )
     if one.kind == kinds.SAME_WORD:
-        return f"{where(one)}: a word said twice looks at itself elsewhere, as {said[0]} does ({value})"
+        return (
+            f"{where(one)}: a word said twice looks at itself elsewhere, as {said[0]} does "
+            f"({value})"
+        )
     if one.kind == kinds.CROSSED:
-        return f"{where(one)}: {said[0]} looks at {said[2]} and {said[1]} at {said[3]}: they cross ({value})"
+        return (
+            f"{where(one)}: {said[0]} looks at {said[2]} and {said[1]} at {said[3]}: they cross "
+            f"({value})"
+        )
     if one.kind == kinds.SAID_BY_TWO:
         return f"{where(one)}: {said[0]} and {said[1]} both look at {said[2]} ({value})"
     if one.kind == kinds.LEFT_OUT:
-        return f"Hardly any word of the translation looks at {said[0]} (at most {value} in layer {one.layer})"
+        return (
+            f"Hardly any word of the translation looks at {said[0]} (at most {value} in layer "
+            f"{one.layer})"
+        )
     if one.kind == kinds.CROWD:
         return crowd(one, mark)
     if one.kind == kinds.SETTLED:
@@ -102,14 +114,14 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
     more = _also(one)
     if one.kind in (kinds.LINK, kinds.NEAR_LINK):
         return (
-            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. Chance would give {chance} at "
-            f"most: what the head gives {said[1]} from other words, what it gives words that far away, and what the keys "
-            f"of other heads would get.{more}"
+            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. "
+            f"Chance would give {chance} at most: what the head gives {said[1]} from other words, "
+            f"what it gives words that far away, and what the keys of other heads would get.{more}"
         )
     if one.kind == kinds.ALIGNED:
         return (
-            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention; the other words give it "
-            f"{chance} on average.{more}"
+            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention; "
+            f"the other words give it {chance} on average.{more}"
         )
     if one.kind in (kinds.INDUCTION, kinds.SAME_WORD):
         rows = dict(one.counts)["rows"]
@@ -118,19 +130,38 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
             if one.kind == kinds.INDUCTION
             else "their other places"
         )
-        return f"{plural(rows, 'token')} said before or again give {what} {value} of their attention on average; an even row would give {chance}.{more}"
+        return (
+            f"{plural(rows, 'token')} said before or again give {what} {value} of their "
+            f"attention on average; an even row would give {chance}.{more}"
+        )
     if one.kind == kinds.CROSSED:
-        return f"Both give at least {value} of their attention there; the head’s other words at most {chance} on average.{more}"
+        return (
+            f"Both give at least {value} of their attention there; the head’s other words at "
+            f"most {chance} on average.{more}"
+        )
     if one.kind == kinds.SAID_BY_TWO:
-        return f"Both give it at least {value} of their attention; the other words {chance} on average.{more}"
+        return (
+            f"Both give it at least {value} of their attention; the other words {chance} on "
+            f"average.{more}"
+        )
     if one.kind == kinds.LEFT_OUT:
-        return f"No head of layer {one.layer} gives it more than {value} in any row; half of the source’s words get {chance} and more from some row."
+        return (
+            f"No head of layer {one.layer} gives it more than {value} in any row; half of the "
+            f"source’s words get {chance} and more from some row."
+        )
     if one.kind == kinds.CROWD:
         return "Each of them gives more than half of its attention there, on average over the rows."
     if one.kind == kinds.SETTLED:
-        return f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at the other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on average."
+        return (
+            f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at "
+            f"the other tokens the answer comes first from place {fixed(one.chance + 1, 1)} on "
+            "average."
+        )
     if one.kind == kinds.PUSHED:
-        return f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks add or take {chance} on average."
+        return (
+            f"It added {signed(one.value)} to the word’s logit; heads and feed-forward networks "
+            f"add or take {chance} on average."
+        )
     if one.kind == kinds.TURNED:
         return f"The other words turn there by {one.chance:.0f}° on average."
     return f"On average over the layers; {percent(one.chance)} at the other words."

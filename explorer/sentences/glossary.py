@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +11,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 TERMS = Path(__file__).with_name("glossary.toml")
+MOST = 4  # terms explained at one place: more is a page to read
+# Spellings that are everyday words too, name something else beside the term, or stand in every other
+# sentence: explained where they are asked for, and not wherever they stand in a text.
+EVERYDAY = (
+    *("attention", "token", "tokens", "allowed", "bit", "bits", "cross", "donor", "flow", "key"),
+    *("keys", "patch", "positions", "residual", "scale", "scaling", "silent", "special", "stream"),
+    *("value", "values", "weight", "weights"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,12 +46,14 @@ def terms() -> Mapping[str, Term]:
 
 
 def term(word: str) -> Term | None:
-    """The term that goes by this name or spelling, capitals aside; None for a word that is not explained."""
+    """The term that goes by this name or spelling, capitals aside; None for a word that is not
+    explained."""
     return _spellings().get(word.strip().casefold())
 
 
 def meaning(*words: str) -> str:
-    """What these words mean, for `help=`: a line each as Markdown. Raises KeyError for a word that is not explained."""
+    """What these words mean, for `help=`: a line each as Markdown. Raises KeyError for a word that
+    is not explained."""
     found = []
     for word in words:
         one = term(word)
@@ -50,6 +61,35 @@ def meaning(*words: str) -> str:
             raise KeyError(word)
         found.append(f"**{_plain(one.name)}**: {_plain(one.means)}")
     return "  \n".join(found)
+
+
+def used(text: str, most: int = MOST) -> tuple[str, ...]:
+    """The terms that a text uses, in its order, each once and at most so many: whole words, the
+    longest spelling first, capitals aside."""
+    found: dict[str, None] = {}
+    for match in _finder().finditer(text.replace("\\", "").replace("*", "")):
+        found.setdefault(_spellings()[match[0].casefold()].name)
+    return tuple(found)[:most]
+
+
+def explained(text: str, *more: str) -> str | None:
+    """What the terms of a text mean, and `more` terms before them, for `help=`; None where it uses
+    none."""
+    words = tuple(dict.fromkeys((*more, *used(text))))
+    return meaning(*words) if words else None
+
+
+def terms_in(text: str) -> tuple[tuple[str, str], ...]:
+    """The terms that a text uses, each with what it means, as plain words."""
+    return tuple((name, terms()[name].means) for name in used(text))
+
+
+@cache
+def _finder() -> re.Pattern[str]:
+    """Every spelling of two letters or more that is the term wherever it stands."""
+    told = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
+    spellings = sorted(told, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)", re.IGNORECASE)
 
 
 @cache

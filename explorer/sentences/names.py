@@ -18,8 +18,9 @@ def summary(head: naming.Head, meanings: dict[str, str]) -> str:
         return f"**{head.name}.** {meaning}.{closest(head)}"
     shares = f" ({shares_of(head)})" if head.name == naming.SINK and len(head.shares) > 1 else ""
     return (
-        f"**{head.name}.** {meaning}. {head.score:.0%} of the attention on average{shares}, where an even row would give "
-        f"{head.chance:.1%}; shown by {head.n_shown} of {head.n_queries} tokens."
+        f"**{head.name}.** {meaning}. {head.score:.0%} of the attention on average{shares}, where "
+        f"an even row would give {head.chance:.1%}; shown by {head.n_shown} of {head.n_queries} "
+        "tokens."
     )
 
 
@@ -55,13 +56,17 @@ def closest(head: naming.Head) -> str:
 
 
 def table(head: naming.Head) -> str:
-    """Every pattern's score beside chance, and whether it names the head, as a Markdown table; "" where there is none."""
+    """Every pattern's score beside chance, and whether it names the head, as a Markdown table; ""
+    where there is none."""
     rows = [
         f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} "
         f"| {one.n_shown} of {one.n_queries} | {_verdict(head, one)} |"
         for one in sorted(head.relations, key=lambda one: -one.lift)
     ]
-    top = "| pattern | score | chance | lift | shown by | names the head? |\n|---|--:|--:|--:|--:|---|"
+    top = (
+        "| pattern | score | chance | lift | shown by | names the head? "
+        "|\n|---|--:|--:|--:|--:|---|"
+    )
     return "\n".join([top, *rows]) if rows else ""
 
 
@@ -76,19 +81,22 @@ def _verdict(head: naming.Head, one: naming.Relation) -> str:
 def rule(across: bool) -> str:
     """The rule that makes names."""
     near = (
-        f" Near its place, along the diagonals, is within {naming.NEAR:.0%} of the source’s length, or half a token; "
-        "the last row, which produces what follows the target, is left out there."
+        f" Near its place, along the diagonals, is within {naming.NEAR:.0%} of the source’s "
+        "length, or half a token; the last row, which produces what follows the target, is left "
+        "out there."
         if across
         else ""
     )
     return (
-        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the same for an even row. "
-        f"Lift = (score − chance) / (1 − chance). The name goes to the highest lift of at least {naming.NAMED} that more than half of "
-        f"the single tokens reach too, among them {naming.FEWEST_ROWS} different ones, more than would by luck in {naming.FLUKE:.0%} "
-        "of heads that look at one random token a row. "
-        f"A sink takes {naming.RESTED} times what an even row gives, and the heads here that rest on one token agree on the first and "
-        f"the special ones as luck would have it in under {sinks.FLUKE:.1%} of cases; under a lift of {naming.NAMED} it is named where "
-        f"nothing else is. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
+        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the "
+        "same for an even row. Lift = (score − chance) / (1 − chance). The name goes to the "
+        f"highest lift of at least {naming.NAMED} that more than half of the single tokens reach "
+        f"too, among them {naming.FEWEST_ROWS} different ones, more than would by luck in "
+        f"{naming.FLUKE:.0%} of heads that look at one random token a row. A sink takes "
+        f"{naming.RESTED} times what an even row gives, and the heads here that rest on one token "
+        "agree on the first and the special ones as luck would have it in under "
+        f"{sinks.FLUKE:.1%} of cases; under a lift of {naming.NAMED} it is named where nothing "
+        f"else is. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
     )
 
 

@@ -15,7 +15,8 @@ def _told() -> dict[str, dict]:
 
 
 def purpose(name: str) -> str:
-    """What a model is for, in a few words; "" where nobody has said. `name` may be an earlier stage, `model@step`."""
+    """What a model is for, in a few words; "" where nobody has said. `name` may be an earlier
+    stage, `model@step`."""
     base, _, step = name.partition("@")
     whole, lacking, part = base.partition(LACKING)
     if lacking and whole in _told():

@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.analysis import right
 from explorer.analysis.head_view import HeadView
+from explorer.frame import terms
 from explorer.memory import models, passes, shelf
 from explorer.sentences import attention as sentences
 from explorer.views.attention.screen import Screen
@@ -16,7 +17,8 @@ def formula(on: Screen, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
     opens = on.attention.opens  # without scores there is nothing to say how they are made
     made = scoring(on.recording, on.attention, view.head.layer) if opens else ""
-    st.markdown(sentences.formula(view, made, typed=on.source.target is not None))
+    told = sentences.formula(view, made, typed=on.source.target is not None)
+    terms.markdown(told, "query", "key", "value", "score", "softmax")
 
 
 def scoring(recording: Recording, attention: Attention, layer: int) -> str:

@@ -11,13 +11,15 @@ from explorer.frame import opening
 from explorer.frame.onscreen import take_text
 from explorer.memory.passes import Shown
 from explorer.sentences import findings as sentences
+from explorer.sentences import glossary
 from models.recording import Recording
 
 MOST = 5
 
 
 def show(recording: Recording, source: Shown) -> None:
-    """The headline of a recording and the buttons under it. Of a text without words it says nothing."""
+    """The headline of a recording and the buttons under it. Of a text without words it says
+    nothing."""
     chosen = worth(opening.found(recording), MOST)
     if not chosen:
         return
@@ -25,9 +27,9 @@ def show(recording: Recording, source: Shown) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.title(
-            sentences.headline(best), anchor=False, help=sentences.evidence(best), width="content"
-        )
+        said = sentences.headline(best)
+        words = glossary.explained(f"{said} {sentences.evidence(best)}", "head")
+        st.title(said, anchor=False, help=f"{sentences.evidence(best)}\n\n{words}", width="content")
         if test := sentences.question(best):
             pressed = st.button(
                 test,

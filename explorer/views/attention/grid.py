@@ -9,6 +9,7 @@ from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.head_view import SCALE_LABELS, Choices, left_out
 from explorer.components import heads as all_heads
+from explorer.frame import terms
 from explorer.memory import shelf
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices
@@ -34,7 +35,7 @@ def show(on: Screen) -> None:
     )
     all_heads.show(data, "heads", on_choice=take_head)
     if note:
-        st.caption(literal(note))
+        terms.caption(literal(note), "sink")
 
 
 def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:
@@ -69,7 +70,8 @@ def controls() -> None:
         persist_state="session",
         label_visibility="collapsed",
         help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens and those on which a quarter of the heads rest; "
-        "no own sinks, in the picture of one head, those on which that head rests. What goes there is stated.",
+        "no own sinks, in the picture of one head, those on which that head rests. What goes "
+        "there is stated.",
     )
     with st.popover("", icon=":material/palette:", help="Colour scale and tone"):
         st.segmented_control(
@@ -79,7 +81,10 @@ def controls() -> None:
             format_func=SCALE_LABELS.get,
             required=True,
             persist_state="session",
-            help="What the top of the colour scale is: each head’s largest weight, each row’s, or 1 for all heads alike.",
+            help=(
+                "What the top of the colour scale is: each head’s largest weight, each row’s, "
+                "or 1 for all heads alike."
+            ),
         )
         st.segmented_control(
             "Tone",
@@ -87,7 +92,10 @@ def controls() -> None:
             key="tone",
             required=True,
             persist_state="session",
-            help="Log shows three powers of ten below the top of the scale, so that faint attention is seen.",
+            help=(
+                "Log shows three powers of ten below the top of the scale, so that faint "
+                "attention is seen."
+            ),
         )
 
 

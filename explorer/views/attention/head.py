@@ -1,4 +1,5 @@
-"""One head: its name and what speaks for it, its picture, and its numbers as a table and as files."""
+"""One head: its name and what speaks for it, its picture, and its numbers as a table and as
+files."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.head_view import NOT_ALLOWED, HeadView, heat, looked_at, notes, row_rule
 from explorer.components import head as one_head
-from explorer.frame import opening
+from explorer.frame import opening, terms
 from explorer.frame.table import csv_button, recording_button
 from explorer.memory import shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
-from explorer.sentences import names
+from explorer.sentences import glossary, names
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
 
@@ -46,12 +47,17 @@ def show(on: Screen, view: HeadView) -> None:
 
 
 def title(on: Screen, view: HeadView) -> str:
-    """The head's name with what is measured of it, and the choice of its picture, which is returned."""
+    """The head's name with what is measured of it, and the choice of its picture, which is
+    returned."""
     head = view.head
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.header(f"Layer {head.layer}, head {head.head}", anchor=False)
+        st.header(
+            f"Layer {head.layer}, head {head.head}",
+            anchor=False,
+            help=glossary.meaning("layer", "head", "weight"),
+        )
         as_ = st.segmented_control(
             "View",
             VIEWS,
@@ -62,7 +68,7 @@ def title(on: Screen, view: HeadView) -> str:
         )
     meanings = naming.meanings(on.recording, on.attention)
     link = opening.links(on.recording, on.attention).get((head.layer, head.head))
-    st.markdown(sentences.summary(head, meanings, link))
+    terms.markdown(sentences.summary(head, meanings, link))
     return as_
 
 
@@ -171,14 +177,17 @@ def units() -> None:
             st.toggle(
                 "Renormalise",
                 key="att renormalise",
-                help="Rows are divided by what they give the shown tokens, so that they sum to 1 again.",
+                help=(
+                    "Rows are divided by what they give the shown tokens, so that they sum to 1 "
+                    "again."
+                ),
                 on_change=take_sum,
             )
 
 
 def told(on: Screen, view: HeadView, as_: str) -> None:
     """What is measured of the head, and what the picture shows and by which rules."""
-    st.caption(names.figures(view.head))
+    terms.caption(names.figures(view.head))
     if lines := notes(view.shown, view.choices):
         measured = " The name and the figures above are measured on all tokens."
         st.caption(" ".join(map(literal, lines)) + measured)

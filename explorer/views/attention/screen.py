@@ -100,7 +100,8 @@ def keep_head(at: tuple[int, int]) -> None:
 
 
 def take_attention(source: Shown) -> None:
-    """Another attention has other heads and other tokens: it is opened on its own strongest finding, and stays chosen from here on."""
+    """Another attention has other heads and other tokens: it is opened on its own strongest
+    finding, and stays chosen from here on."""
     state = st.session_state
     for choice in OF_A_HEAD:
         state[choice] = ""

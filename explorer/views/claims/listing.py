@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis import csv, evidence
 from explorer.components import claims as pictures
 from explorer.memory import passes
-from explorer.sentences import claims, claims_report
+from explorer.sentences import claims, claims_report, glossary
 from explorer.views.claims import testing
 
 TONES = {
@@ -57,12 +57,14 @@ def row(claim: evidence.Claim, finding: evidence.Finding | None) -> pictures.Row
         kind=claims.kind_said(claim),
         parts=claims.parts(claim, told),
         remark=claim.remark,
+        terms=glossary.terms_in(f"{claim.statement} {claim.how}"),
         page=(claim.page, claims.PAGES[claim.page], claim.page),
     )
 
 
 def files(model: str, text: str, target: str | None) -> None:
-    """All verdicts to take along, as a page and as a table. Both wait for the tests that are still under way."""
+    """All verdicts to take along, as a page and as a table. Both wait for the tests that are still
+    under way."""
 
     def page() -> str:
         of = passes.record(model, text, target=target)
@@ -83,6 +85,9 @@ def files(model: str, text: str, target: str | None) -> None:
             f"{name}.html",
             "text/html",
             on_click="ignore",
-            help="All claims with their numbers and verdicts in one file, which opens anywhere without a network.",
+            help=(
+                "All claims with their numbers and verdicts in one file, which opens anywhere "
+                "without a network."
+            ),
         )
         st.download_button("CSV", table, f"{name}.csv", "text/csv", on_click="ignore")

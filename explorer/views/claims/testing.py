@@ -1,4 +1,5 @@
-"""Claims put to the test in the background: quick ones first, the rest filled in while the reader reads."""
+"""Claims put to the test in the background: quick ones first, the rest filled in while the reader
+reads."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from th
 
 
 def begun(model: str, text: str, target: str | None) -> background.Experiment:
-    """The tests of all claims on a text, at work or done: `latest` holds the findings so far by claim, None before the first."""
+    """The tests of all claims on a text, at work or done: `latest` holds the findings so far by
+    claim, None before the first."""
     recording = passes.record(model, text, target=target)
     found = background.in_turn(recording, "claims", lambda: _one_by_one(model, text, target))
     found.go_on()
