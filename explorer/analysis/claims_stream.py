@@ -9,6 +9,7 @@ import numpy as np
 from explorer.analysis import residual
 from explorer.analysis.evidence import Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import text_places
+from explorer.analysis.layer_norm import normalised
 from explorer.analysis.numbers import fixed, percent
 from models.recording import Stream
 
@@ -103,7 +104,7 @@ def mean_and_spread(e: Evidence) -> Measured:
     the model has after its LayerNorm."""
     mean, variance, error, n = 0.0, 0.0, 0.0, 0
     for _, _, given, gives, (gain, bias, eps) in _norms(e):
-        normed = residual.normalised(given, eps)
+        normed = normalised(given, eps)
         mean, variance = (
             max(mean, float(np.abs(normed.mean(-1)).max())),
             max(variance, float(np.abs(normed.var(-1) - 1).max())),
@@ -145,7 +146,7 @@ def on_a_sphere(e: Evidence) -> Measured:
     for _, _, given, gives, (gain, bias, eps) in _norms(e):
         strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
         u = np.where(
-            strong, (gives - bias) / np.where(strong, gain, 1), residual.normalised(given, eps)
+            strong, (gives - bias) / np.where(strong, gain, 1), normalised(given, eps)
         )
         length = np.linalg.norm(u, axis=-1)
         longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
