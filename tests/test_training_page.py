@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounds import SUMMED
 from conftest import HOSTILE, on_page, typed
 from streamlit.testing.v1 import AppTest
 
@@ -131,7 +132,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
             for one in head.relations
             if (head.layer, head.head, one.name) == (*best[1:], "induction")
         ),
-        abs=1e-5,
+        abs=SUMMED,
     )
 
 

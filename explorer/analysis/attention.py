@@ -148,8 +148,7 @@ def shown(
     matrix and allowed (query, key); kept one of KEPT: without what is `quiet` (key) bool, without
     special tokens, without the head's own sinks. Special tokens are left out as rows and as
     columns; sinks likewise, but between two texts as columns alone: there a sink is a token of the
-    source. A word is a sink where one of its tokens is. Raises ValueError for a `kept` that does
-    not exist."""
+    source. A word is a sink where one of its tokens is. Raises ValueError for another `kept`."""
     if kept not in KEPT:
         raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
     across = axes.said is not None

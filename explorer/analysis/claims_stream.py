@@ -145,9 +145,7 @@ def on_a_sphere(e: Evidence) -> Measured:
     worst, longest, shortest = 0.0, 0.0, np.inf
     for _, _, given, gives, (gain, bias, eps) in _norms(e):
         strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
-        u = np.where(
-            strong, (gives - bias) / np.where(strong, gain, 1), normalised(given, eps)
-        )
+        u = np.where(strong, (gives - bias) / np.where(strong, gain, 1), normalised(given, eps))
         length = np.linalg.norm(u, axis=-1)
         longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
         worst = max(worst, float(np.abs(length / np.sqrt(u.shape[-1]) - 1).max()))
