@@ -117,7 +117,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
         if one.name == "induction" and not one.against
     )
     line = lines[f"induction L{best[1]} H{best[2]}"]
-    assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=1e-5)]
+    assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=SUMMED)]
 
     early = opened(train_step="300")
     before = library.record(library.load("induction@300"), TWICE)
