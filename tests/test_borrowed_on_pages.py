@@ -11,7 +11,7 @@ from bounds import SUMMED
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
 
-from explorer.analysis import anatomy, lookup, right
+from explorer.analysis import anatomy, constructions, right
 from explorer.memory import models, offered
 from models import library
 
@@ -128,5 +128,7 @@ def test_the_asymmetric_scores_are_the_models_own() -> None:
     for name in ("induction-no-scale", "encoder"):
         recording = library.record(library.load(name), TEXT)
         attention = recording.attention[0]
-        made = lookup.constructions(lookup.entering(recording, attention, 1), attention, 1, 2)
+        made = constructions.constructions(
+            constructions.entering(recording, attention, 1), attention, 1, 2
+        )
         np.testing.assert_array_equal(made[2].scores, attention.scores[1, 2].astype(np.float64))

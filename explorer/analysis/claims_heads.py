@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis import lookup, sinks
+from explorer.analysis import constructions, sinks
 from explorer.analysis.evidence import Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import (
     at_least,
@@ -170,14 +170,16 @@ def on_itself(e: Evidence) -> Measured:
 
 
 def asymmetry(e: Evidence) -> Measured:
-    """How far the scores of the median head are from symmetric, as `lookup.asymmetry` defines
+    """How far the scores of the median head are from symmetric, as `constructions.asymmetry` defines
     it."""
     found, naive = [], 0.0
     opened(e.recording)
     for each in own(e.recording):
         at_least(e.recording.stream(each.query))
-        found += [lookup.asymmetry(s) for layer in each.scores.astype(np.float64) for s in layer]
-        naive = max(naive, lookup.asymmetry(_naive(e, each)))
+        found += [
+            constructions.asymmetry(s) for layer in each.scores.astype(np.float64) for s in layer
+        ]
+        naive = max(naive, constructions.asymmetry(_naive(e, each)))
     value = float(np.median(found))
     return Measured(
         value,
