@@ -8,7 +8,7 @@ import pytest
 from test_scale_and_depth import opened, said
 
 from explorer.analysis.evidence import with_unit
-from explorer.sentences import anchors, lens
+from explorer.sentences import anchors
 from models.examples import EXAMPLES
 
 TEXT = "The animal didn't cross the street because it was too tired."

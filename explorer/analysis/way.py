@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 """A sentence's way through a model: the stations that a token's vector passes, what each added to
 it, and which head pushed what is said."""
-=======
-"""A sentence's way through a model: the stations that a token's vector passes, and what each added
-to it."""
->>>>>>> 899ca2a (Claims try four orders and four other texts, and their equalities are checked; terms explain themselves on hover; each tolerance says why; claims about gradients in their own file)
 
 from __future__ import annotations
 
