@@ -15,10 +15,13 @@ from bounds import CODED, CODED_SIGNED, DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOT
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis import alignment, spaces
 from explorer.analysis import compare as numbers
+from explorer.analysis import nearest as pairs
 from explorer.analysis.csv import to_csv
 from explorer.components import compare as pictures
 from explorer.components import wire
+from explorer.sentences import compare as sentences
 from models import library
 from models.edits import WithoutPositions
 from models.own import Handle, record
@@ -40,8 +43,8 @@ def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
 
 def sides(a: Recording, b: Recording) -> numbers.Sides:
     one, other = a.attention[0], b.attention[0]
-    rows, columns = zip(numbers.axes(a, one), numbers.axes(b, other))
-    return numbers.sides((a, one), (b, other), numbers.align(*rows), numbers.align(*columns))
+    rows, columns = zip(alignment.axes(a, one), alignment.axes(b, other))
+    return numbers.sides((a, one), (b, other), alignment.align(*rows), alignment.align(*columns))
 
 
 # ---- alignment ----------------------------------------------------------------------------------------------------
@@ -54,14 +57,14 @@ def test_units_partition_tokens_and_cover_the_same_characters(
     names: tuple[str, str], text: str
 ) -> None:
     a, b = (recorded(name, text) for name in names)
-    one, other = (numbers.axis(each, each.streams[0].name) for each in (a, b))
-    found = numbers.align(one, other)
+    one, other = (alignment.axis(each, each.streams[0].name) for each in (a, b))
+    found = alignment.align(one, other)
     for side, axis, outside in (("a", one, found.outside_a), ("b", other, found.outside_b)):
         places = [at for unit in found.units for at in getattr(unit, side)] + list(outside)
         assert sorted(places) == list(range(len(axis.labels))), (
             "each token is in one unit or outside, once"
         )
-    assert found.rule == numbers.CHARACTERS
+    assert found.rule == alignment.CHARACTERS
     for unit in found.units:
         if not unit.special:
             ours, theirs = (
@@ -74,23 +77,23 @@ def test_units_partition_tokens_and_cover_the_same_characters(
                 for places, axis in ((unit.a, one), (unit.b, other))
             )
             assert ours == theirs
-    same = numbers.align(one, one)
+    same = alignment.align(one, one)
     assert not same.outside_a and not same.outside_b
 
 
 def test_a_unit_is_the_smallest_group_that_ends_at_the_same_characters() -> None:
     text = "abcdef gh"
-    a = numbers.Axis(
+    a = alignment.Axis(
         text,
         ("[CLS]", "ab", "cd", "ef", "gh", "[SEP]"),
         np.array([[-1, -1], [0, 2], [2, 4], [4, 6], [7, 9], [-1, -1]]),
     )
-    b = numbers.Axis(
+    b = alignment.Axis(
         text,
         ("[BOS]", "a", "bcd", "ef", " gh"),
         np.array([[-1, -1], [0, 1], [1, 4], [4, 6], [6, 9]]),
     )
-    found = numbers.align(a, b)
+    found = alignment.align(a, b)
     assert [(unit.label, unit.a, unit.b) for unit in found.units] == [
         ("[CLS] / [BOS]", (0,), (0,)),
         ("abcd", (1, 2), (1, 2)),
@@ -102,30 +105,32 @@ def test_a_unit_is_the_smallest_group_that_ends_at_the_same_characters() -> None
 
 def test_other_texts_are_aligned_by_words_they_share_in_order() -> None:
     a, b = recorded("encoder", "The red car is fast."), recorded("encoder", "the blue car is old!")
-    one, other = numbers.axis(a, "encoder"), numbers.axis(b, "encoder")
-    found = numbers.align(one, other)
-    assert found.rule == numbers.WORDS
+    one, other = alignment.axis(a, "encoder"), alignment.axis(b, "encoder")
+    found = alignment.align(one, other)
+    assert found.rule == alignment.WORDS
     assert [unit.label.casefold() for unit in found.units if not unit.special] == [
         "the",
         "car",
         "is",
     ]
-    assert numbers.own_words(a.text, b.text) == ("red fast .", "blue old !")
+    assert alignment.own_words(a.text, b.text) == ("red fast .", "blue old !")
     assert {one.labels[at] for at in found.outside_a} == {"red", "fast", "."} and "blue" in {
         other.labels[at] for at in found.outside_b
     }
 
 
 def test_a_token_with_characters_of_its_own_breaks_its_unit() -> None:
-    a = numbers.Axis("ab c", ("a", "b", "c"), np.array([[0, 1], [1, 2], [3, 4]]))
-    b = numbers.Axis("ab d", ("ab d",), np.array([[0, 4]]))
-    assert not numbers.align(a, b).units and numbers.align(a, b).outside_a == (0, 1, 2)
+    a = alignment.Axis("ab c", ("a", "b", "c"), np.array([[0, 1], [1, 2], [3, 4]]))
+    b = alignment.Axis("ab d", ("ab d",), np.array([[0, 4]]))
+    assert not alignment.align(a, b).units and alignment.align(a, b).outside_a == (0, 1, 2)
 
 
 def test_texts_without_a_common_word_are_refused_in_words() -> None:
     a, b = recorded("encoder", "Ram pushed Hari"), recorded("encoder", "plants eat")
-    axes = [numbers.axes(each, each.attention[0]) for each in (a, b)]
-    assert "no word in common" in numbers.refusal(*(numbers.align(*pair) for pair in zip(*axes)))
+    axes = [alignment.axes(each, each.attention[0]) for each in (a, b)]
+    assert "no word in common" in sentences.refusal(
+        *(alignment.align(*pair) for pair in zip(*axes))
+    )
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
@@ -153,7 +158,7 @@ def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
 
 def test_rows_between_two_texts_stand_for_what_they_produce(small_translator: Handle) -> None:
     made = record(small_translator, "the cat sat", target="the dog ran")
-    rows, columns = numbers.axes(made, made.attention[2])
+    rows, columns = alignment.axes(made, made.attention[2])
     stream = made.stream("decoder")
     assert (
         rows.labels[0] == f"→ {stream.tokens[1]}"
@@ -183,24 +188,24 @@ def test_a_recording_beside_itself_differs_nowhere(name: str) -> None:
     made = recorded(name)
     found = sides(made, recorded(name))
     assert (found.a == found.b).all() and (numbers.paired(found) == 0).all()
-    near = numbers.nearest(numbers.distances(found))
+    near = pairs.nearest(pairs.distances(found))
     assert all(one.nearest == one.head and one.distance == 0 and one.mutual for one in near)
-    assert numbers.sentence(found, numbers.paired(found), near).startswith("No head differs")
+    assert sentences.sentence(found, numbers.paired(found), near).startswith("No head differs")
 
 
 def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
     a, b = recorded("encoder"), recorded("decoder")
     found = sides(a, b)
-    all_values = numbers.distances(found)
+    all_values = pairs.distances(found)
     for head, other in (((0, 0), (0, 0)), ((3, 7), (2, 5)), ((1, 2), (3, 0))):
         at = numbers.head_number(head, found.a.shape), numbers.head_number(other, found.b.shape)
         assert all_values.values[at] == pytest.approx(
             numbers.pair_distance(found, head, other), abs=TOTAL
         )
-    before = numbers.nearest(all_values)
+    before = pairs.nearest(all_values)
     order = np.random.default_rng(0).permutation(found.b.shape[1])
     moved = numbers.Sides(found.rows, found.columns, found.a, found.b[:, order], found.free)
-    for one, now in zip(before, numbers.nearest(numbers.distances(moved))):
+    for one, now in zip(before, pairs.nearest(pairs.distances(moved))):
         assert (
             now.nearest[0],
             order[now.nearest[1]],
@@ -210,16 +215,16 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
 
 def test_beyond_a_bound_evenly_spaced_rows_stand_for_all() -> None:
     found = sides(recorded("encoder", TEXT * 4), recorded("decoder", TEXT * 4))
-    few = numbers.distances(found, most=1)
-    assert few.n_rows == numbers.FEWEST_ROWS < few.all_rows == len(found.rows.units)
-    assert np.abs(few.values - numbers.distances(found).values).mean() < 0.2
+    few = pairs.distances(found, most=1)
+    assert few.n_rows == pairs.FEWEST_ROWS < few.all_rows == len(found.rows.units)
+    assert np.abs(few.values - pairs.distances(found).values).mean() < 0.2
 
 
 def test_a_row_with_no_choice_on_either_side_is_not_counted(small_decoder: Handle) -> None:
     made = record(small_decoder, "the cat sat")
     found = sides(made, made)
     assert found.free.tolist() == [False] + [True] * (len(found.rows.units) - 1)
-    assert "1 row with a single key" in numbers.free_told(found)
+    assert "1 row with a single key" in sentences.free_told(found)
 
 
 def test_the_told_change_is_in_the_matrices() -> None:
@@ -241,39 +246,39 @@ def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetr
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((40, 6)), rng.standard_normal((40, 9))
     turn, _ = np.linalg.qr(rng.standard_normal((6, 6)))
-    assert numbers.cka(x, 3 * x @ turn + 5) == pytest.approx(1)
-    assert numbers.cka(x, y) == pytest.approx(numbers.cka(y, x))
+    assert spaces.cka(x, 3 * x @ turn + 5) == pytest.approx(1)
+    assert spaces.cka(x, y) == pytest.approx(spaces.cka(y, x))
     one, other = x - x.mean(0), y - y.mean(0)
     by_hand = np.linalg.norm(other.T @ one) ** 2 / (
         np.linalg.norm(one.T @ one) * np.linalg.norm(other.T @ other)
     )
-    assert numbers.cka(x, y) == pytest.approx(by_hand)
-    assert numbers.cka(np.eye(4)[:, :1], np.eye(4)[:, 1:2] * 0) == 0
+    assert spaces.cka(x, y) == pytest.approx(by_hand)
+    assert spaces.cka(np.eye(4)[:, :1], np.eye(4)[:, 1:2] * 0) == 0
 
 
 def test_spaces_of_unlike_models_on_common_tokens() -> None:
     a, b = recorded("encoder"), recorded("decoder")
-    found = numbers.spaces(
+    found = spaces.spaces(
         a.streams[0],
         b.streams[0],
-        numbers.align(numbers.axis(a, "encoder"), numbers.axis(b, "decoder")),
+        alignment.align(alignment.axis(a, "encoder"), alignment.axis(b, "decoder")),
     )
     assert found.a.shape[1] == found.b.shape[1] == len(found.labels) and not {
         "[CLS]",
         "[SEP]",
         "[BOS]",
     } & set(found.labels)
-    assert numbers.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
-    like = numbers.likeness(found)
-    assert like.values[2, 3] == pytest.approx(numbers.cka(found.a[2], found.b[3]))
+    assert spaces.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
+    like = spaces.likeness(found)
+    assert like.values[2, 3] == pytest.approx(spaces.cka(found.a[2], found.b[3]))
     assert like.values.mean() > like.chance.mean()
-    same = numbers.Spaces(found.labels, found.sites_a, found.sites_a, found.a, found.a)
-    np.testing.assert_allclose(np.diag(numbers.likeness(same).values), 1, atol=DOUBLE_LONG)
-    one, other = numbers.planes(same, common=True)
+    same = spaces.Spaces(found.labels, found.sites_a, found.sites_a, found.a, found.a)
+    np.testing.assert_allclose(np.diag(spaces.likeness(same).values), 1, atol=DOUBLE_LONG)
+    one, other = spaces.planes(same, common=True)
     np.testing.assert_array_equal(one.points, other.points)
     with pytest.raises(ValueError, match="too few"):
-        numbers.likeness(
-            numbers.Spaces(
+        spaces.likeness(
+            spaces.Spaces(
                 found.labels[:2], found.sites_a, found.sites_b, found.a[:, :2], found.b[:, :2]
             )
         )
@@ -287,14 +292,11 @@ def test_grids_carry_both_sides_and_the_signed_difference() -> None:
     a, b = found.weights()
     header, blocks = wire.decode(
         pictures.grids(
-            a,
-            b,
-            found.rows.labels,
-            found.column_labels,
-            titles=("A", "B"),
-            distances=numbers.paired(found),
-            log=False,
-            token="t",
+            pictures.Grids(
+                a, b, found.rows.labels, found.column_labels, ("A", "B"), numbers.paired(found)
+            ),
+            False,
+            "t",
         )
     )
     assert header["fold"] == 1 and [panel["key"] for panel in header["panels"]] == [
@@ -313,14 +315,7 @@ def test_large_grids_are_folded_to_the_largest_either_way() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.dirichlet(np.ones(130), size=(2, 12, 12, 130)).astype(np.float32)
     data = pictures.grids(
-        a,
-        b,
-        ["r"] * 130,
-        ["c"] * 130,
-        titles=("A", "B"),
-        distances=np.zeros((12, 12)),
-        log=False,
-        token="t",
+        pictures.Grids(a, b, ["r"] * 130, ["c"] * 130, ("A", "B"), np.zeros((12, 12))), False, "t"
     )
     header, blocks = wire.decode(data)
     fold, n = header["fold"], header["n_row"]
@@ -342,7 +337,7 @@ def test_a_file_reads_back() -> None:
         float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=STORED)
         for row in rows
     )
-    everything = numbers.distance_columns(numbers.distances(found))
+    everything = pairs.distance_columns(pairs.distances(found))
     assert len(everything) == 1 + found.b.shape[0] * found.b.shape[1]
 
 
@@ -552,7 +547,7 @@ def test_every_example_opens(model: str) -> None:
     for name in app.pills(key="comparison").options:
         clean(app.pills(key="comparison").set_value(name).run())
         assert (
-            any("differ" in told.value or "farthest" in told.value for told in app.subheader[1:])
+            any("differ" in told.value or "farthest" in told.value for told in app.subheader)
             or app.info
         ), name
 

@@ -176,6 +176,12 @@ PAGES = {
     "translation": [{}],
     "summaries": [{}],
     "switches": [{}],
+    "compare": [
+        {},
+        {"other_what": "Sentence", "other_view": "Nearest"},
+        {"other_what": "Model", "other_view": "Vectors"},
+        {"other_what": "Model", "other_view": "Answers"},
+    ],
 }  # fmt: skip  (a page a word)
 TEXTS = {
     "default": None,

@@ -58,22 +58,28 @@ def test_two_sides_of_512_tokens_are_one_view_of_few_bytes(layers: int, each: in
     a = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
     b = np.broadcast_to(patterns(1, 1, 512, 512), (layers, each, 512, 512))
     far = np.zeros((layers, each), np.float32)
-    grids = compare.grids(
-        a, b, labels, labels, titles=("A", "B"), distances=far, log=False, token="x"
-    )
+    grids = compare.grids(compare.Grids(a, b, labels, labels, ("A", "B"), far), False, "x")
     ends = [(a[0, 0], 0.0, 1.0), (b[0, 0], 0.0, 1.0), (b[0, 0] - a[0, 0], -1.0, 1.0)]
     pair = matrix.panels(
         [matrix.Panel(f"{at}", *one) for at, one in enumerate(ends)],
-        labels,
-        labels,
-        [False] * 512,
-        sides=("row", "column"),
-        title="",
-        caption=(),
-        file="x",
-        token="y",
+        matrix.Sheet(labels, labels, [False] * 512, ("row", "column")),
+        matrix.Picture("", (), "x", "y"),
     )
     assert len(grids) + len(pair) < MOST
+    n = layers * each
+    named = [f"L{at // each} H{at % each}" for at in range(n)]
+    every = matrix.panels(
+        [matrix.Panel("", RNG.random((n, n)), 0.0, 1.0)],
+        matrix.Sheet(
+            named,
+            named,
+            [False] * n,
+            ("head of A", "head of B"),
+            marks=[(at, at) for at in range(n)],
+        ),
+        matrix.Picture("", (), "x", "z"),
+    )
+    assert len(every) + len(pair) < MOST
 
 
 def test_numbers_that_travel_in_a_byte_are_within_what_is_said() -> None:

@@ -1,11 +1,13 @@
-"""Grids of heads side by side to one scale: both sides', and their difference where heads stand in the same places; and the pair that is open.
+"""Grids of heads side by side to one scale: both sides', and their difference where heads stand in
+the same places; and the pair that is open.
 
-The grids are sent once and hold no selection; the pair, in a small second message, marks its two heads in them.
-"""
+The grids are sent once and hold no selection; the pair, in a small second message, marks its two
+heads in them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -17,69 +19,62 @@ LARGEST_SIDE = 60
 LARGEST_GRID = 200_000  # bytes of thumbnails of one grid, of at most three
 
 
-def grids(
-    a: np.ndarray,
-    b: np.ndarray,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    titles: tuple[str, str],
-    distances: np.ndarray | None,
-    log: bool,
-    token: str,
-) -> bytes:
-    """What the browser needs to draw both sides' heads, a and b (layer, head, row, column).
+@dataclass(frozen=True, eq=False)
+class Grids:
+    """All heads of both sides, a and b (layer, head, row, column), the names of rows and columns,
+    and both sides'. distances (layer, head): of heads in the same place, for a third grid of B - A;
+    None where shapes differ."""
 
-    distances (layer, head): of heads in the same place, for a third grid of B - A; None where shapes differ. log: three decades of weights, and
-    differences as they are. token: the name of this picture.
-    """
-    heads = max(a.shape[0] * a.shape[1], b.shape[0] * b.shape[1])
+    a: np.ndarray
+    b: np.ndarray
+    rows: Sequence[str]
+    columns: Sequence[str]
+    titles: Sequence[str]
+    distances: np.ndarray | None
+
+
+def grids(of: Grids, log: bool, token: str) -> bytes:
+    """What the browser needs to draw both sides' heads. log: three decades of weights, and
+    differences as they are. token: the name of this picture."""
+    heads = max(each.shape[0] * each.shape[1] for each in (of.a, of.b))
     side = int(min(LARGEST_SIDE, max(8, (LARGEST_GRID // heads) ** 0.5)))
-    fold = max(1, -(-max(a.shape[2:]) // side))
+    fold = max(1, -(-max(of.a.shape[2:]) // side))
     panels, blocks = [], {}
-    for key, title, array in (("a", titles[0], a), ("b", titles[1], b)):
+    for key, title, array in (("a", of.titles[0], of.a), ("b", of.titles[1], of.b)):
         small = _folded(array, fold, np.maximum)
         blocks[key] = np.rint(np.sqrt(np.clip(small, 0, 1)) * 255).astype(np.uint8)
-        panels.append(
-            {
-                "key": key,
-                "title": title,
-                "n_layer": array.shape[0],
-                "n_head": array.shape[1],
-                "top": 1.0,
-            }
-        )
-    if distances is not None:
-        change = b - a
-        more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
-        small = np.where(more >= -less, more, less)
-        top = float(np.abs(small).max(initial=0))
-        share = small / (top or 1)
-        blocks["change"] = (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(
-            np.uint8
-        )
-        panels.append(
-            {
-                "key": "change",
-                "title": "B − A",
-                "n_layer": a.shape[0],
-                "n_head": a.shape[1],
-                "top": top,
-            }
-        )
-        blocks["distance"] = distances.astype(np.float32)
+        panels.append(_panel(key, title, array, 1.0))
+    if of.distances is not None:
+        blocks["change"], top = _change(of.b - of.a, fold)
+        panels.append(_panel("change", "B − A", of.a, top))
+        blocks["distance"] = of.distances.astype(np.float32)
     header = {
         "kind": "grids",
         "token": token,
         "panels": panels,
-        "rows": list(rows),
-        "columns": list(columns),
-        "n_row": -(-len(rows) // fold),
-        "n_column": -(-len(columns) // fold),
+        "rows": list(of.rows),
+        "columns": list(of.columns),
+        "n_row": -(-len(of.rows) // fold),
+        "n_column": -(-len(of.columns) // fold),
         "fold": fold,
         "log": log,
     }
     return wire.encode(header, blocks)
+
+
+def _panel(key: str, title: str, array: np.ndarray, top: float) -> dict:
+    n_layer, n_head = array.shape[:2]
+    return {"key": key, "title": title, "n_layer": n_layer, "n_head": n_head, "top": top}
+
+
+def _change(change: np.ndarray, fold: int) -> tuple[np.ndarray, float]:
+    """Differences as bytes about 128, of each block the largest either way, and what the ends stand
+    for."""
+    more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
+    small = np.where(more >= -less, more, less)
+    top = float(np.abs(small).max(initial=0))
+    share = small / (top or 1)
+    return (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(np.uint8), top
 
 
 def _folded(array: np.ndarray, fold: int, most: np.ufunc) -> np.ndarray:
@@ -100,8 +95,8 @@ def pair(
     picture: str,
     row: int | None = None,
 ) -> bytes:
-    """The pair that is open, head (layer, head) of A and of B: its line, and the grids `picture` that mark it; with `row` that row of the matrix
-    `picture` instead."""
+    """The pair that is open, head (layer, head) of A and of B: its line, and the grids `picture`
+    that mark it; with `row` that row of the matrix `picture` instead."""
     header = {
         "kind": "pair",
         "token": token,
@@ -122,5 +117,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw what `grids` or `pair` made. When the callback runs, `st.session_state[key]["head"]` is [grid, layer, head], the grid "a", "b" or "change"."""
+    """Draw what `grids` or `pair` made. When the callback runs, `st.session_state[key]["head"]` is
+    [grid, layer, head], the grid "a", "b" or "change"."""
     _mount(data=data, key=key, on_head_change=on_choice)

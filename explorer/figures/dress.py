@@ -99,14 +99,16 @@ def dressed(
     hover: str = "x unified",
     above: int = 0,
     below: float = 0.26,
+    most: int = MOST_LINES,
 ) -> go.Figure:
     """The figure with its title, the lines below it and a legend under it. above: pixels kept for
-    what stands over the plot; below: where the legend begins, in heights of the plot."""
+    what stands over the plot; below: where the legend begins, in heights of the plot;
+    most: lines of the subtitle."""
     # Plotly cuts a second line of a title off.
     (title, *more), *rest = wrapped(about[0], TITLE), *about[1:]
     broken = [*more, *(each for line in rest for each in wrapped(line, LINE))]
-    if len(broken) > MOST_LINES:
-        broken = [*broken[: MOST_LINES - 1], broken[MOST_LINES - 1][: LINE - 2].rstrip(" …") + " …"]
+    if len(broken) > most:
+        broken = [*broken[: most - 1], broken[most - 1][: LINE - 2].rstrip(" …") + " …"]
     subtitle = "<br>".join(html.escape(each, quote=False) for each in broken)
     figure.update_layout(
         title={

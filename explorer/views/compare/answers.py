@@ -1,0 +1,142 @@
+"""What each side says at one place of the text, with probabilities: a hidden word filled in, or the
+next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from explorer.analysis import alignment
+from explorer.analysis import predictions as numbers
+from explorer.components import bars
+from explorer.memory import address, models, passes
+from explorer.sentences import compare as sentences
+from explorer.sentences.escape import literal
+from explorer.views.compare.both import Both, said
+from explorer.views.compare.sides import Side
+from models.edits import HideToken
+from models.recording import Recording
+
+IN_LINE, IN_BARS = 3, 10  # words
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a side is asked ("fills", "goes on" or "translates"), after or in the place of which
+    word, and its likeliest words with their probabilities; none and `why` where it says no
+    words."""
+
+    kind: str = ""
+    word: str = ""
+    words: tuple[tuple[str, float], ...] = ()
+    why: str = ""
+
+
+def answers(both: Both) -> tuple[Answer, Answer]:
+    """What both sides say. Where one of them fills in words, the other is asked for the same
+    word."""
+    fills = any(each.model.kind == "encoder" for _, each in both.sides)
+    place_a = place_b = None
+    if fills:
+        place_a = _place(both.a)
+        place_b = _beside(both, place_a)
+    return _answer(both.one, both.a, place_a), _answer(both.other, both.b, place_b)
+
+
+def _place(recording: Recording) -> int | None:
+    """The word that is asked for: the one held on other pages, else the last one."""
+    stream = recording.streams[0]
+    token = address.whole("token", len(stream.tokens))
+    if token is not None and not stream.special[token]:
+        return token
+    return numbers.word_to_hide(stream)
+
+
+def _beside(both: Both, place: int | None) -> int | None:
+    """The token of B that is beside a token of A; B's own last word where there is none."""
+    axes = (alignment.axis(each, each.streams[0].name) for _, each in both.sides)
+    units = both.kept("sources", lambda: alignment.align(*axes)).units
+    there = next((unit.b[0] for unit in units if place in unit.a and not unit.special), None)
+    return numbers.word_to_hide(both.b.streams[0]) if there is None else there
+
+
+def _answer(side: Side, recording: Recording, place: int | None) -> Answer:
+    """What a side says at a place of its text, or after it where that is None. Under its own
+    edits."""
+    offers, title = models.offers(side.model), literal(models.title(side.model))
+    if not offers.logits:
+        return Answer(why=f"{title} gives a vector for each token and says no words.")
+    stream, kind = recording.stream(offers.logits), "goes on"
+    token = len(stream.tokens) - 1 if place is None else max(0, place - 1)
+    word = "" if stream.special[token] else stream.tokens[token]
+    if recording.model.kind == "encoder-decoder":
+        kind, token, word = "translates", 0, ""
+    elif recording.model.kind == "encoder":
+        if place is None:
+            return Answer(why="There is no word yet that could be hidden.")
+        if not issubclass(HideToken, offers.edits):
+            return Answer(why=f"{title} has no [MASK] to hide a word with, so it fills in nothing.")
+        kind, token, word = "fills", place, stream.tokens[place]
+        try:
+            recording = replace(side, edits=(*side.edits, HideToken(place))).record()
+        except ValueError as why:
+            return Answer(why=literal(f"{why}."))
+    found = numbers.distribution(passes.logits(recording, offers.logits, token))
+    words = numbers.top(found, most=IN_BARS)
+    labels = models.labels(side.model, [each.id for each in words])
+    return Answer(kind, word, tuple(zip(labels, (each.own for each in words))))
+
+
+def facing(both: Both) -> None:
+    """What is on either side: its model, its edits, its text, and what it says."""
+    said_a, said_b = both_answers = answers(both)
+    for column, (letter, recording), answer in zip(
+        st.columns(2, gap="large"), both.sides, both_answers
+    ):
+        line = answer.why
+        if answer.words:
+            asked = sentences.asked(answer.kind, answer.word)
+            line = f"{asked[0].upper()}{asked[1:]}: {sentences.says(answer.words[:IN_LINE])}"
+        with column:
+            st.markdown(f"**{letter}** &nbsp; {said(recording)}  \n{line}")
+            if recording.dropped:
+                st.caption(
+                    f"The last {recording.dropped:,} tokens of this text do not fit this model "
+                    "and are left out."
+                )
+    if said_a.words and said_b.words:
+        st.caption(sentences.answers(said_a.words, said_b.words))
+
+
+def show(both: Both) -> None:
+    """Both lists as bars to one scale; the pale bar behind is the other side's."""
+    both_answers = answers(both)
+    for column, letter, answer, other in zip(
+        st.columns(2, gap="large"), "AB", both_answers, reversed(both_answers)
+    ):
+        with column:
+            if not answer.words:
+                st.info(answer.why)
+                continue
+            asked = f"{letter} {sentences.asked(answer.kind, answer.word)}"
+            st.markdown(f"**{asked}**")
+            beside = dict(other.words)
+            rows = [
+                bars.Bar(word, p, (sentences.weight(p),), behind=beside.get(word))
+                for word, p in answer.words
+            ]
+            name = both.named("answers", letter, answer)
+            bars.show(
+                bars.payload(rows, ("probability",), about=asked, token=name, full=1.0),
+                f"answers {letter}",
+                _ignore,
+            )
+    st.caption(
+        "Filled: what this side says, of 1. Pale: what the other side gives the same word, where "
+        "it is among its ten likeliest."
+    )
+
+
+def _ignore() -> None:
+    """It is only looked at."""

@@ -1,0 +1,159 @@
+"""Both sides' vectors: their lengths by depth, how alike the two spaces are, and the tokens'
+paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from explorer.analysis import alignment
+from explorer.analysis import spaces as numbers
+from explorer.analysis.numbers import plural
+from explorer.frame.table import with_table
+from explorer.memory import address
+from explorer.sentences import compare as sentences
+from explorer.sentences.escape import literal
+from explorer.views.compare.both import Both
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """The vectors of both sides at their common units."""
+
+    both: Both
+    found: numbers.Spaces
+
+    @property
+    def words(self) -> str:
+        return f"{plural(len(self.found.labels), 'aligned token')}, special ones left out"
+
+    @property
+    def titles(self) -> list[list[str]]:
+        """The states' names on either side."""
+        return [
+            [numbers.state_title(site) for site in sites]
+            for sites in (self.found.sites_a, self.found.sites_b)
+        ]
+
+    def chart(self, figure: Any, key: str, file: str, alt: str) -> None:
+        """A figure, which can be saved as SVG."""
+        image = {"format": "svg", "filename": f"{self.both.file}-{file}"}
+        st.plotly_chart(
+            figure, key=key, config={"displaylogo": False, "toImageButtonOptions": image}, alt=alt
+        )
+
+    def table(self, columns: dict, what: str, file: str) -> None:
+        """The numbers behind a figure."""
+        about = self.both.caption(f"{what}; {self.words}")
+        with_table(columns, about, f"{self.both.file}-{file}")
+
+
+def show(both: Both) -> None:
+    """The view."""
+    on = Vectors(both, both.kept("spaces", lambda: _spaces(both), lambda made: made.nbytes))
+    if not (on.found.sites_a and on.found.sites_b):
+        st.info(
+            "One of the two models does not show its vectors, so only its attention can be "
+            "compared."
+        )
+        return
+    if not on.found.labels:
+        st.info("No token of the text is aligned, so there are no vectors to compare.")
+        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        _lengths(on)
+    with right:
+        _likeness(on)
+    _paths(on)
+
+
+def _spaces(both: Both) -> numbers.Spaces:
+    sides = ((both.a, both.of_a.query), (both.b, both.of_b.query))
+    streams = [of.stream(name) for of, name in sides]
+    units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
+    return numbers.spaces(*streams, units)
+
+
+def _lengths(on: Vectors) -> None:
+    from explorer.figures import compare as figures
+
+    found = on.found
+    lines = [
+        (name, title, numbers.depth(len(title)), numbers.norms(side))
+        for name, title, side in zip(on.both.titles, on.titles, (found.a, found.b))
+    ]
+    caption = on.both.figure_caption(
+        "Length of the vectors by depth", f"{on.words}; line: mean, band: least to largest"
+    )
+    on.chart(figures.lengths(lines, caption), "lengths", "lengths", caption[0])
+    st.markdown(literal(sentences.lengths(found)))
+    st.caption(
+        "Depth counts the states of a side evenly: 0 after the embeddings, 1 after the last "
+        "sub-layer. So models of unlike depth share one "
+        "axis."
+    )
+    on.table(numbers.norm_columns(found), "length of vectors", "lengths")
+
+
+def _likeness(on: Vectors) -> None:
+    from explorer.figures import compare as figures
+
+    if len(on.found.labels) < numbers.FEWEST_TOKENS:
+        st.info(
+            f"Comparing spaces takes at least {numbers.FEWEST_TOKENS} aligned tokens; here are "
+            f"{len(on.found.labels)}."
+        )
+        return
+    like = on.both.kept("likeness", lambda: numbers.likeness(on.found))
+    caption = on.both.figure_caption("How alike the two spaces are: linear CKA", on.words)
+    figure = figures.likeness(like.values, like.chance, *on.titles, caption)
+    on.chart(figure, "likeness", "cka", caption[0])
+    st.markdown(literal(sentences.likeness(like)))
+    with st.expander("What CKA is, and its caution"):
+        st.markdown(sentences.CKA)
+    on.table(numbers.likeness_columns(on.found, like), "linear CKA", "cka")
+
+
+def _paths(on: Vectors) -> None:
+    from explorer.figures import compare as figures
+
+    found, a, b = on.found, on.both.a.model, on.both.b.model
+    together = (a.name, a.fingerprint) == (b.name, b.fingerprint)
+    st.subheader("The tokens’ paths", anchor=False)
+    chosen = address.whole("other_word", len(found.labels))
+    chosen = numbers.followed(found, together) if chosen is None else chosen
+    st.session_state["word followed"] = chosen
+    made = on.both.kept("planes", lambda: numbers.planes(found, together))
+    left, right = st.columns([1.9, 1], gap="large")
+    with right:
+        st.selectbox(
+            "Follow",
+            range(len(found.labels)),
+            key="word followed",
+            format_func=lambda at: f"{at} {found.labels[at]}",
+            on_change=_take_word,
+        )
+        if together:
+            st.markdown(literal(sentences.apart(found, chosen)))
+        st.caption(sentences.PLANES[together])
+        on.table(
+            numbers.path_columns(found, made), "paths from the first state to the last", "paths"
+        )
+    plane = "one plane for both" if together else "a plane for each"
+    caption = on.both.figure_caption(
+        f"Paths of tokens, “{found.labels[chosen]}” followed", f"{plane}; {on.words}"
+    )
+    sides = [
+        (name, title, side.points, side.explained)
+        for name, title, side in zip(on.both.titles, on.titles, made)
+    ]
+    with left:
+        figure = figures.paths(sides, found.labels, chosen, together, caption)
+        on.chart(figure, "paths of both", "paths", caption[0])
+
+
+def _take_word() -> None:
+    st.session_state.other_word = str(st.session_state["word followed"])
