@@ -10,7 +10,7 @@ from explorer.frame import onscreen
 from explorer.memory import address
 from explorer.sentences import compare as sentences
 from explorer.sentences.escape import literal
-from explorer.views.compare import answers, examples, heads, sides, vectors
+from explorer.views.compare import answers, heads, sides, vectors
 from explorer.views.compare.both import Both, both
 from models.edits import MeanHead, ZeroHead
 from models.recording import NotFinite
@@ -38,7 +38,6 @@ def explore(model: str, text: str) -> None:
     if "wanted_model" in state or (model, text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     top = st.container()
-    examples.show(model)
     try:
         on = both(*sides.asked(model, text))
     except ValueError as error:

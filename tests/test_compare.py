@@ -23,7 +23,7 @@ from explorer.components import compare as pictures
 from explorer.components import wire
 from explorer.sentences import compare as sentences
 from models import library
-from models.edits import WithoutPositions
+from models.edits import HideToken, WithoutPositions
 from models.own import Handle, record
 from models.recording import Recording
 
@@ -550,6 +550,39 @@ def test_every_example_opens(model: str) -> None:
             any("differ" in told.value or "farthest" in told.value for told in app.subheader)
             or app.info
         ), name
+
+
+@pytest.mark.slow
+def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
+    text = "The cat sat on the mat."
+    app = clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Answers"))
+    encoder, decoder = library.load("encoder"), library.load("decoder")
+    place = list(recorded("encoder", text).streams[0].tokens).index("mat")
+    there = list(recorded("decoder", text).streams[0].tokens).index("mat")
+    logits = (
+        library.logits(encoder, recorded("encoder", text, (HideToken(place),)), "encoder", place),
+        # What the decoder says in the same place comes after the word before it.
+        library.logits(decoder, recorded("decoder", text), "decoder", there - 1),
+    )
+    shown = [
+        wire.decode(e.proto.bytes)[0]
+        for e in on_page(app)
+        if e.proto.component_name == "headlight.bars"
+    ]
+    said = " ".join(each.value for each in app.markdown)
+    for header, scores, handle in zip(shown, logits, (encoder, decoder)):
+        p = np.exp(scores - scores.max(), dtype=np.float64)
+        p /= p.sum()
+        best = np.argsort(-p)[:10]
+        np.testing.assert_allclose([row["value"] for row in header["rows"]], p[best], rtol=SUMMED)
+        assert header["rows"][0]["label"] == library.labels(handle, [int(best[0])])[0]
+        assert f"{p[best[0]]:.3f}" in said
+    assert "hidden “mat”" in said and "after “the”" in said
+    if "minilm" in library.names():
+        app = clean(opened(text=text, other_what="Model", other_model="minilm"))
+        assert "minilm gives a vector for each token and says no words" in " ".join(
+            each.value.lower() for each in app.markdown
+        )
 
 
 # ---- a journey ----------------------------------------------------------------------------------------------------

@@ -45,14 +45,15 @@ def show(model: str) -> None:
         ),
         None,
     )
-    st.pills(
-        "Examples of comparisons",
-        list(made),
-        key="comparison",
-        on_change=_take,
-        args=(made,),
-        label_visibility="collapsed",
-    )
+    with st.popover("", icon=":material/lightbulb:", help="Comparisons in one click"):
+        st.pills(
+            "Examples of comparisons",
+            list(made),
+            key="comparison",
+            on_change=_take,
+            args=(made,),
+            label_visibility="collapsed",
+        )
 
 
 def follows(model: str, kind: type) -> bool:

@@ -13,6 +13,7 @@ from explorer.frame import onscreen
 from explorer.memory import address, models, passes
 from explorer.memory.offered import choices, needs_asking
 from explorer.sentences.escape import literal
+from explorer.views.compare import examples
 from explorer.views.compare.examples import MATES, checkpoints, follows
 from models.edits import (
     Edit,
@@ -48,7 +49,7 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
     """A and B; the other way round where swapped. Raises ValueError where there is nothing to
     compare with."""
     what = address.one_of("other_what", tuple(WHATS))
-    left, middle, right = st.columns([1.6, 2, 0.65], vertical_alignment="bottom")
+    left, middle, right = st.columns([1.5, 1.8, 0.95], vertical_alignment="bottom")
     left.segmented_control(
         "Compare",
         tuple(WHATS),
@@ -60,18 +61,19 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
         width="stretch",
     )
     below = st.container()
+    with right.container(horizontal=True, gap="small", horizontal_alignment="right"):
+        examples.show(model)
+        st.button(
+            "Swap A and B",
+            icon=":material/swap_horiz:",
+            on_click=_swap,
+            help="What is A becomes B. Differences turn their signs.",
+        )
     with middle:
         if what == "Edit":
             one, other = _edited(model, text, below)
         else:
             one, other = {"Sentence": _worded, "Model": _modelled}[what](model, text)
-    right.button(
-        "Swap A and B",
-        icon=":material/swap_horiz:",
-        on_click=_swap,
-        width="stretch",
-        help="What is A becomes B. Differences turn their signs.",
-    )
     return (other, one) if st.session_state.other_swap else (one, other)
 
 
