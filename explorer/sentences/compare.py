@@ -19,7 +19,7 @@ from explorer.analysis.compare import (
     name,
 )
 from explorer.analysis.nearest import Nearest
-from explorer.analysis.numbers import fixed, plural, weight
+from explorer.analysis.numbers import fixed, plural, sum_told, weight
 from explorer.sentences.escape import literal
 
 RULES = {
@@ -105,6 +105,18 @@ def told(what: Change) -> str:
         f"From A to B, “{what.row}” looks less at {less} ({what.lost_from:.2f} → "
         f"{what.lost_to:.2f}) and more at {more} "
         f"({what.gained_from:.2f} → {what.gained_to:.2f})."
+    )
+
+
+def cell(what: Change) -> str:
+    """The cell of two heads that differs most, with the numbers of both sides."""
+    gains = abs(what.gained_to - what.gained_from) >= abs(what.lost_to - what.lost_from)
+    label = what.gained if gains else what.lost
+    a, b = (what.gained_from, what.gained_to) if gains else (what.lost_from, what.lost_to)
+    parts, total = sum_told(b, -a)
+    return (
+        f"The row that differs most is “{literal(what.row)}”; there “{literal(label)}” has B − A: "
+        f"{parts} = **{total}**."
     )
 
 

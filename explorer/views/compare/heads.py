@@ -123,6 +123,7 @@ def opened(both: Both, pair: tuple[Head, Head], near: pairs.Nearest | None = Non
     )
     file = f"{both.file}-{one}-{other}".replace(" ", "")
     _matrices(both, pair, caption, file)
+    st.caption(sentences.cell(numbers.change(found, *pair)))
     _cells(both, pair, title, caption, file)
 
 
