@@ -4,8 +4,8 @@ Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Imp
 model is loaded, transformers when one is loaded in its own code.
 
 Names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its folder, in its own code; `ours:WHERE`, its weights
-in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways. Any of them with
-`@permuted` behind it is that model with its weights in random order, see `models.permuted`.
+in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways. `live:NAME`: one
+held by `models.learn`. Any of them with `@permuted` behind it is that model with its weights in random order, see `models.permuted`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from models import shipped
+from models import learn, shipped
 from models.edits import Edit
 from models.offers import Offers, Source
 from models.prediction import Attribution, Beam, Lens
@@ -73,13 +73,14 @@ def names() -> tuple[str, ...]:
 def knows(name: str) -> bool:
     """True for a name that `load` takes; whether there is such a model on the hub shows when it is loaded."""
     base = name.partition("@")[0]
-    return base in names() or (
-        name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and bool(name.partition(":")[2].strip())
-    )
+    borrowed = name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and name.partition(":")[2].strip()
+    return learn.knows(name) or base in names() or bool(borrowed)
 
 
 def card(name: str) -> dict:
-    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name not in `names()`."""
+    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name that is not here."""
+    if learn.is_live(name):
+        return learn.card(name)
     return MINILM_CARD if name == MINILM else shipped.card(name)
 
 
@@ -100,6 +101,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
         from models.permuted import permuted
 
         return permuted(load(name.removesuffix(PERMUTED), progress), name)
+    if learn.is_live(name):
+        return learn.load(name)
     where = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import families as pretrained
@@ -217,7 +220,7 @@ def _ours(handle: Handle) -> own.Handle:
 
 def checkpoints(name: str) -> tuple[str, ...]:
     """The names of a model's earlier weights, which `load` knows too, earliest first; none for a model that is not ours."""
-    return shipped.checkpoints(name) if name in shipped.names() else ()
+    return shipped.checkpoints(name) if name in shipped.names() else learn.checkpoints(name)
 
 
 def record(

@@ -7,9 +7,10 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.memory import address, stages
 from explorer.sentences.escape import literal
-from explorer.views.training import course, formed
+from explorer.views.training import course, formed, live
 
-VIEWS = ("Checkpoints",)
+VIEWS = ("Checkpoints", "Live")
+LABELS = {"Checkpoints": "Checkpoints", "Live": "Train one live"}
 MEANS = "induction"  # what is shown in the place of a model that has no earlier weights
 
 
@@ -36,8 +37,27 @@ def explore(model: str, text: str) -> None:
     address.write()
 
 
-with st.spinner("Loading the model …"):
-    address.one_of("train_view", VIEWS)
-    model = model_on_screen()
-    onscreen.shown(model)
-explore(model, st.session_state.text)
+@st.fragment
+def train() -> None:
+    """A model of the reader's own."""
+    live.show()
+    address.write()
+
+
+address.one_of("train_view", VIEWS)
+st.segmented_control(
+    "View",
+    VIEWS,
+    key="train_view",
+    format_func=LABELS.get,
+    required=True,
+    persist_state="session",
+    label_visibility="collapsed",
+)
+if st.session_state.train_view == "Live":
+    train()
+else:
+    with st.spinner("Loading the model …"):
+        model = model_on_screen()
+        onscreen.shown(model)
+    explore(model, st.session_state.text)

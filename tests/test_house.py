@@ -20,7 +20,7 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|relations|shipped|examples|prediction|offers)\.py",
+        r"models/(recording|edits|relations|shipped|examples|prediction|offers|learning)\.py",
         {"numpy"},
         r"models\.(edits|prediction|recording)",
     ),
@@ -65,7 +65,7 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(memory|sentences)\..*|models\.(library|recording|edits|examples|prediction|offers|slices)",
+        r"explorer\.(memory|sentences)\..*|models\.(library|recording|edits|examples|prediction|offers|slices|learn|learning)",
     ),
     (
         r"explorer/frame/.*",
@@ -78,12 +78,16 @@ FLOORS = [
         {"streamlit"},
         r"explorer\.(memory\.(address|told)|frame\.(bar|lesson|presenting|way))",
     ),
-    (r"pages/.*", {"streamlit"}, r"explorer\..*|models\.(recording|edits|prediction|examples)"),
+    (
+        r"pages/.*",
+        {"streamlit"},
+        r"explorer\..*|models\.(recording|edits|prediction|examples|learning)",
+    ),
     (
         r"explorer/views/.*",
         {"streamlit"},
         r"explorer\.(views|frame|memory|sentences|analysis|figures|components)\..*"
-        r"|models\.(recording|edits|prediction|examples)",
+        r"|models\.(recording|edits|prediction|examples|learning)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]

@@ -176,4 +176,6 @@ training = Choices(
     train_habit=OF_MODEL,
     train_of=OF_MODEL,
     train_pair="",
+    live_task="induction",
+    live_unit="characters",
 )

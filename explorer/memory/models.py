@@ -14,13 +14,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.memory import collector, offered, told
 from explorer.memory.settings import settings
-from models import library
+from models import learn, library
 from models.offers import Offers
 from models.recording import Recording
 
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
+EARLIER = 16  # earlier weights of our own models in memory at once
 IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
 _handles: OrderedDict[str, Any] = OrderedDict()
@@ -36,7 +37,7 @@ def handle(name: str) -> Any:
         if name in _handles:
             _handles.move_to_end(name)
             return _handles[name]
-    if not offered.is_allowed(name):
+    if not learn.is_live(name) and not offered.is_allowed(name):
         raise ValueError("This model is not offered on this server.")
     if problem := no_room(name):
         raise ValueError(problem)
@@ -57,7 +58,20 @@ def is_borrowed(name: str) -> bool:
     return (
         name.partition("@")[0] not in library.names()
         and name != f"{library.IN_ITS_OWN_CODE}{library.MINILM}"
+        and not learn.is_live(name)
     )
+
+
+def is_light(name: str) -> bool:
+    """True for a model that is read from this project's own files or from memory."""
+    return name.partition("@")[0] in library.names() or learn.is_live(name)
+
+
+def forget(base: str) -> None:
+    """Let a model and its earlier weights go from memory."""
+    with _handles_lock:
+        for name in [name for name in _handles if name.partition("@")[0] == base]:
+            del _handles[name]
 
 
 class Loading:
@@ -135,11 +149,7 @@ class Loading:
     def _work(self) -> None:
         kind, name = self._key
         try:
-            with (
-                nullcontext()
-                if kind == "model" and name.partition("@")[0] in library.names()
-                else self._turn
-            ):
+            with nullcontext() if kind == "model" and is_light(name) else self._turn:
                 self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
@@ -158,10 +168,17 @@ def _keep(name: str, made: Any) -> None:
     """Put a model among those in memory; where there are too many pretrained ones, the least used that nobody looks at goes."""
     with _handles_lock:
         _handles[name] = made
+        for old in [each for each in _handles if _is_earlier(each)][:-EARLIER]:
+            del _handles[old]
         while len(held := _pretrained()) > settings().max_models:
             free = [each for each in held if each != name and not _readers(each)]
             del _handles[free[0] if free else next(each for each in held if each != name)]
     collector.settle()
+
+
+def _is_earlier(name: str) -> bool:
+    """True for weights of one of our own models after so many steps."""
+    return is_light(name) and name.rpartition("@")[2].isdecimal() and "@" in name
 
 
 def _pretrained() -> list[str]:
@@ -170,7 +187,7 @@ def _pretrained() -> list[str]:
 
 
 def _is_pretrained(name: str) -> bool:
-    return name.partition("@")[0] not in library.names() or name == library.MINILM
+    return not is_light(name) or name == library.MINILM
 
 
 def _note(name: str) -> None:
@@ -208,6 +225,8 @@ def no_room(name: str) -> str:
 
 def title(model: str) -> str:
     """A model's name as a person reads it."""
+    if learn.is_live(model):
+        return learn.title(model)
     if model.startswith(library.IN_ITS_OWN_CODE):
         return f"{model.removeprefix(library.IN_ITS_OWN_CODE)}, in its own code"
     return model.removeprefix(library.IN_OURS)
@@ -215,7 +234,7 @@ def title(model: str) -> str:
 
 def facts(model: str) -> dict:
     """A model's card; of a borrowed one what it shows of itself, under the same names."""
-    if model.partition("@")[0] in library.names():
+    if is_light(model):
         return library.card(model.partition("@")[0])
     loaded = handle(model)
     card, offered = loaded.card, library.offers(loaded)

@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.memory.settings import settings
-from models import library
+from models import learn, library
 
 OPENED = "opened models"  # in a visit's state: the borrowed models that this visitor opened
 
@@ -22,6 +22,8 @@ def here() -> tuple[str, ...]:
 def is_allowed(name: str) -> bool:
     """True for a model that may be opened on this server. It says nothing of whether there is one."""
     base = name.partition("@")[0]
+    if learn.is_live(name):
+        return base in opened()  # of this visit alone
     return (
         name in here() or base in library.names() or (not settings().public and library.knows(name))
     )
@@ -36,17 +38,22 @@ def opened() -> tuple[str, ...]:
 
 def remember(name: str) -> None:
     """This visitor has opened a model."""
+    if learn.is_live(name):
+        name = name.partition("@")[0]
     if name not in here() and name.partition("@")[0] not in library.names():
         st.session_state[OPENED] = tuple(dict.fromkeys((*opened(), name)))
 
 
+def forget(names: tuple[str, ...]) -> None:
+    """Models that are gone stand on this visitor's list no more."""
+    st.session_state[OPENED] = tuple(name for name in opened() if name not in names)
+
+
 def needs_asking(name: str) -> bool:
     """True for a model that a link alone does not open: it does not come with this server, and this visitor has not opened it."""
-    return (
-        name not in here()
-        and name.partition("@")[0] not in library.names()
-        and name not in opened()
-    )
+    base = name.partition("@")[0]
+    known = name in opened() or (learn.is_live(name) and base in opened())
+    return name not in here() and base not in library.names() and not known
 
 
 def choices() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from explorer.memory.models import DEFAULT_MODEL, handle
 from explorer.memory.settings import beginning
 from explorer.memory.shelf import derived, of_model
 from explorer.memory.turns import TooLong, turn
-from models import library
+from models import learn, library
 from models.edits import Edit
 from models.examples import DEFAULT_TEXT
 from models.prediction import Attribution, Lens
@@ -53,6 +53,14 @@ def record(
     target = beginning(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
     return shelf.get(key, lambda: made_in_turn(lambda: library.record(loaded, text, edits, target)))
+
+
+def watched(run: Any, text: str, step: int | None = None) -> Recording:
+    """A text as a training's model reads it now, or after so many steps. Of a list that is answered, its decoder reads the right answer.
+
+    It is not kept: a moment later there is another. Raises ValueError before there are weights, and for a text that it cannot read.
+    """
+    return made_in_turn(lambda: learn.read(run, text, step))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ class Settings:
     """Limits of this server. Each field is read from `HEADLIGHT_` and its name in capitals.
 
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`: of one long computation.
-    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `public`: strangers use this
+    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `live`: small models that
+    readers train at once, 0 for none. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are offered beside the
     shipped ones, with commas between them. `redis`: where classes are kept when several processes
     serve, as redis://host:port/number; "" for this process.
@@ -33,6 +34,7 @@ class Settings:
     max_seconds: int = 120
     max_models: int = 4
     shelf_bytes: int = 512 * 2**20
+    live: int = 1
     public: bool = False
     models: tuple[str, ...] = ()
     redis: str = ""
@@ -45,6 +47,7 @@ BOUNDS = {
     "max_seconds": (1, 86_400),
     "max_models": (1, 100),
     "shelf_bytes": (2**20, 2**44),
+    "live": (0, 64),
 }
 
 

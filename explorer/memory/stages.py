@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorer.memory.models import facts
+from explorer.memory.models import facts, is_light
 from models import library
 
 
@@ -29,7 +29,7 @@ def checkpoints(model: str) -> tuple[Checkpoint, ...]:
 def curve(model: str) -> tuple[tuple[float, float], ...]:
     """A model's loss over its training, (step, nats); empty where its card keeps none."""
     base = model.partition("@")[0]
-    found = facts(base).get("curve", ()) if base in library.names() else ()
+    found = facts(base).get("curve", ()) if is_light(base) else ()
     return tuple((float(step), float(loss)) for step, loss in found)
 
 

@@ -116,3 +116,38 @@ def twins(names: tuple[str, str], curves: tuple[Curve, Curve], differs: str) -> 
 
 def _low(value: float) -> float:
     return value if isfinite(value) else -1.0
+
+
+TASKS = {
+    "copy": "Copy a list",
+    "reverse": "Reverse a list",
+    "induction": "Induction",
+    "text": "Your own text",
+}
+LEARNS = {
+    "copy": "An encoder-decoder learns to say a list of random tokens again.",
+    "reverse": "An encoder-decoder learns to say a list of random tokens backwards.",
+    "induction": "A decoder learns to go on with a list of random tokens that was said once before.",
+    "text": "A decoder learns to say what comes next in a text that you paste.",
+}
+
+
+def live_status(
+    step: int, seconds: float, loss: float | None, right: float, most: float, unseen: str
+) -> str:
+    """How far a training has come, in one line."""
+    said = f"Step {step:,}, {seconds:.0f} of at most {most:.0f} seconds"
+    if loss is not None:
+        said += f": loss {loss:.2f} nats"
+    if isfinite(right):
+        said += f", {right:.0%} of the tokens right on {unseen}"
+    return f"{said}."
+
+
+def queued(ahead: int, seconds: float) -> str:
+    """Why a training has not begun."""
+    others = "Another reader’s model is" if ahead == 1 else f"{ahead} other readers’ models are"
+    return (
+        f"{others} before yours: this server trains few at a time, so that no page grows slow. "
+        f"Yours begins by itself; the one at work has at most {seconds:.0f} seconds of the processor left."
+    )

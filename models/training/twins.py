@@ -22,8 +22,8 @@ class Post(masked.Masked):
     """The recipe of the twin with LayerNorm after each sum."""
 
     config = Config(n_vocab=4096, d_model=128, n_layer=4, n_head=4, d_ff=512, n_positions=512)
-    steps, check, rate, warm_up = 3_000, 500, 1.5e-3, 200
-    shown = (0, 200, 500, 1000, 2000)
+    steps, check, rate, warm_up = 2_000, 500, 1.5e-3, 200
+    shown = (0, 200, 500, 1000)
 
     @cached_property
     def corpus(self) -> Library:

@@ -1,0 +1,238 @@
+"""A small model of the reader's own that learns while one looks on: begun, stopped, gone on with, kept for the visit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from explorer.analysis import attention as matrices
+from explorer.analysis import heads as naming
+from explorer.analysis import training as numbers
+from explorer.analysis.training import Stage
+from explorer.components import curves
+from explorer.components import heads as all_heads
+from explorer.components.curves import Line
+from explorer.memory import address, live, passes
+from explorer.memory.live import Training
+from explorer.memory.settings import beginning
+from explorer.sentences import training as sentences
+from explorer.views.training import course, formed
+from models.learning import (
+    HEADS,
+    LAYERS,
+    SECONDS,
+    SHOWN,
+    TASKS,
+    TEXT_LEAST,
+    TEXT_MOST,
+    UNITS,
+    WIDTHS,
+    Plan,
+)
+from models.recording import Recording
+
+A_LOOK = 1.0  # seconds between two looks at one that learns
+STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
+KEEPS = {
+    "Keep it and explore on Attention": "attention",
+    "Keep it and see its checkpoints": "training",
+}
+OFF = "No models are trained live on this server."
+
+
+def show() -> None:
+    """The whole view: what to train on the left, how it learns on the right."""
+    if not live.allowed():
+        st.info(OFF)
+        return
+    asked()
+    one = live.mine()
+    busy = one is not None and (one.waiting or one.learning)
+    st.fragment(learning, run_every=A_LOOK if busy else None)(busy)
+
+
+def asked() -> None:
+    """What to train, within bounds, and the button that starts it."""
+    address.one_of("live_task", TASKS)
+    address.one_of("live_unit", UNITS)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        st.segmented_control(
+            "Learn",
+            TASKS,
+            key="live_task",
+            format_func=sentences.TASKS.get,
+            required=True,
+            persist_state="session",
+        )
+        task = st.session_state.live_task
+        least = {"induction": 2, "text": 2}.get(task, 1)
+        sizes = {
+            "n_layer": st.selectbox("Layers", LAYERS, least - 1, key=f"layers {task}", width=90),
+            "n_head": st.selectbox("Heads", HEADS, 1, key="live heads", width=90),
+            "d_model": st.selectbox("Width", WIDTHS, 1, key="live width", width=90),
+        }
+        own = st.session_state.live_task == "text"
+        start = st.button("Start", key="live start", type="primary", icon=":material/play_arrow:")
+    st.caption(
+        f"{sentences.LEARNS[task]} It takes at most {SECONDS:.0f} seconds of one core, at the lowest priority."
+    )
+    text = pasted() if own else ""
+    if start:
+        begin(Plan, task=task, words=st.session_state.text, text=text, **sizes)
+
+
+def pasted() -> str:
+    """The text that the reader gives, and what its model reads as one token."""
+    st.segmented_control(
+        "One token is", UNITS, key="live_unit", required=True, persist_state="session"
+    )
+    return st.text_area(
+        "A text to learn",
+        key="live text",
+        height=120,
+        max_chars=TEXT_MOST,
+        placeholder=f"{TEXT_LEAST:,} to {TEXT_MOST:,} characters",
+        help="It is read in this visit’s training alone and kept nowhere. Its last tenth is kept out of training, to measure on.",
+    )
+
+
+def begin(plan: type[Plan], **given: object) -> None:
+    """Begin a training; what is out of bounds is said and begins nothing."""
+    try:
+        words = beginning(str(given.pop("words")))[:2_000]
+        live.begin(plan(words=words, unit=st.session_state.live_unit, **given))  # type: ignore[arg-type]
+    except ValueError as said:
+        st.warning(str(said))
+        return
+    st.session_state.pop(STAGES, None)
+    st.rerun(scope="app")
+
+
+def learning(was_busy: bool) -> None:
+    """How the training is getting on; it runs by itself again and again until it has stopped."""
+    one = live.mine()
+    if one is None:
+        return
+    busy = one.waiting or one.learning
+    buttons(one, busy)
+    status(one)
+    if one.progress.steps and one.run.config:
+        drawn(one, st.session_state.text)
+    address.write()
+    if was_busy and not busy:
+        st.rerun()  # from here on nothing needs to run by itself
+
+
+def buttons(one: Training, busy: bool) -> None:
+    """Stop, go on, and explore."""
+    with st.container(horizontal=True, gap="small"):
+        if busy:
+            st.button(
+                "Stop",
+                key="live stop",
+                icon=":material/stop:",
+                on_click=live.trainings.stop,
+                args=(one,),
+            )
+        elif one.may_go_on and st.button("Go on", key="live on", icon=":material/play_arrow:"):
+            live.trainings.go_on(one)
+            st.rerun(scope="app")
+        if not busy and one.progress.steps and one.run.config:
+            for words, page in KEEPS.items():
+                st.button(words, key=f"live keep {page}", on_click=explore, args=(one, page))
+    if "wanted_page" in st.session_state:
+        st.rerun(scope="app")
+
+
+def explore(one: Training, page: str) -> None:
+    """Keep the model for this visit, and go to a page with it. For a callback."""
+    state = st.session_state
+    state.wanted_model, state.acted = live.keep(one), True
+    state.wanted_page, state.train_view = page, "Checkpoints"
+
+
+def status(one: Training) -> None:
+    """How far it is, in a sentence."""
+    if one.waiting and (ahead := live.trainings.ahead(one)):
+        st.info(sentences.queued(ahead, live.trainings.longest()))
+        return
+    if one.run.problem:
+        st.warning(one.run.problem)
+    progress = one.progress
+    if not progress.steps:
+        st.caption("Getting ready …")
+        return
+    unseen = "the last tenth, kept out" if one.run.plan.task == "text" else "lists it has not seen"
+    loss = progress.curve[-1][1] if progress.curve else None
+    st.markdown(
+        sentences.live_status(
+            progress.step, progress.seconds, loss, progress.right, SECONDS, unseen
+        )
+    )
+
+
+def drawn(one: Training, text: str) -> None:
+    """The grid as it is now, and loss and scores so far, on the reader's own text."""
+    try:
+        recording = passes.watched(one.run, beginning(text))
+    except ValueError as said:  # a text that this vocabulary cannot read
+        st.info(str(said))
+        return
+    name = course.attention_names(recording)[0]
+    attention = course.attention_of(recording, name)
+    stages = measured(one, text, recording, name)
+    courses = numbers.best_courses(stages)
+    chosen = numbers.most_telling(courses)
+    formed_yet = chosen is not None and chosen.became is not None
+    said = sentences.headline(chosen) if chosen and formed_yet else "No head has a habit yet."
+    st.subheader(said, anchor=False, help=sentences.WHAT_COUNTS)
+    left, right = st.columns([1, 1.08], gap="large")
+    token = f"{recording.model.fingerprint}{hash(text)}"
+    with left:
+        axes = matrices.axes(recording, attention, *["[EOS]"] * (name == "cross"))
+        meaning = naming.meanings(recording, attention)
+        grid = all_heads.Grid(
+            attention.pattern,
+            attention.allowed,
+            stages[-1].heads,
+            meaning,
+            axes.rows,
+            axes.keys,
+            "global",
+            False,
+            token,
+            axes.said is not None,
+        )
+        all_heads.show(all_heads.payload(grid), "live grid", on_choice=lambda: None)
+    with right:
+        progress = one.progress
+        shown = formed.panels(progress.curve, courses, chosen)
+        lines = (*shown[0].lines, Line("kept out", numbers.smoothed(progress.kept_out), 1))
+        shown[0] = replace(shown[0], lines=lines, high=max(y for _, y in progress.kept_out))
+        about = (
+            f"Loss and scores of habits while a model learns: {sentences.TASKS[one.run.plan.task]}."
+        )
+        data = curves.payload(
+            shown,
+            about=about,
+            token=f"{token}{progress.step}",
+            title=about,
+            caption=(f"Step {progress.step:,}", f"{recording.model.n_parameters:,} parameters"),
+            file=f"headlight-live-{one.run.plan.task}",
+        )
+        curves.show(data, "live curves")
+
+
+def measured(one: Training, text: str, now: Recording, name: str) -> tuple[Stage, ...]:
+    """All heads at each step that was looked at so far on this text; what was measured of another text is measured anew."""
+    key, held = st.session_state.get(STAGES, (None, {}))
+    if key != (id(one), text):
+        held = {}
+    for step in (*one.progress.steps, one.progress.step):
+        if step not in held and (step in SHOWN or step == one.progress.step):
+            seen = passes.watched(one.run, beginning(text), step) if step in SHOWN else now
+            attention = course.attention_of(seen, name)
+            held[step] = Stage(step, naming.describe(seen, attention))
+    st.session_state[STAGES] = ((id(one), text), held)
+    return tuple(held[step] for step in sorted(held))
