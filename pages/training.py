@@ -7,10 +7,10 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.memory import address, stages
 from explorer.sentences.escape import literal
-from explorer.views.training import course, formed, live
+from explorer.views.training import course, formed, live, twins
 
-VIEWS = ("Checkpoints", "Live")
-LABELS = {"Checkpoints": "Checkpoints", "Live": "Train one live"}
+VIEWS = ("Checkpoints", "Live", "Twins")
+LABELS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
 MEANS = "induction"  # what is shown in the place of a model that has no earlier weights
 
 
@@ -44,6 +44,13 @@ def train() -> None:
     address.write()
 
 
+@st.fragment
+def compare(text: str) -> None:
+    """Two models trained alike but for one thing."""
+    twins.show(text)
+    address.write()
+
+
 address.one_of("train_view", VIEWS)
 st.segmented_control(
     "View",
@@ -56,6 +63,8 @@ st.segmented_control(
 )
 if st.session_state.train_view == "Live":
     train()
+elif st.session_state.train_view == "Twins":
+    compare(st.session_state.text)
 else:
     with st.spinner("Loading the model …"):
         model = model_on_screen()

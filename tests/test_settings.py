@@ -22,8 +22,9 @@ def test_every_setting_is_read_by_its_name() -> None:
         "HEADLIGHT_SHELF_BYTES": "1000000000",
         "HEADLIGHT_PUBLIC": "yes",
         "HEADLIGHT_MODELS": "encoder, minilm,",
+        "HEADLIGHT_LIVE": "0",
     }
-    assert read(given) == Settings(5000, 40, 30, 3, 10**9, True, ("encoder", "minilm"))
+    assert read(given) == Settings(5000, 40, 30, 3, 10**9, True, ("encoder", "minilm"), 0)
 
 
 @pytest.mark.parametrize(

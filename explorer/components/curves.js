@@ -13,8 +13,8 @@ import { stepper } from "./stepper.js";
 /** @typedef {import("./theme.js").Look} Look */
 
 const A_STEP = 900; // milliseconds while playing
-const EDGE = { left: 40, right: 112, top: 22, foot: 26, between: 20 };
-const HIGH = [118, 168]; // pixels of the first panel and of each later one
+const EDGE = { left: 40, right: 128, top: 22, foot: 26, between: 20 };
+const HIGH = [118, 168]; // pixels of a panel, and of the lowest
 const APART = 14; // between names at the ends of lines
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "5 5", "3 2 3 6"]; // so that no line is told by colour alone
 
@@ -144,7 +144,7 @@ const ends = ({ panels, high }) =>
 /** The picture for a width. @param {any} header @param {Look} look @param {number} width */
 function picture(header, look, width) {
   const narrow = width < 420;
-  const right = width - (narrow ? 84 : EDGE.right);
+  const right = width - (narrow ? 96 : EDGE.right);
   const along = scale(
     header.low,
     header.high,
@@ -162,7 +162,7 @@ function picture(header, look, width) {
   const parts = [];
   const places = [];
   header.panels.forEach((panel, at) => {
-    const bottom = top + HIGH[Math.min(at, 1)];
+    const bottom = top + HIGH[at === header.panels.length - 1 ? 1 : 0];
     const y = reach(panel, bottom, top);
     parts.push(...frame(panel, look, y, top, right), ...curves(panel, look, x, y, right, narrow));
     places.push({ panel, y });

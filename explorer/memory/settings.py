@@ -34,9 +34,9 @@ class Settings:
     max_seconds: int = 120
     max_models: int = 4
     shelf_bytes: int = 512 * 2**20
-    live: int = 1
     public: bool = False
     models: tuple[str, ...] = ()
+    live: int = 1
     redis: str = ""
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite, isnan
 
 from explorer.analysis import heads as naming
 from explorer.analysis.training import Course, Curve, first_below, loss_at
+from explorer.sentences.escape import literal
 
 KINDS = {
     "previous": "a previous-token head",
@@ -96,22 +98,27 @@ def beside_loss(one: Course, curve: Curve) -> str:
     return f"{said}."
 
 
-def twins(names: tuple[str, str], curves: tuple[Curve, Curve], differs: str) -> str:
-    """Two runs that differ in one thing, their losses compared at the end of the shorter one."""
+def twins(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
+    """Two runs that differ in one thing, their losses compared at the end of the shorter one, in one sentence."""
     last = min(curve[-1][0] for curve in curves)
     ends = [float(loss_at(curve, last) or 0) for curve in curves]
     better, worse = (0, 1) if ends[0] <= ends[1] else (1, 0)
     said = (
         f"After {last:,.0f} steps the loss of {names[better]} is {ends[better]:.2f} nats, that of "
-        f"{names[worse]} {ends[worse]:.2f}."
+        f"{names[worse]} {ends[worse]:.2f}"
     )
     reached = first_below(curves[better], ends[worse])
     if reached is not None and reached < last:
-        said += (
-            f" {names[better]} was below {ends[worse]:.2f} for good from step {reached:,.0f} on, "
-            f"{last / reached:.1f} times sooner."
-        )
-    return f"{said} They differ in one thing: {names[1]} was trained without {differs}."
+        said += f", which {names[better]} had left behind by step {reached:,.0f}"
+    return f"{said}."
+
+
+def differ(names: tuple[str, str], without: str, data: Sequence[str]) -> str:
+    """In what two models differ, and what they share."""
+    return (
+        f"They differ in one thing: {names[1]} was trained without {without}. Recipe, seed, steps and data are the same "
+        f"({literal('; '.join(data))})."
+    )
 
 
 def _low(value: float) -> float:
@@ -130,6 +137,14 @@ LEARNS = {
     "induction": "A decoder learns to go on with a list of random tokens that was said once before.",
     "text": "A decoder learns to say what comes next in a text that you paste.",
 }
+
+
+def bounds(seconds: float) -> str:
+    """What a live training may take."""
+    return (
+        f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a process of its own, "
+        "and the sentence above is read as it learns. Press Start."
+    )
 
 
 def live_status(

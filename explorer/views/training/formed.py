@@ -14,7 +14,7 @@ from explorer.analysis.training import Course, Stage
 from explorer.components import curves
 from explorer.components import heads as all_heads
 from explorer.components.curves import Line, Panel
-from explorer.frame import picker
+from explorer.frame import opening, picker
 from explorer.frame.table import with_table
 from explorer.memory import address, models, shelf, stages
 from explorer.memory.stages import Checkpoint
@@ -24,6 +24,8 @@ from explorer.views.training import course
 from explorer.views.training.course import Text
 from models.recording import Recording
 
+SCORES = "Attention along the habit"
+NO_CURVE = "This model’s card keeps no curve of its loss."
 COLOURS = {name: at % 6 for at, name in enumerate(numbers.HABITS)}
 
 
@@ -105,7 +107,8 @@ def headline(of: Text, chosen: Course | None) -> None:
         st.subheader("This text is too short to show a habit.", anchor=False)
         return
     st.subheader(sentences.headline(chosen), anchor=False, help=sentences.WHAT_COUNTS)
-    beside = sentences.beside_loss(chosen, stages.curve(of.model))
+    loss = stages.curve(of.model)
+    beside = sentences.beside_loss(chosen, loss) if loss else NO_CURVE
     st.markdown(f"{sentences.evidence(chosen)} {beside}")
 
 
@@ -128,7 +131,7 @@ def take_habit() -> None:
     st.session_state.layer = st.session_state.head = ""
 
 
-def grid(of: Text, at: Checkpoint, name: str) -> None:
+def grid(of: Text, at: Checkpoint, name: str, key: str = "training heads") -> None:
     """Every head at the checkpoint, all on one colour scale, so that a head is seen to grow sharp."""
     recording = of.shown(at).recording()
     attention = course.attention_of(recording, name)
@@ -136,12 +139,11 @@ def grid(of: Text, at: Checkpoint, name: str) -> None:
 
     def made() -> bytes:
         axes = picker.axes_of(recording, attention)
-        found = next(each for each in course.stages(of, name) if each.step == at.step)
         return all_heads.payload(
             all_heads.Grid(
                 attention.pattern,
                 attention.allowed,
-                found.heads,
+                opening.named_heads(recording, attention),
                 naming.meanings(recording, attention),
                 axes.rows,
                 axes.keys,
@@ -153,7 +155,7 @@ def grid(of: Text, at: Checkpoint, name: str) -> None:
         )
 
     data = shelf.derived(recording, ("training", name), made)
-    all_heads.show(data, "training heads", on_choice=picker.take_named("training heads"))
+    all_heads.show(data, key, on_choice=picker.take_named(key))
 
 
 def drawn(
@@ -194,7 +196,7 @@ def panels(loss: numbers.Curve, courses: Sequence[Course], chosen: Course | None
         if bold:
             even = list(zip(one.steps, one.chances))
             lines.append(Line("an even row", even, dashed=True))
-    shown.append(Panel("Attention along the habit", lines, 0, 1))
+    shown.append(Panel(SCORES, lines, 0, 1))
     return shown
 
 
@@ -213,11 +215,8 @@ def below(
     courses: Sequence[Course],
 ) -> None:
     """The way to other pages, and every number as a table."""
-    words = f"Explore step {at.step:,} on Attention"
-    if st.button(words, key="explore checkpoint", icon=":material/arrow_forward:"):
-        st.session_state.wanted_model, st.session_state.acted = at.model, True
-        st.session_state.wanted_page = "attention"
-        st.rerun()
+    with st.container(horizontal=True):
+        ways(of, at, recording)
     columns: dict[str, list] = {"step": [stage.step for stage in found]}
     if loss := stages.curve(of.model):
         columns["loss (nats)"] = [numbers.loss_at(loss, stage.step) for stage in found]
@@ -228,3 +227,19 @@ def below(
         columns[f"{name}, has it"] = ["yes" if has else "" for has in one.has]
     about = (f"Scores of habits at each checkpoint of {literal(of.model)}", *caption(recording))
     with_table(columns, about, f"headlight-{of.model.replace(':', '-')}-training")
+
+
+def ways(of: Text, at: Checkpoint, recording: Recording) -> None:
+    """On to another page with this checkpoint; and, where a decoder could show induction, to the text said twice."""
+    state = st.session_state
+    words = f"Explore step {at.step:,} on Attention"
+    if st.button(words, key="explore checkpoint", icon=":material/arrow_forward:"):
+        state.wanted_model, state.acted, state.wanted_page = at.model, True, "attention"
+        st.rerun()
+    text = " ".join(of.text.split())
+    half = text[: len(text) // 2].strip()
+    room = 2 * len(recording.streams[0].tokens) <= recording.model.n_positions
+    said_once = text and text != f"{half} {half}" and room and recording.model.kind == "decoder"
+    if said_once and st.button("Say the text twice, so that induction can show", key="say twice"):
+        state.wanted_text, state.acted = f"{text} {text}", True
+        st.rerun()

@@ -34,11 +34,8 @@ from models.recording import Recording
 
 A_LOOK = 1.0  # seconds between two looks at one that learns
 STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
-KEEPS = {
-    "Keep it and explore on Attention": "attention",
-    "Keep it and see its checkpoints": "training",
-}
-OFF = "No models are trained live on this server."
+KEEPS = {"attention": "Keep and explore on Attention", "training": "Keep and see its checkpoints"}
+OFF = "This server trains no models live; its checkpoints show heads forming too."
 
 
 def show() -> None:
@@ -56,7 +53,7 @@ def asked() -> None:
     """What to train, within bounds, and the button that starts it."""
     address.one_of("live_task", TASKS)
     address.one_of("live_unit", UNITS)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.segmented_control(
             "Learn",
             TASKS,
@@ -64,22 +61,37 @@ def asked() -> None:
             format_func=sentences.TASKS.get,
             required=True,
             persist_state="session",
+            label_visibility="collapsed",
         )
-        task = st.session_state.live_task
-        least = {"induction": 2, "text": 2}.get(task, 1)
-        sizes = {
-            "n_layer": st.selectbox("Layers", LAYERS, least - 1, key=f"layers {task}", width=90),
-            "n_head": st.selectbox("Heads", HEADS, 1, key="live heads", width=90),
-            "d_model": st.selectbox("Width", WIDTHS, 1, key="live width", width=90),
-        }
-        own = st.session_state.live_task == "text"
+        sizes = sized(st.session_state.live_task)
         start = st.button("Start", key="live start", type="primary", icon=":material/play_arrow:")
-    st.caption(
-        f"{sentences.LEARNS[task]} It takes at most {SECONDS:.0f} seconds of one core, at the lowest priority."
-    )
-    text = pasted() if own else ""
+    text = pasted() if st.session_state.live_task == "text" else ""
     if start:
-        begin(Plan, task=task, words=st.session_state.text, text=text, **sizes)
+        begin(
+            Plan, task=st.session_state.live_task, words=st.session_state.text, text=text, **sizes
+        )
+
+
+def sized(task: str) -> dict[str, int]:
+    """The sizes of the model, each from a short list; a habit that needs two layers begins with two."""
+    least = {"induction": 2, "text": 2}.get(task, 1)
+    asked = (
+        ("n_layer", "Layers", LAYERS, least - 1, lambda n: f"{n} layer{'s' * (n > 1)}"),
+        ("n_head", "Heads", HEADS, 1, lambda n: f"{n} head{'s' * (n > 1)}"),
+        ("d_model", "Width", WIDTHS, 1, lambda n: f"{n} wide"),
+    )
+    return {
+        name: st.selectbox(
+            label,
+            options,
+            at,
+            key=f"live {label} {task}",
+            format_func=said,
+            label_visibility="collapsed",
+            width=116,
+        )
+        for name, label, options, at, said in asked
+    }
 
 
 def pasted() -> str:
@@ -113,10 +125,14 @@ def learning(was_busy: bool) -> None:
     """How the training is getting on; it runs by itself again and again until it has stopped."""
     one = live.mine()
     if one is None:
+        task = st.session_state.live_task
+        st.markdown(f"{sentences.LEARNS[task]} {sentences.bounds(SECONDS)}")
         return
     busy = one.waiting or one.learning
-    buttons(one, busy)
-    status(one)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        buttons(one, busy)
+        with st.container(width="stretch"):
+            status(one)
     if one.progress.steps and one.run.config:
         drawn(one, st.session_state.text)
     address.write()
@@ -126,22 +142,16 @@ def learning(was_busy: bool) -> None:
 
 def buttons(one: Training, busy: bool) -> None:
     """Stop, go on, and explore."""
-    with st.container(horizontal=True, gap="small"):
-        if busy:
-            st.button(
-                "Stop",
-                key="live stop",
-                icon=":material/stop:",
-                on_click=live.trainings.stop,
-                args=(one,),
-            )
-        elif one.may_go_on and st.button("Go on", key="live on", icon=":material/play_arrow:"):
-            live.trainings.go_on(one)
-            st.rerun(scope="app")
-        if not busy and one.progress.steps and one.run.config:
-            for words, page in KEEPS.items():
-                st.button(words, key=f"live keep {page}", on_click=explore, args=(one, page))
-    if "wanted_page" in st.session_state:
+    if busy:
+        stop = live.trainings.stop
+        st.button("Stop", key="live stop", icon=":material/stop:", on_click=stop, args=(one,))
+    elif one.may_go_on and st.button("Go on", key="live on", icon=":material/play_arrow:"):
+        live.trainings.go_on(one)
+        st.rerun(scope="app")
+    if not busy and one.progress.steps and one.run.config:
+        for page, words in KEEPS.items():
+            st.button(words, key=f"live keep {page}", on_click=explore, args=(one, page))
+    if "wanted_model" in st.session_state:
         st.rerun(scope="app")
 
 
@@ -149,7 +159,9 @@ def explore(one: Training, page: str) -> None:
     """Keep the model for this visit, and go to a page with it. For a callback."""
     state = st.session_state
     state.wanted_model, state.acted = live.keep(one), True
-    state.wanted_page, state.train_view = page, "Checkpoints"
+    state.train_view = "Checkpoints"
+    if page != "training":
+        state.wanted_page = page
 
 
 def status(one: Training) -> None:
@@ -187,7 +199,7 @@ def drawn(one: Training, text: str) -> None:
     formed_yet = chosen is not None and chosen.became is not None
     said = sentences.headline(chosen) if chosen and formed_yet else "No head has a habit yet."
     st.subheader(said, anchor=False, help=sentences.WHAT_COUNTS)
-    left, right = st.columns([1, 1.08], gap="large")
+    left, right = st.columns([0.62, 1], gap="large")  # few heads: a narrower grid
     token = f"{recording.model.fingerprint}{hash(text)}"
     with left:
         axes = matrices.axes(recording, attention, *["[EOS]"] * (name == "cross"))
@@ -208,8 +220,9 @@ def drawn(one: Training, text: str) -> None:
     with right:
         progress = one.progress
         shown = formed.panels(progress.curve, courses, chosen)
-        lines = (*shown[0].lines, Line("kept out", numbers.smoothed(progress.kept_out), 1))
-        shown[0] = replace(shown[0], lines=lines, high=max(y for _, y in progress.kept_out))
+        if shown[0].name != formed.SCORES and one.run.plan.task == "text":
+            lines = (*shown[0].lines, Line("kept out", numbers.smoothed(progress.kept_out), 1))
+            shown[0] = replace(shown[0], lines=lines)
         about = (
             f"Loss and scores of habits while a model learns: {sentences.TASKS[one.run.plan.task]}."
         )

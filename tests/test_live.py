@@ -1,0 +1,217 @@
+"""A small model trained live: it learns in a process of its own, stops, goes on, is kept for its visit alone and gone with it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from conftest import HOSTILE, typed
+from test_training_page import opened, sent
+
+from explorer.memory import live, models, offered
+from explorer.memory.live import MINE, Trainings
+from explorer.memory.settings import Settings
+from models import learn, library
+from models.learning import TEXT_LEAST, TEXT_MOST, Plan
+from models.live.run import Run
+from models.live.tasks import SAID_WRONG, Task, config_of, model_of, tokenizer_of
+
+WORDS = "The red fox saw a small bird near the river."
+SMALL = Plan("copy", WORDS, n_layer=1, n_head=1, d_model=32)
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    one = learn.begin(SMALL)
+    yield one
+    one.end()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"task": "other"},
+        {"task": "copy", "n_layer": 4},
+        {"task": "copy", "n_head": 3},
+        {"task": "copy", "d_model": 4096},
+        {"task": "text", "text": "short " * 9},
+        {"task": "text", "text": "a" * (TEXT_MOST + 1)},
+        {"task": "text", "text": "long enough " * 99, "unit": "bytes"},
+    ],
+)
+def test_what_is_out_of_bounds_is_no_plan(wrong: dict) -> None:
+    with pytest.raises(ValueError, match=r"\.$"):
+        Plan(**{"words": WORDS, **wrong})
+
+
+@pytest.mark.parametrize("task", ["copy", "reverse", "induction"])
+def test_lists_are_to_be_said_again_backwards_or_on(task: str) -> None:
+    plan = Plan(task, WORDS)
+    tokenizer = tokenizer_of(plan)
+    one = Task(plan, tokenizer)
+    assert set(tokenizer.ids([WORDS])[0]) <= set(one.words)
+    *read, wanted = one.batch(Random(1))
+    if task == "induction":
+        row = read[0][0].tolist()
+        n = len(row) // 2
+        assert row[1 : n + 1] == [*row[n + 1 :], wanted[0, -1].item()]
+        assert (wanted[:, :n] == SAID_WRONG).all() and (
+            wanted[:, n:-1] == read[0][:, n + 1 :]
+        ).all()
+        return
+    said = read[0][:, :-1].flip(1) if task == "reverse" else read[0][:, :-1]
+    assert torch.equal(wanted[:, :-1], said) and (wanted[:, -1] == tokenizer.eos).all()
+    assert torch.equal(read[1][:, 1:], said) and (read[1][:, 0] == tokenizer.bos).all()
+
+
+@pytest.mark.parametrize("unit", ["characters", "words"])
+def test_the_last_tenth_of_a_text_is_kept_out(unit: str) -> None:
+    text = "the cat sat. " * 90 + "ZEBRA QUIZ! " * 9
+    plan = Plan("text", text=text, unit=unit)
+    tokenizer = tokenizer_of(plan)
+    one = Task(plan, tokenizer)
+    seen = " ".join(
+        tokenizer.text(row.tolist()) for at in range(40) for row in one.batch(Random(at))[0]
+    )
+    unseen = tokenizer.text(one.batch(Random(0), kept_out=True)[0].flatten().tolist())
+    assert "cat" in seen and "QUIZ" in unseen and "QUIZ" not in seen
+    model = model_of(config_of(plan, tokenizer), plan.kind)
+    loss, right = one.measured(model)
+    assert one.measured(model) == (loss, right) and 0 <= right < 0.5
+    assert abs(loss - np.log(len(tokenizer))) < 2  # a fresh model knows nothing
+
+
+@pytest.mark.slow
+def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: Run) -> None:
+    run.go_on()
+    until(lambda: run.progress.step >= 60)
+    pid = run.pid
+    assert pid and os.getpriority(os.PRIO_PROCESS, pid) == 19
+    run.stop()
+    until(lambda: not run.running)
+    first = run.progress
+    assert is_gone(pid) and not run.problem and not run.done
+    assert first.curve[-1][1] < first.curve[0][1] - 0.5
+    assert first.kept_out[-1][1] < first.kept_out[0][1] - 0.5
+    run.go_on()
+    until(lambda: run.progress.step > first.step + 5)
+    pid = run.pid
+    assert run.progress.curve[: len(first.curve)] == first.curve
+    assert run.progress.curve[-1][1] < first.curve[0][1] - 0.5  # it goes on from what it knew
+    assert run.progress.seconds > first.seconds
+    run.end()
+    assert is_gone(pid) and not run.running
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_a_model_like_any_other_until_it_is_let_go(run: Run) -> None:
+    with pytest.raises(ValueError, match="no weights yet"):
+        learn.keep(run)
+    run.go_on()
+    until(lambda: run.progress.step >= 45)
+    run.stop()
+    until(lambda: not run.running)
+    name = learn.keep(run)
+    steps = [int(each.partition("@")[2]) for each in library.checkpoints(name)]
+    assert steps == [step for step in (0, 10, 20, 40) if step != run.progress.step]
+    last = library.record(library.load(name), WORDS, target=learn.read(run, WORDS).target)
+    assert np.array_equal(last.attention[2].pattern, learn.read(run, WORDS).attention[2].pattern)
+    early = library.load(f"{name}@10")
+    assert early.card.fingerprint != last.model.fingerprint
+    assert library.load(f"{name}@permuted").card.n_parameters == last.model.n_parameters
+    assert library.card(name)["steps"] == run.progress.step and library.knows(name)
+    assert models.handle(name).card.name == name and models.title(name).startswith("my copy")
+    assert not models.is_borrowed(name) and not offered.is_allowed(name)  # of no visit
+    learn.drop(name)
+    models.forget(name)
+    assert not library.knows(name) and not models.is_loaded(name)
+    with pytest.raises(ValueError, match="gone with its visit"):
+        models.handle(name)
+
+
+@pytest.mark.slow
+def test_one_learns_at_a_time_and_what_a_visit_leaves_is_ended() -> None:
+    there = {"ann", "bob"}
+    all_of_them = Trainings(lambda: 1, there.__contains__, there.__contains__, lambda: 99.0)
+    try:
+        first = all_of_them.begin(SMALL, "ann")
+        second = all_of_them.begin(SMALL, "bob")
+        until(lambda: first.progress.step > 0)
+        assert second.waiting and all_of_them.ahead(second) == 1 and not second.learning
+        assert 0 < all_of_them.longest() <= 60
+        kept, _ = all_of_them.keep(first)
+        for _ in range(2):  # a visit holds two models
+            last, gone = all_of_them.keep(first)
+        assert gone == (kept,) and not library.knows(kept) and library.knows(last)
+        pid = first.run.pid
+        there.discard("ann")
+        until(lambda: is_gone(pid))
+        until(lambda: second.learning and not library.knows(last))
+        third = all_of_them.begin(SMALL, "bob")  # another of the same visit takes its place
+        assert not second.learning and not second.waiting
+        until(lambda: third.learning)
+    finally:
+        all_of_them.end_all()
+    assert not third.learning
+    with pytest.raises(ValueError, match="trains no models"):
+        Trainings(lambda: 0, there.__contains__, there.__contains__, lambda: 9.0).begin(SMALL, "")
+
+
+@pytest.mark.slow
+def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(train_view="Live", live_task="text")
+    for text in ("", HOSTILE["script"], "x " * TEXT_LEAST):
+        app.text_area(key="live text").set_value(text)
+        app.button(key="live start").click().run()
+        begun = len(text.strip()) >= TEXT_LEAST
+        assert not app.exception and bool(app.warning) != begun
+        assert (MINE in app.session_state) == begun
+    one = app.session_state[MINE]
+    try:
+        until(lambda: one.progress.step > 10)
+        for text in (*HOSTILE.values(), WORDS):
+            typed(app, text)
+            assert not app.exception and not app.error
+        assert sent(app, "heads")["heads"] and sent(app, "curves")["panels"]
+        app.button(key="live stop").click().run()
+        until(lambda: not one.learning)
+        app.run()
+        app.button(key="live keep training").click().run()
+        name = app.session_state["model"]
+        assert learn.is_live(name) and not app.exception
+        assert sent(app, "curves")["steps"][-1] == one.progress.step
+        assert any(name in each.options or "my text" in str(each.options) for each in app.selectbox)
+        monkeypatch.setattr(live, "settings", lambda: Settings(live=0))
+        app.session_state["train_view"] = "Live"
+        app.run()
+        assert any("trains no models" in each.value for each in app.info)
+        assert not [each for each in app.button if each.key == "live start"]
+    finally:
+        live.trainings.end_all()
+    assert not one.learning
+
+
+@pytest.mark.slow
+def test_a_link_to_another_visits_model_opens_the_first_one() -> None:
+    app = opened(model="live:copy-0123456789ab")
+    assert app.session_state["model"] == models.DEFAULT_MODEL and not app.exception

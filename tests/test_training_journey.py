@@ -1,0 +1,38 @@
+"""Training, in a real browser: through the checkpoints by slider and Play, and a model that learns live, kept and explored."""
+
+from __future__ import annotations
+
+from driver import MARKS, Visitor
+
+pytestmark = MARKS
+TWICE = "The red fox saw a small bird. The red fox saw a small bird."
+
+
+def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/training?model=induction&text={TWICE.replace(' ', '%20')}")
+    page.wait_for_selector("canvas[data-painted]")
+    page.wait_for_selector("h3:has-text('became an induction head at step')")
+    painted = visitor.picture()
+    slider = page.get_by_label("Checkpoint")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url("**train_step=0**")
+    page.wait_for_selector(f"canvas[data-painted]:not([data-painted='{painted}'])")
+    assert page.locator(".caption .name:has-text('induction')").count() == 0
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_selector(".stepper .where:has-text('Step 100')")
+    page.get_by_role("button", name="Pause").click()
+    page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    assert int(page.locator(".curves").get_attribute("data-step")) >= 100
+
+    page.get_by_role("radio", name="Train one live").click()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_selector("text=/Step [1-9][0-9,]*, .*loss/", timeout=120_000)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Keep and explore on Attention").click(timeout=60_000)
+    page.wait_for_url("**model=live**")
+    visitor.drawn()
+    assert page.locator(".grid .cell").count() == 4
+    assert page.get_by_text("my induction").count()
+    assert not visitor.errors
