@@ -79,9 +79,8 @@ def knows(name: str) -> bool:
 
 def card(name: str) -> dict:
     """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name that is not here."""
-    if learn.is_live(name):
-        return learn.card(name)
-    return MINILM_CARD if name == MINILM else shipped.card(name)
+    of = learn.card if learn.is_live(name) else shipped.card
+    return MINILM_CARD if name == MINILM else of(name)
 
 
 def packaged_folder() -> Path:
@@ -101,8 +100,6 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
         from models.permuted import permuted
 
         return permuted(load(name.removesuffix(PERMUTED), progress), name)
-    if learn.is_live(name):
-        return learn.load(name)
     where = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import families as pretrained
@@ -120,7 +117,7 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
         return proof.prove(pretrained.load(hub.find(where, progress, name), name), name)
     from models import own
 
-    return own.load(name)
+    return learn.load(name) if learn.is_live(name) else own.load(name)
 
 
 def spelled(name: str) -> str:
