@@ -260,8 +260,8 @@ def asked(kind: str, word: str) -> str:
 def says(words: Words) -> str:
     """The likeliest words with their probabilities, on a line."""
     (first, p), *rest = words
-    more = " · ".join(f"{literal(word)} {weight(each)}" for word, each in rest)
-    return f"**{literal(first)}** {weight(p)} · {more}"
+    more = "".join(f" · “{literal(word)}” {weight(each)}" for word, each in rest)
+    return f"**“{literal(first)}”** {weight(p)}{more}"
 
 
 def answers(a: Words, b: Words) -> str:

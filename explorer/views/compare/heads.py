@@ -25,7 +25,10 @@ TONES = ("Linear", "Log")
 def units_told(both: Both) -> None:
     """How tokens were aligned, what was not, and how much of the attention goes there."""
     found = both.found
-    with st.expander(f"What lies beside what: {sentences.units(found)}"):
+    title = f"What lies beside what: {sentences.units(found)}"
+    with st.expander(title, key="units", on_change="rerun") as box:
+        if not box.open:
+            return  # tables of long texts are sent to those who open them
         st.markdown(sentences.rule(found))
         rows_a, columns_a = alignment.axes(both.a, both.of_a)
         rows_b, columns_b = alignment.axes(both.b, both.of_b)
@@ -152,8 +155,11 @@ def _matrices(both: Both, pair: tuple[Head, Head], caption: tuple[str, ...], fil
 def _cells(
     both: Both, pair: tuple[Head, Head], title: str, caption: tuple[str, ...], file: str
 ) -> None:
-    with st.expander("Every cell as a table, and as a file"):
-        columns = numbers.pair_columns(both.found, *pair)
+    found = both.found
+    with st.expander("Every cell as a table, and as a file", key="cells", on_change="rerun") as box:
+        if not box.open:
+            return
+        columns = numbers.pair_columns(found, *pair)
         shown = numbers.most_apart(columns, MOST_CELLS)
         if shown is not columns:
             st.caption(

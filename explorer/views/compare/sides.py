@@ -49,7 +49,7 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
     """A and B; the other way round where swapped. Raises ValueError where there is nothing to
     compare with."""
     what = address.one_of("other_what", tuple(WHATS))
-    left, middle, right = st.columns([1.5, 1.8, 0.95], vertical_alignment="bottom")
+    left, middle, right = st.columns([1.7, 1.7, 0.95], vertical_alignment="bottom")
     left.segmented_control(
         "Compare",
         tuple(WHATS),
