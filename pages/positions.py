@@ -18,15 +18,15 @@ SCREENS = {
     "Adding": ("Why add the encoding, and not concatenate it?", adding.show),
 }
 ABOUT = (
-    "How does the model know word order? Attention alone treats a text as a bag of words. What follows "
-    "is how position gets in, and what happens without."
+    "How does the model know word order? Attention alone treats a text as a bag of words. What "
+    "follows is how position gets in, and what happens without."
 )
 
 
 @st.fragment
 def explore(model: str, text: str) -> None:
-    """The page below the sentence bar; it takes names and not recordings, which Streamlit would keep
-    for every visitor."""
+    """The page below the sentence bar; it takes names and not recordings, which Streamlit would
+    keep for every visitor."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):

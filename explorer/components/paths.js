@@ -79,11 +79,11 @@ function nearest(view, { token, name, kind, rows }) {
       ),
     ),
   );
-  const about = { tabindex: 0, role: "region", "aria-label": `Words nearest to ${token}, by site` };
+  const about = { tabindex: 0, role: "region", "aria-label": `Words nearest to ${token} in ${name}` };
   return make(
     "div",
     "one",
-    make("h4", "", mark(view, kind), "Words nearest to ", named(token), ` (${name})`),
+    make("h2", "", mark(view, kind), "Words nearest to ", named(token), ` (${name})`),
     put(
       make(
         "div",
