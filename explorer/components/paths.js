@@ -79,7 +79,11 @@ function nearest(view, { token, name, kind, rows }) {
       ),
     ),
   );
-  const about = { tabindex: 0, role: "region", "aria-label": `Words nearest to ${token} in ${name}` };
+  const about = {
+    tabindex: 0,
+    role: "region",
+    "aria-label": `Words nearest to ${token} in ${name}`,
+  };
   return make(
     "div",
     "one",
