@@ -57,8 +57,8 @@ MINILM_CARD = {
     "data": ["see the model’s own card: a billion English sentence pairs"],
     "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
     "limits": [
-        "It has no readout: it gives vectors and says no words.",
-        "English, in lower case; a sign that its vocabulary lacks is one unknown token.",
+        "It has no readout: it gives a vector for each token and predicts no words.",
+        "English, in lower case; a character that its vocabulary lacks becomes one unknown token.",
     ],
     "checkpoints": [],
 }

@@ -65,6 +65,22 @@ def test_a_module_is_short_typed_and_says_what_it_is(module: Path) -> None:
         assert name.startswith("./") and name[2:] in bundle.modules(), name
 
 
+def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
+    """A sheet has the screen's font with what stands in for it, and the screen's paper or white."""
+
+    def draws(text: str) -> bool:
+        return bool(re.search(r"\b(paper|plate)\(", text))
+
+    handing = [each for each in MODULES if "exports(" in each.read_text("utf-8")]
+    assert len(handing) > 8
+    for module in handing:
+        text = module.read_text("utf-8")
+        used = {*re.findall(r'from "\./(\w+)\.js"', text)} - {"sheet"}
+        assert draws(text) or any(
+            draws((COMPONENTS / f"{name}.js").read_text("utf-8")) for name in used
+        ), module.stem
+
+
 def test_the_layer_knows_no_view() -> None:
     for name in LAYER:
         wanted = set(re.findall(r'from "\./(\w+)\.js"', (COMPONENTS / f"{name}.js").read_text()))

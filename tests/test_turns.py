@@ -263,7 +263,7 @@ def test_a_cut_text_is_told_and_stays_in_the_field() -> None:
     app.run()
     told = [each.value for each in app.warning if "characters" in each.value]
     assert not app.exception and app.session_state["text"] == text
-    assert f"{len(text):,} characters; {settings().max_chars:,} are read" in told[0]
+    assert f"first {settings().max_chars:,} of {len(text):,} characters" in told[0]
 
 
 # ---- models in memory ---------------------------------------------------------------------------------------------

@@ -104,11 +104,11 @@ def borrow() -> None:
         st.markdown("This server offers the models in its list, and opens no others.")
         return
     st.markdown(
-        "Its name on the hub, such as `distilbert/distilbert-base-uncased` or "
-        "`openai-community/gpt2`, or a folder with its files; with `hub:` before it, in its own "
-        "code. Weights are read from safetensors alone, and none of a model’s own code is run. "
-        "Size is checked before anything is fetched, and the model is tried in a process of its "
-        "own first."
+        "Type a model’s name on the Hugging Face hub, such as `distilbert/distilbert-base-uncased` "
+        "or `openai-community/gpt2`, or the path of a folder with its files. Headlight runs it in "
+        "its own classes where they fit; with `hub:` before the name, the transformers library runs "
+        "it. Only safetensors files are read, and no code that comes with a model is run. Its size "
+        "is checked before anything is fetched, and the model is tried in a separate process first."
     )
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
@@ -120,8 +120,8 @@ def borrow() -> None:
         open_model(where)
     already_here()
     st.caption(
-        "Families that are tried in the tests. A model of another family is tried when it is "
-        "loaded, and shows what is found in it."
+        "Model families that the tests cover. A model of another family may work too: it is checked "
+        "when it is loaded, and the pages show what was found in it."
     )
     st.dataframe(library.families(), hide_index=True, height=320)
 

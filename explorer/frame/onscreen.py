@@ -68,14 +68,13 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
     for every visitor for as long as the visit lasts."""
     made = record(model or st.session_state.model, st.session_state.text, target=target)
     st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
-    words = (
-        st.container()
-    )  # always there, so that what follows keeps its place on the page, and with it its state
+    # Always there, so that what follows keeps its place on the page, and with it its state.
+    words = st.container()
     whole = len(st.session_state.text)
     if whole > len(made.text):
         words.warning(
-            f"This text has {whole:,} characters; {len(made.text):,} are read, from the "
-            "beginning. The field keeps the whole text."
+            f"Only the first {len(made.text):,} of {whole:,} characters are read. The field keeps "
+            "the whole text."
         )
     if made.dropped:
         n = made.model.n_positions

@@ -35,7 +35,7 @@ def shares_of(head: naming.Head) -> str:
 def figures(head: naming.Head) -> str:
     """What is measured of every head, in a line."""
     if isnan(head.entropy):
-        return "No token here has a choice of where to look."
+        return "Every token here has only one token to look at."
     told = [f"Entropy {head.entropy:.2f} of an even row’s"]
     if not isnan(head.distance):
         told.append(f"mean distance {head.distance:.1f} tokens, without sinks")
@@ -88,15 +88,16 @@ def rule(across: bool) -> str:
         else ""
     )
     return (
-        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the "
-        "same for an even row. Lift = (score − chance) / (1 − chance). The name goes to the "
-        f"highest lift of at least {naming.NAMED} that more than half of the single tokens reach "
-        f"too, among them {naming.FEWEST_ROWS} different ones, more than would by luck in "
-        f"{naming.FLUKE:.0%} of heads that look at one random token a row. A sink takes "
-        f"{naming.RESTED} times what an even row gives, and the heads here that rest on one token "
-        "agree on the first and the special ones as luck would have it in under "
-        f"{sinks.FLUKE:.1%} of cases; under a lift of {naming.NAMED} it is named where nothing "
-        f"else is. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
+        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the same "
+        "for an even row. Lift = (score − chance) / (1 − chance). A head is named after the pattern "
+        f"of highest lift, where three things hold: the lift is at least {naming.NAMED}; more than "
+        f"half of the tokens reach it too, among them {naming.FEWEST_ROWS} different ones; and of "
+        "heads that look at one random token a row, fewer than "
+        f"{naming.FLUKE:.1%} would show as much. A head is a sink where it gives the first and the "
+        f"special tokens {naming.RESTED} times what an even row gives, and the heads that rest on one "
+        "token choose these more often than luck would have it (in fewer than "
+        f"{sinks.FLUKE:.1%} of cases); under a lift of {naming.NAMED} that name comes after all "
+        f"others. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
     )
 
 

@@ -222,7 +222,8 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                 length = int.from_bytes(stream.read(8), "little")
                 if 0 < length < size and length > MOST_HEADER:
                     raise NotLoaded(
-                        f"The head of {file.name} of {name} has {length / 1e6:,.0f} MB and the format allows 100; choose another model."
+                        f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and the format "
+                        "allows 100; choose another model."
                     )
                 head = json.loads(stream.read(length) if 0 < length < size else b"")
             tensors = [each for key, each in head.items() if key != "__metadata__"]

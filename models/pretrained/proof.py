@@ -65,7 +65,7 @@ def _expect_numbers(handle: Handle, name: str) -> None:
     for key, parameter in handle.model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise NotLoaded(
-                f"The weights of {name} hold entries that are no numbers (NaN or infinite), the first of them in {key[:80]}; choose another model."
+                f"The weights of {name} contain values that are not numbers (NaN or infinite), the first of them in {key[:80]}; choose another model."
             )
 
 
@@ -98,6 +98,6 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
     for attention in made.attention:
         if not np.isfinite(attention.pattern).all():
             raise NotLoaded(
-                f"The attention of {name} holds entries that are no numbers; choose another model."
+                f"The attention of {name} contains values that are not numbers; choose another model."
             )
     return made
