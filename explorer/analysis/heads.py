@@ -26,13 +26,13 @@ from explorer.analysis.luck import at_least
 from models import relations
 from models.recording import Attention, Recording
 
-NAMED = 0.4
+NAMED = 0.43
 BROAD = 0.85
 RESTED = 1.5
 FEWEST_TOKENS = 5
 # So many different tokens must show a relation before it may name a head: on one word said over and over all rows are one.
 FEWEST_ROWS = 4
-FLUKE = 0.01
+FLUKE = 0.02
 NEAR = relations.NEAR
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"

@@ -93,7 +93,7 @@ def rule(across: bool) -> str:
         f"of highest lift, where three things hold: the lift is at least {naming.NAMED}; more than "
         f"half of the tokens reach it too, among them {naming.FEWEST_ROWS} different ones; and of "
         "heads that look at one random token a row, fewer than "
-        f"{naming.FLUKE:.1%} would show as much. A head is a sink where it gives the first and the "
+        f"{naming.FLUKE:.0%} would show as much. A head is a sink where it gives the first and the "
         f"special tokens {naming.RESTED} times what an even row gives, and the heads that rest on one "
         "token choose these more often than luck would have it (in fewer than "
         f"{sinks.FLUKE:.1%} of cases); under a lift of {naming.NAMED} that name comes after all "
