@@ -36,10 +36,10 @@ def test_one_word_said_over_and_over_gets_hardly_any_name(handles: list, kind: s
 
 
 def test_names_hold_from_sentence_to_sentence_and_right_ones_stay(handles: list) -> None:
-    """Version 0.3 held 87, 92 and 82 % on these sentences. The decoder's 93.0 stands at the goal, so the bound leaves it a point."""
+    """Version 0.3 held 87, 92 and 82 % on these sentences."""
     held = {handle.card.name: names.held(handle, names.sentences()) for handle in handles}
     for name, one in held.items():
-        assert one.stability > 0.92 and one.stability > one.before, name
+        assert one.stability >= 0.93 and one.stability > one.before, name
     right, lost = (sum(getattr(one, what) for one in held.values()) for what in ("right", "lost"))
     assert right > 1000 and lost <= 0.01 * right
 

@@ -153,7 +153,7 @@ def shown(
         raise ValueError(f"nothing is called {kept!r}; there are {', '.join(KEPT)}")
     across = axes.said is not None
     keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
-    rows = (words.alone(*zip(*axes.said)) if across else keys) if grouped is None else grouped[0]
+    rows = (words.alone(*zip(*axes.said)) if axes.said else keys) if grouped is None else grouped[0]
     # Of tokens: merged into words, fewer columns would raise what is even.
     sinking = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
     if grouped is not None:
@@ -174,7 +174,8 @@ def shown(
     if nothing_left:
         gone, gone_rows = gone & False, gone_rows & False
     at_rows, at_keys = np.flatnonzero(~gone_rows), np.flatnonzero(~gone)
-    hidden, part, left_out = None, matrix, ()
+    hidden, part = None, matrix
+    left_out: tuple[str, ...] = ()
     if gone.any() or gone_rows.any():
         hidden = matrix[np.ix_(at_rows, np.flatnonzero(gone))].astype(np.float64).sum(axis=1)
         part = matrix[np.ix_(at_rows, at_keys)]

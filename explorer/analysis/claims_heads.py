@@ -95,7 +95,8 @@ def heads_apart(e: Evidence) -> Measured:
     """How much of their weight two heads of a layer place differently, in the mean of all pairs."""
     if e.recording.model.n_head < 2:
         raise Untestable("This model has one head a layer, so there are none to compare.")
-    rows, kept = [], []
+    rows: list[tuple[str, str]] = []
+    kept: list[float] = []
     for each in e.recording.attention:
         of_layers = []
         for pattern in each.pattern[:, :, choosing(each)]:
@@ -120,14 +121,14 @@ def heads_apart(e: Evidence) -> Measured:
 def reach(e: Evidence) -> Measured:
     """How many times as far the furthest-looking head looks as the nearest-looking, resting places
     left out."""
-    found = []
+    found: list[tuple[float, float, str]] = []
     for each in own(e.recording):
-        far, share = sinks.reach(e.recording, each)
+        reached, share = sinks.reach(e.recording, each)
         enough(int(sinks.telling(e.recording, each)[0].sum()), "rows with words to choose from")
         found += [
-            (float(far[at]), float(share[at]), f"layer {at[0]}, head {at[1]}")
-            for at in np.ndindex(far.shape)
-            if np.isfinite(far[at])
+            (float(reached[at]), float(share[at]), f"layer {at[0]}, head {at[1]}")
+            for at in np.ndindex(reached.shape)
+            if np.isfinite(reached[at])
         ]
     if len(found) < 2:
         raise Untestable(
@@ -153,7 +154,8 @@ def reach(e: Evidence) -> Measured:
 
 def on_itself(e: Evidence) -> Measured:
     """The share of rows, over all heads, whose largest weight is on the token itself."""
-    shares, rows = [], []
+    shares: list[float] = []
+    rows: list[tuple[str, str]] = []
     for each in own(e.recording):
         places = choosing(each)
         of_layers = (each.pattern[:, :, places].argmax(axis=-1) == places).mean(axis=(1, 2))
@@ -216,6 +218,6 @@ def naive_on_itself(e: Evidence) -> Measured:
     return Measured(
         value,
         f"With x·x as the score, {percent(value)} of the tokens prefer themselves, at a mean "
-        f"weight of {fixed(np.mean(peaks), 2)}: what a token is decides where it looks. With "
-        f"learned queries and keys it is {percent(np.mean(learned))} of the rows.",
+        f"weight of {fixed(float(np.mean(peaks)), 2)}: what a token is decides where it looks. With "
+        f"learned queries and keys it is {percent(float(np.mean(learned)))} of the rows.",
     )

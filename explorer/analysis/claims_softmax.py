@@ -88,7 +88,8 @@ def convex(e: Evidence) -> Measured:
 def soft_to_hard(e: Evidence) -> Measured:
     """How far z is from the value of the best key at a temperature of 0.01, of how far it is as the
     model runs."""
-    far, peak = {t: [] for t in TEMPERATURES}, []
+    far: dict[float, list[float]] = {t: [] for t in TEMPERATURES}
+    peak = []
     for each in opened(e.recording):
         rows = choosing(each)
         allowed = each.allowed[rows]
@@ -206,7 +207,8 @@ def head_width(e: Evidence) -> Measured:
 def saturation(e: Evidence) -> Measured:
     """How many times larger the softmax's derivative is with the scale than without, in the
     mean."""
-    with_, without = [], []
+    with_: list[float] = []
+    without: list[float] = []
     for each in opened(e.recording):
         rows = choosing(each)
         for q, k in zip(each.q[:, :, rows], each.k):

@@ -89,12 +89,8 @@ def _norms(
             else:
                 continue
             found = True
-            yield (
-                stream,
-                _named(e, stream, each.name),
-                *(residual.at(stream, site) for site in pair),
-                norms[each.site],
-            )
+            given, gives = (residual.at(stream, site) for site in pair)
+            yield stream, _named(e, stream, each.name), given, gives, norms[each.site]
     if not found:
         raise Untestable("This model has no LayerNorm that it shows both sides of.")
 

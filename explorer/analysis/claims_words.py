@@ -37,9 +37,9 @@ def near_words(e: Evidence) -> Measured:
         value,
         f"At {len(places)} tokens: the five words the model holds likeliest lie nearer to its "
         f"last vector than {percent(value)} of the {len(words):,} words. Near is not on top of "
-        f"it: the likeliest one is at a cosine of {fixed(np.mean(cosines), 2)} in the mean.",
+        f"it: the likeliest one is at a cosine of {fixed(float(np.mean(cosines)), 2)} in the mean.",
         (
-            ("cosine to the likeliest word, mean", fixed(np.mean(cosines), 2)),
+            ("cosine to the likeliest word, mean", fixed(float(np.mean(cosines)), 2)),
             ("largest", fixed(max(cosines), 2)),
         ),
     )
@@ -65,10 +65,10 @@ def distance_tells(e: Evidence) -> Measured:
         "order). "
         "The readout takes the product h·e and adds a bias, and a product is not a distance "
         "where words are of unlike lengths: sorted by h·e alone it is "
-        f"{fixed(np.mean(straight), 2)}.",
+        f"{fixed(float(np.mean(straight)), 2)}.",
         (
             ("by distance |h − e|", fixed(value, 2)),
-            ("by product h·e", fixed(np.mean(straight), 2)),
+            ("by product h·e", fixed(float(np.mean(straight)), 2)),
         ),
     )
 

@@ -247,7 +247,8 @@ def _spoken(evidence: Evidence) -> Evidence:
 
         return asked
 
-    return replace(evidence, **{name: heard(getattr(evidence, name)) for name in _ASKED})
+    doors: dict[str, Any] = {name: heard(getattr(evidence, name)) for name in _ASKED}
+    return replace(evidence, **doors)
 
 
 _ASKED = (

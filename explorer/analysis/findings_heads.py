@@ -7,10 +7,10 @@ import numpy as np
 
 from explorer.analysis.finding import CROWD, INDUCTION, SAME_WORD, Finding
 from explorer.analysis.findings_links import FILLERS, Between
+from explorer.analysis.heads import NAMED
 from models import relations
 from models.recording import Attention, Recording
 
-NAMED = 0.4  # as a name in `heads` asks
 MANY = 5  # repeated words that make a repetition sure
 MOST_OF_IT = 0.5  # of a row's attention, on average over the rows: a head that gives it rests there
 # In the order in which a head is put into one: what is said of each stands in

@@ -172,12 +172,13 @@ class Between:
     @property
     def telling(self) -> tuple[np.ndarray, np.ndarray]:
         """Which rows and which columns are words of the text: no special tokens, no punctuation."""
-        return tuple(
+        rows, keys = (
             np.array(
                 [not apart and is_word(label) for label, apart in zip(one.labels, one.special)]
             )
             for one in (self.rows, self.keys)
         )
+        return rows, keys
 
     @cached_property
     def interest(self) -> tuple[np.ndarray, np.ndarray]:

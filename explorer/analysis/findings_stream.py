@@ -139,7 +139,7 @@ def answered(stream: Stream, answer: Answer) -> list[Finding]:
             )
         )
     if answer.taken_apart is not None:
-        found += _pushed(answer)
+        found += _pushed(answer, answer.taken_apart)
     return found
 
 
@@ -149,8 +149,8 @@ def _settled(rank: np.ndarray) -> np.ndarray:
     return len(rank) - np.where(wrong.any(axis=0), wrong.argmax(axis=0), len(rank))
 
 
-def _pushed(answer: Answer) -> list[Finding]:
-    parts = [part for part in answer.taken_apart.parts if part.kind in ("head", "ffn")]
+def _pushed(answer: Answer, apart: Attribution) -> list[Finding]:
+    parts = [part for part in apart.parts if part.kind in ("head", "ffn")]
     if len(parts) < 2:
         return []
     best = max(parts, key=lambda part: part.value)

@@ -178,7 +178,7 @@ def _opened(
         int(allowed.sum()),
         steps,
         recording.stream(attention.query).tokens[query] if across else "",
-        axes.said[query][0] if across else "",
+        axes.said[query][0] if axes.said else "",
     )
 
 
@@ -236,6 +236,8 @@ def _cell_of(asked: Asked, pattern: np.ndarray) -> tuple[int, int] | None:
     """The cell that a reader opened; None where that is not in the row that is held."""
     query, _, key = asked.cell.partition(".")
     row = asked.held[0]
+    if row is None:
+        return None
     fits = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
     return (row, int(key)) if fits and int(key) < pattern.shape[1] else None
 

@@ -4,7 +4,7 @@ A head's score for a relation (`models/relations.py`) is the mean attention its 
 gives `chance`. The `lift` (score - chance) / (1 - chance) is 0 at chance and 1 when all attention goes there. A head is named after the
 relation of highest lift if that lift is at least `NAMED`, more than half of the queries that could show it reach it too, among them
 `FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would show it in as many rows in fewer than
-one case in a hundred (`FLUKE`).
+one case in fifty (`FLUKE`).
 
 A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say nothing of luck there, since a head
 that rests on a key does so in all of them; what speaks is that the heads that rest on one key agree on such a one far beyond chance

@@ -183,9 +183,9 @@ def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dic
         "token": list(range(n)) * sites,
         "token text": list(tokens) * sites,
         "final answer": [labels[int(id)] for id in lens.final_id] * sites,
-        "probability of final answer": np.exp(lens.logprob).ravel(),
-        "rank of final answer": lens.rank.ravel() + 1,
-        "KL to final (nats)": lens.kl.ravel(),
+        "probability of final answer": np.exp(lens.logprob).ravel().tolist(),
+        "rank of final answer": (lens.rank.ravel() + 1).tolist(),
+        "KL to final (nats)": lens.kl.ravel().tolist(),
     }
     for rank in range(lens.top_ids.shape[-1]):
         columns[f"word {rank + 1}"] = [labels[int(id)] for id in lens.top_ids[..., rank].ravel()]
@@ -281,7 +281,7 @@ def parts_table(attribution: Attribution) -> dict[str, Sequence]:
 def parts_file(attribution: Attribution) -> dict[str, Sequence]:
     """The parts as named columns, the strongest first, with their sum and the logit itself in the
     last two rows."""
-    ends = {
+    ends: dict[str, Sequence] = {
         "part": ["sum of parts", "logit"],
         "contribution": [total(attribution), attribution.logit],
     }

@@ -202,7 +202,7 @@ def word_to_hide(stream: Stream) -> int | None:
     places = np.flatnonzero(~stream.special)
     words = [
         at
-        for at in places
+        for at in map(int, places)
         if stream.tokens[at].isalpha()
         and len(stream.tokens[at]) > 1
         and not is_piece(stream.tokens, at)

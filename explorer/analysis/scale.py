@@ -42,7 +42,8 @@ def at_random(draw: Callable[[int, int], np.ndarray], widths: Sequence[int] = WI
         scores = np.einsum("rw,rkw->rk", q[:rows], k[: rows * KEYS].reshape(rows, KEYS, width))
         allowed = np.ones_like(scores, dtype=bool)
         found.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
-    return Scale(tuple(widths), *np.array(found).T, float(KEYS))
+    variance, scaled, raw = np.array(found).T
+    return Scale(tuple(widths), variance, scaled, raw, float(KEYS))
 
 
 def of_model(attention: Attention) -> Scale:
@@ -59,16 +60,18 @@ def of_model(attention: Attention) -> Scale:
         products = q[..., :width] @ k[..., :width].swapaxes(-1, -2)  # (layer, query, key)
         largest = [_largest(each[choosing], allowed, width) for each in products]
         found.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
-    return Scale(widths, *np.array(found).T, float(allowed.sum(axis=1).mean()))
+    variance, scaled, raw = np.array(found).T
+    return Scale(widths, variance, scaled, raw, float(allowed.sum(axis=1).mean()))
 
 
 def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float, float]:
     """The mean of the largest weight of a row, with the scores divided by the root of the width and
     as they are."""
-    return tuple(
+    scaled, raw = (
         float(softened(scores / by, allowed, 1.0).max(axis=-1).mean())
         for by in (np.sqrt(width), 1.0)
     )
+    return scaled, raw
 
 
 def _side_by_side(vectors: np.ndarray) -> np.ndarray:

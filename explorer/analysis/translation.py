@@ -211,8 +211,11 @@ def alignment_table(
 ) -> dict[str, Sequence]:
     """The alignment as named columns: the token produced in each step, then a column for each
     source token."""
-    columns = {f"{place} {token}": matrix[: len(says), place] for place, token in enumerate(source)}
-    return {"step": np.arange(1, len(says) + 1), "says": list(says), **columns}
+    columns: dict[str, Sequence] = {
+        f"{place} {token}": matrix[: len(says), place].tolist()
+        for place, token in enumerate(source)
+    }
+    return {"step": range(1, len(says) + 1), "says": list(says), **columns}
 
 
 def beam_table(
