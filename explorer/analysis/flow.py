@@ -101,9 +101,8 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
         distance = _distances(room, sent, to_sink)
         alive = ((excess > TINY) & (distance < np.inf)).any(axis=(1, 2))
         if not alive.all():
-            room, sent, to_sink, excess, distance, going = (
-                each[alive] for each in (room, sent, to_sink, excess, distance, going)
-            )
+            room, sent, to_sink = room[alive], sent[alive], to_sink[alive]
+            excess, distance, going = excess[alive], distance[alive], going[alive]
         if len(going):
             arrived[going] += _push(room, sent, to_sink, excess, distance)
     return arrived
