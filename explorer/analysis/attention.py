@@ -174,8 +174,7 @@ def shown(
     if nothing_left:
         gone, gone_rows = gone & False, gone_rows & False
     at_rows, at_keys = np.flatnonzero(~gone_rows), np.flatnonzero(~gone)
-    hidden, part = None, matrix
-    left_out: tuple[str, ...] = ()
+    hidden, part, left_out = None, matrix, tuple[str, ...]()
     if gone.any() or gone_rows.any():
         hidden = matrix[np.ix_(at_rows, np.flatnonzero(gone))].astype(np.float64).sum(axis=1)
         part = matrix[np.ix_(at_rows, at_keys)]
