@@ -57,8 +57,8 @@ def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -
         return f"{said} Beside that, {looks} ({link.weight:.2f})."
     chance = f"chance would give {link.chance:.2f} at most"
     return (
-        f"**{looks}** ({link.weight:.2f}; {chance}). No habit on this text beyond "
-        f"that.{names.closest(head)}"
+        f"**{looks}** ({link.weight:.2f}; {chance}). Beyond that it shows "
+        f"no pattern on this text.{names.closest(head)}"
     )
 
 

@@ -9,6 +9,15 @@ from explorer.analysis import sinks
 from explorer.sentences.escape import literal
 
 
+# Why a pattern is not the name, after "because it is".
+SAID_AGAINST = {
+    naming.WEAK: "too weak",
+    naming.FEW_ROWS: "seen in too few rows",
+    naming.FEW_TOKENS: "shown by too few different tokens",
+    naming.LUCK: "no more than luck may give",
+}
+
+
 def summary(head: naming.Head, meanings: dict[str, str]) -> str:
     """The head's name, what it means, and what speaks for it."""
     meaning = meanings[head.name].rstrip(".")
@@ -50,8 +59,8 @@ def closest(head: naming.Head) -> str:
     if head.name != naming.NO_PATTERN or near is None or near.lift <= 0:
         return ""
     return (
-        f" The nearest is “{near.name}”, {near.against}: {near.score:.0%} of the attention, "
-        f"an even row {near.chance:.1%}."
+        f" The nearest is “{near.name}”: {near.score:.0%} of the attention, where an even row would "
+        f"give {near.chance:.1%}; not its name, because it is {SAID_AGAINST[near.against]}."
     )
 
 
