@@ -8,7 +8,6 @@ from explorer.analysis import heads as naming
 from explorer.analysis import sinks
 from explorer.sentences.escape import literal
 
-
 # Why a pattern is not the name, after "because it is".
 SAID_AGAINST = {
     naming.WEAK: "too weak",
