@@ -34,7 +34,7 @@ slow = pytest.mark.slow
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in {"model": "translator", **asked}.items():
+    for name, value in {"model": "translator", "text": SENTENCE, **asked}.items():
         app.query_params[name] = value
     app.switch_page(str(ROOT / "pages" / "translation.py"))
     return clean(app.run())

@@ -1,72 +1,83 @@
-"""A translation, step by step: source and output as chips with lines between them, the alignment matrix, all heads small; the list of a beam
-search, and how it grew. Stepping and playing stay in the browser."""
+"""A translation, step by step: source and output as chips with lines between them, the alignment
+matrix, all heads small; the list of a beam search, and how it grew. Stepping and playing stay in
+the browser."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from explorer.components import wire
 from explorer.components.bundle import loader
+from explorer.components.picture import Picture
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The two sides of a translation. Row i reads reads[i] and says says[i]; *_words: which word
+    each token belongs to."""
+
+    source: Sequence[str]
+    source_words: Sequence[int]
+    reads: Sequence[str]
+    says: Sequence[str]
+    says_words: Sequence[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What was said and what else could have been: `said` has logit, log_sum, logprob, rank and
+    top_logprobs (step, ...); pieces: the produced tokens as the vocabulary has them, and tops the
+    likeliest ones, (step, place), among n_vocab. forced: True where the reader typed the output."""
+
+    said: Any
+    pieces: Sequence[str]
+    tops: Sequence[Sequence[str]]
+    n_vocab: int
+    forced: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What the cross-attention can be seen as: names, their titles, and `small` (view, rows,
+    columns) of each in that order; matrix (row, key) of the one called `name`; n_head: of a layer.
+    """
+
+    names: Sequence[str]
+    titles: Sequence[str]
+    small: np.ndarray
+    name: str
+    matrix: np.ndarray
+    n_head: int
 
 
 def steps(
-    matrix: np.ndarray,
-    small: np.ndarray,
-    *,
-    source: Sequence[str],
-    source_words: Sequence[int],
-    reads: Sequence[str],
-    says: Sequence[str],
-    says_words: Sequence[int],
-    said: object,
-    pieces: Sequence[str],
-    tops: Sequence[Sequence[str]],
-    n_vocab: int,
-    forced: bool,
-    names: Sequence[str],
-    titles: Sequence[str],
-    name: str,
-    n_head: int,
-    step: int,
-    caption: Sequence[str],
-    file: str,
-    token: str,
-    text: str,
+    texts: Texts, choices: Choices, views: Views, step: int, picture: Picture, text: str
 ) -> bytes:
-    """What the browser needs to step through a translation.
-
-    matrix (row, key) of the view called `name`; `small` (view, rows, columns) of all views in the order of `names` and `titles`. Row i of
-    `matrix` belongs to reads[i] and says[i]. `said` has logit, log_sum, logprob, rank and top_logprobs (step, ...), `tops` the labels of
-    the likeliest tokens and `pieces` those of the produced ones, as the vocabulary has them. `*_words`: which word each token belongs to. step from 0 is where to begin. `token` names this picture
-    without the step, `text` the translation.
-    """
-    n = len(says)
-    cells, peak, _ = wire.thumbnails(small[None])
+    """What the browser needs to step through a translation. step from 0 is where to begin.
+    `picture` names it without the step, `text` the translation."""
+    cells, peak, _ = wire.thumbnails(views.small[None])
+    said = choices.said
     header = {
         "kind": "steps",
-        "token": token,
         "text": text,
         "step": step,
-        "source": list(source),
-        "source_words": list(source_words),
-        "reads": list(reads),
-        "says": list(says),
-        "says_words": list(says_words),
-        "pieces": list(pieces),
-        "tops": [list(row) for row in tops],
-        "n_vocab": n_vocab,
-        "forced": forced,
-        "names": list(names),
-        "titles": list(titles),
-        "name": name,
-        "n_head": n_head,
+        **{name: list(each) for name, each in vars(texts).items()},
+        "pieces": list(choices.pieces),
+        "tops": [list(row) for row in choices.tops],
+        "n_vocab": choices.n_vocab,
+        "forced": choices.forced,
+        "names": list(views.names),
+        "titles": list(views.titles),
+        "name": views.name,
+        "n_head": views.n_head,
         "rows": cells.shape[2],
         "columns": cells.shape[3],
-        "caption": list(caption),
-        "file": file,
+        **picture.plain(),
     }
     blocks = {
         "cells": cells[0],
@@ -77,13 +88,14 @@ def steps(
         "rank": said.rank.astype(np.uint32),
         "top_logprobs": said.top_logprobs.astype(np.float32),
     }
-    return wire.encode(header, blocks | wire.fine(matrix[:n]))
+    return wire.encode(header, blocks | wire.fine(views.matrix[: len(texts.says)]))
 
 
 def beams(
     held: Sequence, texts: Sequence[str], penalties: Sequence[float], chosen: int, token: str
 ) -> bytes:
-    """The list of hypotheses, best first, with `texts` and what each one's sum is divided by; chosen (from 0) is the one shown."""
+    """The list of hypotheses, best first, with `texts` and what each one's sum is divided by;
+    chosen (from 0) is the one shown."""
     listed = [
         {
             "text": text,
@@ -101,7 +113,8 @@ def beams(
 def tree(
     held: Sequence[Sequence], labels: Sequence[Sequence[str]], chosen: int, token: str
 ) -> bytes:
-    """How a beam search grew: for each step its hypotheses, best first, each with the label of its newest token. chosen: place in the last step."""
+    """How a beam search grew: for each step its hypotheses, best first, each with the label of its
+    newest token. chosen: place in the last step."""
     rows = []
     for at, (beams_now, named) in enumerate(zip(held, labels)):
         before = held[at - 1] if at else ()
@@ -135,8 +148,8 @@ def show(
     on_view: Callable[[], None],
     on_beam: Callable[[], None],
 ) -> None:
-    """Draw what `steps`, `beams` or `tree` made. When its callback runs, `st.session_state[key]` has "step" (from 0), "view" (a name) or
-    "beam" (from 0)."""
+    """Draw what `steps`, `beams` or `tree` made. When its callback runs, `st.session_state[key]`
+    has "step" (from 0), "view" (a name) or "beam" (from 0)."""
     _mount(
         data=data, key=key, on_step_change=on_step, on_view_change=on_view, on_beam_change=on_beam
     )

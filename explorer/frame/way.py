@@ -49,7 +49,9 @@ MOST = 14  # layers a row has room for; of deeper models every few are shown
 def show(page: str) -> None:
     """The map of the text and model on screen, with the part that `page` shows lit."""
     state = st.session_state
-    recording = passes.record(state.model, state.text, target=onscreen.typed_target(state.model))
+    shown = state.get("on the map") if page == "translation" else None  # which has its own model
+    target = onscreen.typed_target(state.model)
+    recording = (shown or passes.Shown(state.model, state.text, (), target)).recording()
     stream, token = held(recording, str(state.get("token", "")) or _opened_on(recording))
     passed = stations(recording, stream, token)
     every = -(-recording.model.n_layer // MOST)

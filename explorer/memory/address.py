@@ -12,13 +12,20 @@ from explorer.memory.models import DEFAULT_MODEL
 from explorer.memory.settings import LONGEST_FIELD
 from explorer.sentences.escape import literal
 from models import library
-from models.examples import DEFAULT_TEXT
+from models.examples import DEFAULT_TEXT, EXAMPLES
 
 LONGEST_ADDRESS = (
     4000  # characters of encoded text that browsers, servers and chat programs all pass on
 )
 
+# What a page opens on where no text is asked for: Translation on one that its small model gets right.
+FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
 MOST_NUMBERS = 8000  # characters of a list of numbers
+
+
+def first_text(page: str) -> str:
+    """The text that a page opens on."""
+    return FIRST_TEXTS.get(page, DEFAULT_TEXT)
 
 
 def begin(page: str) -> None:
@@ -41,9 +48,13 @@ def begin(page: str) -> None:
         forget_head()
         state.pop("acted")
         acted = True
-    moved = state.get("page") != page
-    state.page = page
+    before = state.get("page", page)
+    moved, state.page = "page" not in state or before != page, page
     if "written" in state and moved and not asked:
+        if state.text == first_text(before) != first_text(page):  # nobody has chosen it
+            state.text = first_text(page)
+            forget_token()
+            del state.acted
         state.bare = state.written
         return
     if "written" in state and (acted or asked == state.written):
@@ -51,7 +62,7 @@ def begin(page: str) -> None:
     if not asked:
         asked = state.back = state.get("bare", asked)
     state.written = asked
-    state.text = asked.get("text", DEFAULT_TEXT)[:LONGEST_FIELD]
+    state.text = asked.get("text", first_text(page))[:LONGEST_FIELD]
     state.model = asked.get("model", DEFAULT_MODEL)
     state.model = library.spelled(state.model)
     if not offered.is_allowed(state.model):
@@ -152,7 +163,7 @@ def wanted() -> dict[str, str]:
         for name in choices.names()
         if str(state[name]) != default(name) and fits_address(str(state[name]))
     }
-    if state.text != DEFAULT_TEXT and fits_address(state.text):
+    if state.text != first_text(state.page) and fits_address(state.text):
         asked["text"] = state.text
     if state.model != DEFAULT_MODEL:
         asked["model"] = state.model

@@ -1,0 +1,93 @@
+"""The translation on screen: the search, the hypothesis or what was typed, and what was recorded of
+it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis import translation as numbers
+from explorer.analysis.caption import model_line, read_text
+from explorer.components.picture import Picture
+from explorer.frame import onscreen
+from explorer.memory import background, passes, shelf
+from explorer.memory.passes import Shown
+from explorer.sentences import translation as words
+from explorer.views.translation import search as searching
+from models.recording import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """One translation. place: of the hypothesis on screen; forced: what the reader typed, None for
+    the model's own; ended: whether its last row says [EOS]. It is made anew in every run."""
+
+    source: Shown
+    recording: Recording
+    search: background.Search
+    place: int
+    forced: str | None
+    ended: bool
+
+    @property
+    def said(self) -> numbers.Said:
+        """How likely the model held each produced token."""
+        return said_of(self.recording, self.ended)
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The produced tokens."""
+        return numbers.produced(self.recording, self.ended)[1]
+
+    @property
+    def name(self) -> str:
+        """Which view of the cross-attention is shown."""
+        return st.session_state.cross
+
+    def picture(self) -> Picture:
+        """How the picture of that view is called."""
+        model, name = self.recording.model, self.name
+        title = numbers.title(name, model.n_layer, model.n_head)
+        layer, _, head = name.partition(".")
+        at = f"L{layer}H{head}" if head else f"L{layer}-mean" if layer else "mean"
+        ids, _ = numbers.produced(self.recording, self.ended)
+        token = shelf.name_of(self.recording, ids.tobytes(), self.forced is not None)
+        return Picture(
+            title, caption(self, title), f"headlight-{model.name}-cross-{at}", f"{token} {name}"
+        )
+
+
+def caption(on: Screen, title: str) -> tuple[str, ...]:
+    """What a figure must say when it stands alone."""
+    whose = "typed and force-fed" if on.forced is not None else "the model’s own"
+    return (
+        model_line(on.recording, f"cross-attention, {title.lower()}"),
+        words.ROW,
+        f"Source: {read_text(on.recording)}",
+        f"Output, {whose}: {read_text(on.recording, target=True)}",
+    )
+
+
+def screen(model: str, text: str, forced: str | None) -> Screen:
+    """The translation that the reader chose: of the search as far as it came, or what was typed."""
+    search = searching.searched(model, text)
+    held = search.steps[-1]
+    place = searching.chosen_place(held)
+    beam = held[place]
+    target = forced if forced is not None else beam.ids[: len(beam.ids) - beam.done]
+    source = onscreen.shown(model, target=target)
+    recording = source.recording()
+    ended = beam.done if forced is None else not recording.target_dropped
+    st.session_state["on the map"] = source
+    return Screen(source, recording, search, place, forced, bool(ended))
+
+
+def said_of(recording: Recording, ended: bool) -> numbers.Said:
+    """How likely the model held each produced token of a recording."""
+    ids, _ = numbers.produced(recording, ended)
+    return shelf.derived(
+        recording,
+        ("said", ids.tobytes()),
+        lambda: numbers.said(passes.all_logits(recording, "decoder"), ids),
+    )

@@ -1,0 +1,153 @@
+"""The search for a translation: how to search, what is typed in its place, and the search as it
+runs."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from explorer.memory import address, background, models
+from explorer.sentences.escape import literal
+from models.prediction import Beam
+
+BEAMS = ("1", "2", "3", "4", "5")
+PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
+BREATH = 0.1  # seconds between two looks at it
+LANGUAGE = {"translator": "French"}  # what a model writes; "output" for the others
+
+
+def controls(model: str, text: str) -> str | None:
+    """How to search, and the field for one's own translation: what stands in it, None where it is
+    empty."""
+    left, middle, right = st.columns([1.15, 3, 1], vertical_alignment="bottom")
+    address.one_of("beams", BEAMS)
+    left.segmented_control(
+        "Beams",
+        BEAMS,
+        key="beams",
+        required=True,
+        persist_state="session",
+        on_change=forget_beam,
+        disabled=bool(st.session_state.target.strip()),
+        help=(
+            "1 is greedy: the likeliest token each time. More beams keep that many "
+            "hypotheses alive side by side and rank them in the end."
+        ),
+    )
+    middle.text_input(
+        f"Your own {LANGUAGE.get(model, 'output')}",
+        key="target",
+        live="300ms",
+        persist_state="session",
+        on_change=forget_step,
+        placeholder="Empty: the model’s own. Type here, and your words are force-fed to the decoder",
+        help=(
+            "Teacher forcing: the decoder reads your words, whatever it would have said, and "
+            "each is given the probability the model held for it."
+        ),
+    )
+    typed = st.session_state.target
+    if not typed.strip():
+        right.button(
+            "Edit the model’s",
+            on_click=take_own,
+            args=(model, text),
+            width="stretch",
+            help="Puts the model’s translation into the field, to be changed.",
+        )
+        return None
+    right.button("Back to the model’s own", on_click=drop_own, width="stretch")
+    if not address.fits_address(typed):
+        st.info(
+            "Your own words are too many for a link. They stay in this tab; reloading the "
+            "page does not bring them back."
+        )
+    return typed
+
+
+def seek(model: str, text: str) -> None:
+    """The search for the translation, with what it has so far shown while it runs, and a button
+    that ends it there.
+
+    It runs outside the fragment: a button inside one would not be heard before the run is over.
+    """
+    search, name = asked_for(model, text)
+    room, began, looked = st.empty(), time.monotonic(), 0.0
+    while not is_done(search, name):
+        search.go_on()
+        now = time.monotonic()
+        if now - began < PATIENCE or now - looked < BREATH:
+            continue
+        if not looked:
+            with room.container(border=True):
+                words = st.empty()
+                st.button("Stop here", key="stop", on_click=stop, args=(name,))
+        looked = now
+        best = search.steps[-1][0]
+        so_far = literal(models.spelled(model, best.ids))
+        words.markdown(f"Translating … **{len(best.ids)}** tokens so far: {so_far}")
+    room.empty()
+
+
+def searched(model: str, text: str) -> background.Search:
+    """The search as it is shown. One that is not done after a moment is left to `seek`."""
+    search, name = asked_for(model, text)
+    began = time.monotonic()
+    while not is_done(search, name):
+        if time.monotonic() - began > PATIENCE:
+            st.rerun()
+        search.go_on()
+    if not search.finished:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info(f"Stopped after {len(search.steps)} tokens; what was there is shown.")
+            st.button("Go on", key="go on", on_click=stop, args=(None,))
+    return search
+
+
+def asked_for(model: str, text: str) -> tuple[background.Search, tuple[str, str, str]]:
+    """The search that the reader asked for, and its name."""
+    beams = address.one_of("beams", BEAMS)
+    return background.search(model, text, int(beams)), (model, text, beams)
+
+
+def is_done(search: background.Search, name: tuple[str, str, str]) -> bool:
+    """True for a search that came to its end, or that the reader stopped."""
+    return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
+
+
+def chosen_place(held: tuple[Beam, ...]) -> int:
+    """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
+    return max(0, (address.whole("beam", len(held) + 1) or 1) - 1)
+
+
+def forget_step() -> None:
+    """Another output has other steps."""
+    st.session_state.step = ""
+
+
+def forget_beam() -> None:
+    """Another search has other hypotheses."""
+    st.session_state.beam = ""
+    forget_step()
+
+
+def take_own(model: str, text: str) -> None:
+    """The model's translation that is on screen into the field."""
+    search, name = asked_for(model, text)
+    while not is_done(search, name):  # it may have been let go since it was shown
+        search.go_on()
+    held = search.steps[-1]
+    st.session_state.target = models.spelled(model, held[chosen_place(held)].ids)
+    forget_step()
+
+
+def drop_own() -> None:
+    """Back to the model's own words."""
+    st.session_state.target = ""
+    forget_step()
+
+
+def stop(name: tuple[str, str, str] | None) -> None:
+    """End this search where it is; None: go on with it."""
+    st.session_state.stopped = name

@@ -1,0 +1,109 @@
+"""The translation step by step, the list of hypotheses, and how the search grew."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.analysis import translation as numbers
+from explorer.components import translation as pictures
+from explorer.memory import address, models, shelf
+from explorer.sentences import translation as words
+from explorer.sentences.escape import literal
+from explorer.views.translation import search
+from explorer.views.translation.screen import Screen
+
+
+def hypotheses(on: Screen) -> None:
+    """The hypotheses as a list to choose from, where there is more than one."""
+    held = on.search.steps[-1]
+    if len(held) < 2:
+        return
+    texts = [models.spelled(on.source.model, beam.ids) for beam in held]
+    token = f"{on.place} {len(on.search.steps)} {texts}"
+    penalties = [numbers.penalty(beam) for beam in held]
+    show(pictures.beams(held, texts, penalties, on.place, token), "beam list")
+
+
+def totals(on: Screen) -> None:
+    """The sentence's own probability, and beside one's own words the model's."""
+    best, said = on.search.steps[-1][0], on.said
+    if not len(said.ids):
+        return
+    own = words.likely(said.logprob, on.ended)
+    if on.forced is None:
+        ending = words.CUT if on.search.finished and not on.ended else ""
+        st.markdown(f"**{literal(on.recording.target) or '(nothing)'}**  \n{own}.{ending}")
+    elif tuple(map(int, said.ids)) == best.ids:
+        st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
+    else:
+        theirs, text = words.likely(best.logprobs), models.spelled(on.source.model, best.ids)
+        better = sum(said.logprob) > sum(best.logprobs) if best.done and on.ended else None
+        st.markdown(words.beside(own, theirs, literal(text), better))
+
+
+def alignment(on: Screen) -> None:
+    """The chips with lines, the alignment matrix and all heads small."""
+    recording, said, says = on.recording, on.said, on.says
+    encoder, decoder = recording.stream("encoder"), recording.stream("decoder")
+    ids, _ = numbers.produced(recording, on.ended)
+    # Of one's own words the last that was typed.
+    newest = len(says) - on.ended if on.forced is not None else 1
+    step = (address.whole("step", len(says) + 1) or max(1, newest)) - 1
+    texts = pictures.Texts(
+        encoder.tokens,
+        numbers.words(recording.text, encoder),
+        decoder.tokens,
+        says,
+        numbers.produced_words(recording, on.ended),
+    )
+    labels = [models.labels(recording.model.name, row) for row in (ids, *said.top_ids)]
+    forced = on.forced is not None
+    choices = pictures.Choices(said, labels[0], labels[1:], recording.model.n_vocab, forced)
+    picture = on.picture()
+    text = picture.token.partition(" ")[0]
+    show(pictures.steps(texts, choices, views(on), step, picture, text), "steps")
+
+
+def views(on: Screen) -> pictures.Views:
+    """The cross-attention in all its views."""
+    pattern = numbers.cross(on.recording).pattern
+    layers, heads = pattern.shape[:2]
+    names = numbers.views(layers, heads)
+    ids, says = numbers.produced(on.recording, on.ended)
+    small = shelf.derived(
+        on.recording,
+        ("cross, small", ids.tobytes()),
+        lambda: numbers.small(pattern[:, :, : max(1, len(says))]),
+    )
+    titles = [numbers.title(each, layers, heads) for each in names]
+    return pictures.Views(names, titles, small, on.name, numbers.view(pattern, on.name), heads)
+
+
+def tree(on: Screen) -> None:
+    """How the beams grew."""
+    steps = tuple(on.search.steps)
+    labels = [models.labels(on.source.model, [beam.ids[-1] for beam in held]) for held in steps]
+    token = f"{on.place} {len(steps)} {labels}"
+    st.subheader("How the beams grew", anchor=False)
+    show(pictures.tree(steps, labels, on.place, token), "tree")
+
+
+def show(data: bytes, key: str) -> None:
+    """Draw one of these."""
+    pictures.show(data, key, take_step, take_view, take_beam)
+
+
+def take_step() -> None:
+    """The step that the reader came to; the address counts from 1."""
+    st.session_state.step = str(int(st.session_state.steps["step"]) + 1)
+
+
+def take_view() -> None:
+    """The head or mean that was chosen."""
+    st.session_state.cross = str(st.session_state.steps["view"])
+
+
+def take_beam() -> None:
+    """The hypothesis that was chosen; the address counts from 1."""
+    st.session_state.beam = str(int(st.session_state["beam list"]["beam"]) + 1)
+    search.forget_step()
