@@ -14,6 +14,7 @@ import streamlit as st
 from explorer.analysis.heads import MEANING
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
+from explorer.components.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -89,24 +90,14 @@ if kind in ("grid", "plotly", "make"):
         all_heads.show(st.session_state.payload, "grid", on_choice=take_head)
         if opened := st.session_state.get("opened"):
             layer, _, head = map(str, opened.partition("."))
+            allowed, special = np.ones((shape[2], shape[2]), bool), [False] * shape[2]
+            at = int(layer), int(head)
             data = one_head.payload(
-                pattern[int(layer), int(head)],
-                tokens,
-                tokens,
-                [False] * shape[2],
-                allowed=np.ones((shape[2], shape[2]), bool),
-                layer=int(layer),
-                head=int(head),
-                pin=-1,
-                column=-1,
-                view="matrix",
-                scale="head",
-                log=False,
-                title="",
-                caption=(),
-                file="",
-                evidence=(),
-                token=f"{case} {opened}",
+                one_head.Matrix(pattern[at], allowed, tokens, tokens, special),
+                at,
+                one_head.Held(),
+                one_head.Look(),
+                Picture("", (), "", f"{case} {opened}"),
             )
             one_head.show(data, "one", on_choice=lambda: None)
     elif kind == "plotly":

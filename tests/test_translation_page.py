@@ -308,7 +308,8 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
     header, _ = sent(app, "steps")
     assert header["step"] == 0 and header["name"] == ""
     assert (
-        set(app.query_params) <= {"model", "step"} and app.query_params.get("step", ["0"])[0] == "0"
+        set(app.query_params) <= {"model", "text", "step"}
+        and app.query_params.get("step", ["0"])[0] == "0"
     )
 
 

@@ -47,15 +47,15 @@ class Figures:
     plain: bool
 
     @classmethod
-    def of(cls, opened: Cell) -> Figures:
-        """Those of a cell."""
+    def of(cls, opened: Cell, least: int = FULL) -> Figures:
+        """Those of a cell, in at least so many figures."""
         at, plain = opened.key, opened.plain is not None
-        softmax = say(opened.softmax[at], FULL)
+        softmax = say(opened.softmax[at], least)
         powers = opened.plain or (float(opened.exponentials[at]), opened.total)
-        part, total = enough(softmax, truediv, *powers, least=FULL, write=power)
-        score = say(opened.scores[at], FULL)
+        part, total = enough(softmax, truediv, *powers, least=least, write=power)
+        score = say(opened.scores[at], least)
         if plain and opened.allowed[at]:
-            told = enough(part, exp, float(opened.scores[at]), least=FULL, write=power)
+            told = enough(part, exp, float(opened.scores[at]), least=least, write=power)
             score = told[0]
         dot, divisor, added = enough_for(
             [
@@ -63,7 +63,7 @@ class Figures:
                 (score, lambda dot, _, added: dot / opened.divisor + added),  # as √d_head
             ],
             *(float(opened.dots[at]), opened.divisor, float(opened.added[at])),
-            least=FULL,
+            least=least,
             write=power,
         )
         sign = MINUS if added[0] == MINUS else "+"
@@ -73,7 +73,7 @@ class Figures:
 
 def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
     """The whole way in a few lines of Markdown."""
-    at, told = opened.key, Figures.of(opened)
+    at, told = opened.key, Figures.of(opened, 4)
     lines = [
         f"q · k = **{told.dot}**, the sum of {plural(len(opened.q), 'product')}",
         f"score = {told.dot} / {dividing(opened)}{told.added} = **{told.score}**",

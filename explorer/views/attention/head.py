@@ -11,6 +11,7 @@ from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.head_view import NOT_ALLOWED, HeadView, heat, looked_at, notes, row_rule
 from explorer.components import head as one_head
+from explorer.components.picture import Picture
 from explorer.frame import opening, terms
 from explorer.frame.table import csv_button, recording_button
 from explorer.memory import shelf
@@ -75,42 +76,31 @@ def title(on: Screen, view: HeadView) -> str:
 def picture(on: Screen, view: HeadView, as_: str) -> None:
     """The sentence tinted, and the matrix or the lines."""
     shown, chosen = view.shown, view.choices
+    at, axes = (view.head.layer, view.head.head), shown.axes
+    chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.summed
     data = one_head.payload(
-        shown.matrix,
-        shown.axes.rows,
-        shown.axes.keys,
-        shown.axes.special,
-        allowed=shown.allowed,
-        said=shown.axes.said,
-        hidden=shown.hidden,
-        places=(shown.axes.row_places, shown.axes.key_places),
-        layer=view.head.layer,
-        head=view.head.head,
-        pin=view.pin,
-        column=view.column,
-        sizes=on.attention.allowed.shape if chosen.unit == "Tokens" else None,
-        cell=view.cell,
-        view=as_.lower(),
-        scale=chosen.scale.lower(),
-        log=chosen.log,
-        title=view.title,
-        caption=view.caption,
-        file=view.file,
-        evidence=view.evidence,
-        token=shelf.name_of(
-            on.recording,
-            view.attention,
-            view.head.layer,
-            view.head.head,
-            chosen.scale,
-            chosen.tone,
-            as_,
-            chosen.unit,
-            chosen.kept,
-            chosen.summed,
+        one_head.Matrix(
+            shown.matrix,
+            shown.allowed,
+            axes.rows,
+            axes.keys,
+            axes.special,
+            axes.said,
+            shown.hidden,
+            (axes.row_places, axes.key_places),
         ),
+        at,
+        one_head.Held(view.pin, view.column, view.cell, view.evidence),
+        one_head.Look(as_.lower(), chosen.scale.lower(), chosen.log),
+        Picture(
+            view.title,
+            view.caption,
+            view.file,
+            shelf.name_of(on.recording, view.attention, *at, *chosen_so),
+        ),
+        on.attention.allowed.shape if chosen.unit == "Tokens" else None,
     )
-    source, name, at = on.source, st.session_state.attention, (view.head.layer, view.head.head)
+    source, name = on.source, st.session_state.attention
     one_head.show(data, "one head", on_choice=partial(take_token, source, name, at))
 
 
