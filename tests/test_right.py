@@ -11,6 +11,7 @@ from bounds import TOTAL
 from test_pages import clean, opened
 
 from explorer.analysis import right
+from explorer.analysis.residual import site_name
 from models import library
 from models.edits import (
     Edit,
@@ -114,13 +115,43 @@ def bump(place: tuple[int, ...], by: float = 0.05) -> Callable[[np.ndarray], Non
         ("scores", "attention", "scores", (0, 1, 3, 2), "layer 0, head 1, row 3, column 2"),
         ("scores", "attention", "q", (0, 1, 3, 2), "layer 0, head 1, row 3"),
         ("softmax", "attention", "scores", (0, 1, 3, 2), "layer 0, head 1, row 3"),
-        ("written", "attention", "v", (2, 3, 0, 1), "2.attn.wrote"),
-        ("written", "streams", "1.attn.wrote", (4, 7), "1.attn.wrote, token 4, dimension 7"),
-        ("sums", "streams", "1.attn.wrote", (4, 7), "1.attn.sum, token 4, dimension 7"),
-        ("sums", "streams", "2.ffn.sum", (0, 3), "2.ffn.sum, token 0, dimension 3"),
-        ("sums", "streams", "pos.wrote", (2, 3), "embed+pos, token 2, dimension 3"),
-        ("norms", "streams", "2.ffn.normed", (5, 1), "2.ffn.normed, token 5, dimension 1"),
-        ("norms", "streams", "0.attn.sum", (5, 1), "0.attn.normed, token 5"),
+        ("written", "attention", "v", (2, 3, 0, 1), "layer 2, what attention wrote"),
+        (
+            "written",
+            "streams",
+            "1.attn.wrote",
+            (4, 7),
+            "layer 1, what attention wrote, token 4, dimension 7",
+        ),
+        (
+            "sums",
+            "streams",
+            "1.attn.wrote",
+            (4, 7),
+            "layer 1, the sum after attention, token 4, dimension 7",
+        ),
+        (
+            "sums",
+            "streams",
+            "2.ffn.sum",
+            (0, 3),
+            "layer 2, the sum after FFN, token 0, dimension 3",
+        ),
+        ("sums", "streams", "pos.wrote", (2, 3), "embeddings and positions, token 2, dimension 3"),
+        (
+            "norms",
+            "streams",
+            "2.ffn.normed",
+            (5, 1),
+            "layer 2, after FFN’s add & norm, token 5, dimension 1",
+        ),
+        (
+            "norms",
+            "streams",
+            "0.attn.sum",
+            (5, 1),
+            "layer 0, after attention’s add & norm, token 5",
+        ),
     ],
 )
 def test_a_number_altered_by_hand_breaks_its_law_and_is_found(
@@ -255,7 +286,10 @@ def test_what_came_from_another_text_is_not_checked_and_says_so(
     plain = checked(small_decoder, library.record(small_decoder, TEXT))
     found = checked(small_decoder, library.record(small_decoder, TEXT, (edit,)))
     assert all(check.holds for check in found.values())
-    assert found[law].not_checked == [f"{site}: {edit}"] and found[law].numbers < plain[law].numbers
+    assert (
+        found[law].not_checked == [f"{site_name(site)}: {edit}"]
+        and found[law].numbers < plain[law].numbers
+    )
     assert all(not check.not_checked for name, check in found.items() if name != law)
 
 

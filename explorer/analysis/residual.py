@@ -360,33 +360,33 @@ def per_step(values: np.ndarray) -> float | None:
 
 def table(grid: Grid, tokens: Sequence[str]) -> dict[str, Sequence]:
     """A grid as named columns: the tokens, then a column for each of the grid's."""
-    return {
-        "token": numbered(tokens),
-        **dict(zip((column.name for column in grid.columns), grid.values.T)),
-    }
+    names = [column.name for column in grid.columns]
+    return {"token": numbered(tokens), **dict(zip(names, grid.values.T))}
 
 
 def _group(layer: int) -> str:
     return f"Layer {layer}" if layer >= 0 else "Input"
 
 
+def site_name(site: str) -> str:
+    """A site of a stream as a person reads it: "layer 0, the sum after attention"."""
+    return _site_column(site).name
+
+
 def _site_column(site: str) -> Column:
     number, _, rest = site.partition(".")
     if not number.isdecimal():
-        short = {
-            "pos.wrote": "pos",
-            "embed+pos": "sum",
-            "embed.normed": "norm",
-            "final.normed": "norm",
-        }
+        short = {"pos.wrote": "pos", "embed+pos": "sum"}
         names = {
+            "embed": "the embeddings",
             "pos.wrote": "what positions wrote",
+            "embed+pos": "embeddings and positions",
             "embed.normed": "the input after its LayerNorm",
             "final.normed": "after the last LayerNorm",
         }
         return Column(
             "End" if site == "final.normed" else "Input",
-            short.get(site, site),
+            "norm" if site.endswith(".normed") else short.get(site, site),
             names.get(site, site),
         )
     place, _, what = rest.partition(".")

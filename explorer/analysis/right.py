@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import edited
+from explorer.analysis.residual import site_name
 from models.edits import (
     Edit,
     MeanHead,
@@ -238,7 +239,7 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
             foreign += edited.patched(recording, stream, site)
             if site not in stream.sites or foreign:
                 check.leave(
-                    f"{site}: {'; '.join(map(str, foreign)) or 'the model does not show it'}"
+                    f"{site_name(site)}: {'; '.join(map(str, foreign)) or 'the model does not show it'}"
                 )
                 continue
             said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))
@@ -265,7 +266,7 @@ def sums(recording: Recording, residual: bool = True) -> Check:
             check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
         for before, wrote, total in triples:
             if patched := edited.patched(recording, stream, total):
-                check.leave(f"{total}: {'; '.join(map(str, patched))}")
+                check.leave(f"{site_name(total)}: {'; '.join(map(str, patched))}")
                 continue
             adds = (residual and not _replaced(without, wrote)) or wrote == "pos.wrote"
             expected = stream.at(wrote).astype(np.float64) + (stream.at(before) if adds else 0)
@@ -305,7 +306,7 @@ def _one_norm(
     site: str,
 ) -> None:
     if patched := edited.patched(recording, stream, site):
-        return check.leave(f"{site}: {'; '.join(map(str, patched))}")
+        return check.leave(f"{site_name(site)}: {'; '.join(map(str, patched))}")
     if place in own:
         gain, bias, eps = own[place]
     elif (
@@ -313,7 +314,9 @@ def _one_norm(
     ):  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
         gain, bias, eps = 1.0, 0.0, next(iter(own.values()))[2]
     else:
-        return check.leave(f"{site}: the model does not show this LayerNorm’s gain and bias")
+        return check.leave(
+            f"{site_name(site)}: the model does not show this LayerNorm’s gain and bias"
+        )
     x = stream.at(state).astype(np.float64)
     normed = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
     check.take(normed * gain + bias, stream.at(site), _in_stream(stream, site))
@@ -387,4 +390,5 @@ def _in_head(
 
 
 def _in_stream(stream: Stream, site: str) -> Callable[[tuple[int, ...]], str]:
-    return lambda place: f"{stream.name} stream, {site}, token {place[0]}, dimension {place[1]}"
+    where = f"{stream.name} stream, {site_name(site)}"
+    return lambda place: f"{where}, token {place[0]}, dimension {place[1]}"
