@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import constructions as three
 from explorer.analysis import lookup as numbers
+from explorer.analysis.numbers import read
 from explorer.components import wire
 from explorer.figures.lookup import histogram
 from models import library
@@ -425,7 +426,7 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     ).attention[0]
 
     def shown() -> tuple[list[float], float]:
-        return [float(each) for each in page.locator(".lookup .number").all_inner_texts()], float(
+        return [read(each) for each in page.locator(".lookup .number").all_inner_texts()], read(
             page.locator(".lookup .figures strong").first.inner_text()
         )
 

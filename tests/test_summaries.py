@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import flow as flows
 from explorer.analysis import summaries as numbers
+from explorer.analysis.numbers import read
 from explorer.components import wire
 from models import library
 from models.own import Handle, record
@@ -403,7 +404,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     ):  # the first one comes to the row that is held
         page.keyboard.press(key)
     said = page.locator(".matrices .value").first.locator("strong").inner_text()
-    assert float(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
+    assert read(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
     page.get_by_role("radio", name="Rollout").click()
     page.wait_for_url("**sum_what=Rollout**")
     with page.expect_download() as download:

@@ -47,7 +47,7 @@ class Figures:
     plain: bool
 
     @classmethod
-    def of(cls, opened: Cell, least: int = FULL) -> Figures:
+    def of(cls, opened: Cell, least: int) -> Figures:
         """Those of a cell, in at least so many figures."""
         at, plain = opened.key, opened.plain is not None
         softmax = say(opened.softmax[at], least)
@@ -102,7 +102,7 @@ def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
 
 def formulas(opened: Cell, done: Written | None) -> dict[str, list[str]]:
     """The formulas of each step of the story, its result last."""
-    told, at = Figures.of(opened), opened.key
+    told, at = Figures.of(opened, 4), opened.key
     weight = say(opened.weights[at], FULL)
     score = told.score if opened.allowed[at] else "−∞"
     made = {

@@ -41,7 +41,7 @@ def controls(model: str, text: str) -> str | None:
         live="300ms",
         persist_state="session",
         on_change=forget_step,
-        placeholder="Empty: the model’s own. Type here, and your words are force-fed to the decoder",
+        placeholder="Empty: the model’s own words",
         help=(
             "Teacher forcing: the decoder reads your words, whatever it would have said, and "
             "each is given the probability the model held for it."
