@@ -14,8 +14,9 @@ from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import flow as flows
+from explorer.analysis import sinks
 from explorer.analysis import summaries as numbers
-from explorer.analysis.numbers import read
+from explorer.analysis.numbers import percent, read
 from explorer.components import wire
 from models import library
 from models.own import Handle, record
@@ -329,6 +330,30 @@ def test_what_is_not_defined_between_two_texts_is_said(what: str) -> None:
     assert "not defined" not in told(
         opened(model="translator", attention="decoder self", text=TEXT, sum_what=what)
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["Mean", "Values"])
+def test_quiet_sinks_are_left_out_of_a_sum_and_their_share_is_said(what: str) -> None:
+    app = opened(text=TEXT, sum_what=what, att_keep="Quiet", token="0")
+    header, blocks = sent(app, "panels")
+    handle = library.load("encoder")
+    recording = record(handle, TEXT)
+    attention = recording.attention[0]
+    whole = numbers.mean(attention)
+    if what == "Values":
+        whole = numbers.norms(attention, parameters.outputs(handle)["self"][0])
+    gone = sinks.crowded(recording, attention)
+    left = np.flatnonzero(~gone)
+    assert gone[0] and list(left) == header["places"][0] == header["places"][1]
+    expected = whole[np.ix_(left, left)]
+    np.testing.assert_allclose(blocks["v0"].reshape(expected.shape), expected, atol=SUMMED)
+    share = (whole[left][:, gone].sum(axis=1) / whole[left].sum(axis=1)).mean()
+    said = " ".join(each.value for each in app.caption)
+    assert f"On average {percent(share)} of a row goes there" in said
+    assert percent(share) in " ".join(header["caption"])
+    row, values = sent(app, "row")  # the token that was asked for is quiet, so another one is read
+    np.testing.assert_allclose(values["v0"], expected[row["chosen"]], atol=SUMMED)
 
 
 @pytest.mark.slow

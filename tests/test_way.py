@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import lens, way
 from explorer.frame import opening
 from models import library
+from models.examples import EXAMPLES
 from models.own import Handle
 from models.prediction import softmax
 
@@ -88,6 +89,23 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
         "residual",
     }
     assert all(stop["lit"] == stop["goal"].startswith("attention") for stop in header["stops"])
+
+
+@pytest.mark.slow
+def test_translation_opens_on_a_sentence_that_comes_out_right_and_the_map_is_its_models() -> None:
+    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90).run()
+    first = app.session_state["text"]
+    app.switch_page(str(ROOT / "pages" / "translation.py")).run()
+    assert not app.exception and app.session_state["text"] == EXAMPLES["Red car"]
+    assert any("voiture rouge est devant la maison blanche" in each.value for each in app.markdown)
+    assert app.session_state["model"] == "encoder"
+    assert "[BOS]" in {stop["label"] for stop in shown(app)["stops"]}, "the translator’s decoder"
+    app.switch_page(str(ROOT / "pages" / "attention.py")).run()
+    assert app.session_state["text"] == first, "what nobody chose goes with the page"
+    app.session_state["wanted_text"] = "I love to eat pizza."
+    app.run()
+    app.switch_page(str(ROOT / "pages" / "translation.py")).run()
+    assert app.session_state["text"] == "I love to eat pizza."
 
 
 @pytest.mark.slow
