@@ -38,8 +38,8 @@ def explore(source: Shown) -> None:
         edits, place = filling.show(model, text)
     elif kind == "encoder":
         st.info(
-            f"{literal(model)} has no [MASK] to hide a word with, so nothing can be filled in. "
-            "What happens inside it stands below."
+            f"{literal(models.title(model))} has no [MASK] to hide a word with, so nothing can be "
+            "filled in. What happens inside it stands below."
         )
     elif kind == "decoder":
         place = address.whole("token", len(recording.streams[0].tokens))

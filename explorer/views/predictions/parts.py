@@ -31,8 +31,8 @@ def show(on: Inside) -> None:
     if how != "tied":
         why = sentences.NOT_SHOWN if how == "own code" else sentences.NOT_LINEAR
         st.info(
-            f"A logit of {literal(on.model)} cannot be taken apart into a sum: {why}. The lens "
-            "above reads every state."
+            f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: {why}. "
+            "The lens above reads every state."
         )
         return
     left, right, _ = st.columns(3)
