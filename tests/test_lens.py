@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -846,6 +847,11 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     page.wait_for_selector(".head[data-token]")
     page.wait_for_selector(f"h2:has-text('Layer {layer}, head {head}')")
     assert page.locator("textarea").first.input_value() == text
+    pusher = page.locator(".way button", has_text="pushed by")
+    layer, head = re.search(r"L(\d+) H(\d+)", pusher.inner_text()).groups()
+    pusher.click()
+    page.wait_for_url(f"**/predictions?**part=self.{layer}.{head}**")
+    page.wait_for_selector(f"text=Layer {layer}, head {head} is called")
 
 
 @journey

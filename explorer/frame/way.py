@@ -116,6 +116,8 @@ def _go() -> None:
     state.wanted_page = page
     if page == "predictions" and rest:
         state.token, _, state.part = rest.partition(":")
-        state.hidden, state.word, state.against = "none", "", ""  # the word as the map reads it
+        state.word = state.against = ""
+        if models.facts(state.model)["kind"] == "encoder":
+            state.hidden = "none"  # the map reads the word in sight
     elif rest.isdecimal():
         state.layer = rest
