@@ -118,9 +118,9 @@ def taken_apart(n_norms: int, adds: bool) -> str:
     )
     through = (
         f", {passed}. A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held "
-        "at the value it had on this token: dividing by a fixed number is linear, so every part can "
-        "be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are one "
-        "part, “biases”."
+        "at the value it had on this token: dividing by a fixed number is linear, so every part "
+        "can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are "
+        "one part, “biases”."
         if n_norms
         else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and "
         "of the readout are one part, “biases”."

@@ -1,4 +1,4 @@
-"""The Predictions page in words: how a probability is made, how sure the model is, what is drawn."""
+"""The Predictions page in words: how a probability is made, how sure the model is, the draw."""
 
 from __future__ import annotations
 

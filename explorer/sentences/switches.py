@@ -38,9 +38,9 @@ PATCHING = (
     "other’s, that part carries the difference."
 )
 FAIR = (
-    "A switch removes a part from a model that was trained **with** it. That shows what the weights "
-    "rely on, not what the part is worth: a model trained without it may find another way. So "
-    "small models were trained without one part, and with everything else the same."
+    "A switch removes a part from a model that was trained **with** it. That shows what the "
+    "weights rely on, not what the part is worth: a model trained without it may find another way. "
+    "So small models were trained without one part, and with everything else the same."
 )
 
 
@@ -84,7 +84,7 @@ def scale(normalised: bool) -> str:
     """How a map of effects is read."""
     if normalised:
         return (
-            "0: the patch changes nothing. 1: the answer is the other sentence’s. Below 0: it moves "
-            "away from it."
+            "0: the patch changes nothing. 1: the answer is the other sentence’s. Below 0: it "
+            "moves away from it."
         )
     return "The two answers lie too close for a share, so the change of the difference is shown."

@@ -31,8 +31,8 @@ def show(on: Inside) -> None:
     if how != "tied":
         why = sentences.NOT_SHOWN if how == "own code" else sentences.NOT_LINEAR
         st.info(
-            f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: {why}. "
-            "The lens above reads every state."
+            f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: "
+            f"{why}. The lens above reads every state."
         )
         return
     left, right, _ = st.columns(3)
@@ -43,7 +43,8 @@ def show(on: Inside) -> None:
     word = int(on.found.final_id[on.token]) if word is None else word
     if against == word:
         st.info(
-            "A word compared with itself leaves nothing to explain. Choose another word, or nothing."
+            "A word compared with itself leaves nothing to explain. Choose another word, or "
+            "nothing."
         )
         return
     taken = passes.attribution(on.recording, on.stream.name, on.token, word, against)

@@ -39,8 +39,8 @@ def show(on: Runs) -> None:
     with right:
         table.show(numbers.result_columns(found), "What the models came to", "%.4g")
         st.caption(
-            "Losses are the last ones measured in training; the other numbers come from each model’s "
-            "card, on data it never saw."
+            "Losses are the last ones measured in training; the other numbers come from each "
+            "model’s card, on data it never saw."
         )
     for of in found:
         doors(of, on.model)

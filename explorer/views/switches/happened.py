@@ -99,8 +99,8 @@ def listed(on: Runs) -> None:
     """The edits as pills, many of them in one line."""
     if not address.fits_address(st.session_state.edits):
         st.caption(
-            "These are more edits than a link can hold. They stay in this tab; every caption and file "
-            "names them."
+            "These are more edits than a link can hold. They stay in this tab; every caption and "
+            "file names them."
         )
     if len(on.edits) > MOST_PILLS:
         st.markdown(f"**Switched:** {literal(in_words(on.edits))}")

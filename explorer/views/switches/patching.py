@@ -143,7 +143,7 @@ def difference(two: Two, donor: str) -> tuple[int, int]:
         len(each.tokens) for each in two.across.streams
     ]:
         st.caption(
-            "The two differ in their number of tokens: places that the other sentence does not have "
-            "keep their own vectors."
+            "The two differ in their number of tokens: places that the other sentence does not "
+            "have keep their own vectors."
         )
     return word, against
