@@ -11,7 +11,7 @@ from explorer.sentences.findings import marked
 QUESTION = (
     "Each switch changes one thing in how the model computes; its weights stay the same. The model "
     "runs again on your text, and both runs are compared. A model that loses a part is not a model "
-    "trained without it: see “Trained without”."
+    "trained without it: see “Trained”."
 )
 NOTHING_SWITCHED = (
     "Everything is as the model was trained. Choose an example or turn a switch: the model runs "
