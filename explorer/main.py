@@ -49,9 +49,11 @@ from explorer.memory import address, told  # noqa: E402
 
 with told.run():
     address.begin(page.url_path)
-    bar.show()
     if asked := st.session_state.pop("wanted_page", None):
+        # What a widget holds goes with its page: the model is taken along by hand.
+        st.session_state.model = st.session_state.model
         st.switch_page(pages[asked])
+    bar.show()
     # The strip's room is kept: what follows does not jump.
     strip = st.container(height=48, border=False, gap=None)
     with strip:
