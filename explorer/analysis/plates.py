@@ -26,7 +26,7 @@ class Panel:
 class Grid(Panel):
     """A matrix: values (row, column), None for a cell that is not there, from 0 to `high`, or from -high to high where `signed`.
 
-    marks: (row, column, text), framed. strokes: True for a picture drawn from words, without values: cells are outlines.
+    marks: (row, column, text), framed.
     """
 
     rows: tuple[str, ...] = ()
@@ -50,11 +50,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Bars(Panel):
-    """Rows of bars under named columns, each column on its own scale. mark: the (row, column) whose text is the step's number."""
+    """Rows of bars under named columns, each column on its own scale, or all on one where `shared`; `wide` where texts are words. mark: the (row, column) whose text is
+    the step's number."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     mark: tuple[int, int] | None = None
+    shared: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves(Panel):
-    """Curves over one axis. ticks: (place, text) along x where they are not numbers."""
+    """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x falls to the right."""
 
     series: tuple[Series, ...] = ()
     x_title: str = ""
@@ -90,6 +93,7 @@ class Curves(Panel):
     log_x: bool = False
     log_y: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
+    backwards: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,3 +213,10 @@ def window(n: int, keep: Sequence[int], most: int = MOST_TOKENS) -> np.ndarray:
 def left_out(shown: int, n: int, what: str = "tokens") -> str:
     """A word on how much of a sentence is shown; "" where all is."""
     return "" if shown == n else f"{shown} of {n} {what}"
+
+
+def share(value: float) -> str:
+    """A share of a length, short enough for a column: "94%", "0.3%", "0%" for what is rounding."""
+    if value < 0.0005:
+        return "0%"
+    return f"{100 * value:.1f}%" if value < 0.01 else f"{100 * value:.0f}%"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import heads as naming
 from explorer.analysis.evidence import Evidence, Untestable
 from explorer.analysis.finding import Finding
 from explorer.analysis.findings_links import is_word
@@ -22,13 +21,15 @@ NO_WORD = "This step needs a sentence: type one above."
 class Seen:
     """evidence: the recording and ways to ask its model for more, as for claims. first: the recording's strongest finding that is seen in a
     head, None where there is none. labels(ids): tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's
-    hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines."""
+    hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines. scale: by what embeddings are
+    multiplied, None where that is not known."""
 
     evidence: Evidence
     first: Finding | None
     labels: Callable[[Iterable[int]], list[str]]
     inside: Callable[[str, int, int], Any]
     nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+    scale: float | None = None
 
     @property
     def recording(self) -> Recording:
@@ -119,8 +120,3 @@ def text_of(stream: Stream) -> np.ndarray:
     if not words_of(stream).any():
         raise Untestable(NO_WORD)
     return text_places(stream)
-
-
-def named(head: naming.Head) -> str:
-    """A head as a person reads it."""
-    return f"layer {head.layer}, head {head.head}"

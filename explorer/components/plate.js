@@ -20,12 +20,20 @@ export function drawn(view) {
     make(
       "section",
       { class: `panel ${panel.kind}`, data: { kind: panel.kind } },
-      panel.title && make("h3", { dir: "auto" }, panel.title),
+      panel.title && make("h3", { dir: "auto" }, ...told(panel.title, view.header.says[1])),
       ...KINDS[panel.kind](panel, view.look),
       panel.note && make("p", { class: "note", dir: "auto" }, panel.note),
     ),
   );
   return view.boxes;
+}
+
+/** A title, with the step's number in it set off. @param {string} title @param {string} number */
+function told(title, number) {
+  const at = number ? title.split(" ").indexOf(number) : -1;
+  if (at < 0) return [title];
+  const words = title.split(" ");
+  return [`${words.slice(0, at).join(" ")} `, make("b", "number", number), ` ${words.slice(at + 1).join(" ")}`];
 }
 
 /** Draw what needs to know its size. @param {View} view */
@@ -67,8 +75,9 @@ function grid({ rows, columns, values, high, signed, marks }, look) {
   ];
 }
 
-function bars({ columns, rows, mark }) {
-  const tops = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at]))));
+function bars({ columns, rows, mark, shared, wide }) {
+  const each = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at]))));
+  const tops = shared ? each.map(() => Math.max(...each)) : each;
   const lows = columns.map((_, at) => rows.some((row) => row.values[at] < 0));
   const cell = (row, at, which) => {
     const length = Math.abs(row.values[at]) / tops[at];
@@ -84,7 +93,7 @@ function bars({ columns, rows, mark }) {
   const body = rows.map((row, which) =>
     make("div", `row ${row.on ? "on" : ""} ${row.tone}`, word(row.label), ...columns.flatMap((_, at) => cell(row, at, which))),
   );
-  return [make("div", { class: "table", vars: { n: columns.length } }, make("div", "row heads", ...heads), ...body)];
+  return [make("div", { class: `table ${wide ? "wide" : ""}`, vars: { n: columns.length } }, make("div", "row heads", ...heads), ...body)];
 }
 
 function lines({ left, right, sides, held, mark }) {

@@ -33,21 +33,24 @@ export function paintCurves(box, panel, look) {
   const letter = parseFloat(getComputedStyle(box).fontSize);
   const { x, y } = ends(panel);
   const wide = panel.series.some((one) => one.end) ? 11 * letter : letter;
-  const left = scale(x[0], x[1], 3.2 * letter, width - wide, panel.log_x);
-  const up = scale(y[0], y[1], height - 1.8 * letter, 0.9 * letter, panel.log_y);
+  const left = scale(panel.backwards ? x[1] : x[0], panel.backwards ? x[0] : x[1], 3.2 * letter, width - wide, panel.log_x);
+  const up = scale(y[0], y[1], height - 1.8 * letter, 1.9 * letter, panel.log_y);
   pen.strokeStyle = look.border;
   const put = (/** @type {string} */ text, /** @type {number} */ at, /** @type {number} */ to, kind) =>
     make("span", { class: kind, style: { left: `${at}px`, top: `${to}px` }, dir: "auto" }, text);
   const made = [];
   for (const value of ticks(y[0], y[1], panel.log_y).filter(thinned)) {
     pen.beginPath();
-    pen.moveTo(left(x[0]), up(value));
+    pen.moveTo(3.2 * letter, up(value));
     pen.lineTo(width - wide, up(value));
     pen.stroke();
     made.push(put(num(value, 3), 2.9 * letter, up(value), "tick y-tick"));
   }
   const along = panel.ticks.length ? panel.ticks : ticks(x[0], x[1], panel.log_x).map((value) => [value, num(value, 3)]);
-  for (const [value, text] of along) made.push(put(text, left(value), height - 1.5 * letter, "tick x-tick"));
+  for (const [value, text] of along) {
+    const last = left(value) > width - wide - 2 * letter; // beside the names at the ends
+    made.push(put(text, left(value), height - 0.9 * letter, `tick x-tick ${last ? "last" : ""}`));
+  }
   const last = [];
   panel.series.forEach((one, at) => {
     pen.strokeStyle = look.categorical[at % look.categorical.length];
@@ -100,14 +103,14 @@ export const dials = ({ dials: list }) => [
 /** @param {HTMLElement} box @param {any} panel @param {any} look */
 export function paintDials(box, { dials: list, full }, look) {
   box.querySelectorAll("canvas").forEach((canvas, at) => {
-    const size = canvas.clientWidth;
-    const pen = sharp(canvas, size, size);
-    const [middle, reach] = [size / 2, size * 0.3];
+    const [wide, size] = [canvas.clientWidth, canvas.clientHeight];
+    const pen = sharp(canvas, wide, size);
+    const [middle, down, reach] = [wide / 2, size * 0.52, size * 0.38];
     const { before, total, after } = list[at];
     pen.strokeStyle = look.border;
     pen.lineWidth = size / 90;
     pen.beginPath();
-    pen.arc(middle, middle, reach, 0, 7);
+    pen.arc(middle, down, reach, 0, 7);
     pen.stroke();
     arrow(look.ink, before, 0, 0.5);
     arrow(look.categorical[1], total[0], total[1], 1, [size / 40, size / 40]);
@@ -115,12 +118,12 @@ export function paintDials(box, { dials: list, full }, look) {
 
     function arrow(colour, length, degrees, alpha, dash = []) {
       const angle = (degrees - 90) * (Math.PI / 180);
-      const far = Math.min(1.55, length / full) * reach;
-      const [x, y] = [middle + far * Math.cos(angle), middle + far * Math.sin(angle)];
+      const far = Math.min(1.3, length / full) * reach;
+      const [x, y] = [middle + far * Math.cos(angle), down + far * Math.sin(angle)];
       Object.assign(pen, { strokeStyle: colour, fillStyle: colour, globalAlpha: alpha, lineWidth: size / 40 });
       pen.setLineDash(dash);
       pen.beginPath();
-      pen.moveTo(middle, middle);
+      pen.moveTo(middle, down);
       pen.lineTo(x, y);
       pen.stroke();
       pen.setLineDash([]);

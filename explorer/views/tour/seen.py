@@ -23,4 +23,5 @@ def seen_of(source: Shown) -> Seen:
         labels=lambda ids: models.labels(model, ids),
         inside=lambda stream, layer, token: passes.inside(recording, stream, layer, token),
         nearest=lambda vectors, top: passes.nearest_to(model, vectors, top),
+        scale=models.embedding_scale(model),
     )
