@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-MOST_TOKENS = 14  # of a sentence that one picture shows in type for the back row
+MOST_TOKENS = 13  # of a sentence that one picture shows in type for the back row
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Panel:
 class Grid(Panel):
     """A matrix: values (row, column), None for a cell that is not there, from 0 to `high`, or from -high to high where `signed`.
 
-    marks: (row, column, text), framed.
+    marks: (row, column, text), framed. bare: rows are those of the picture before, and not named again.
     """
 
     rows: tuple[str, ...] = ()
@@ -35,6 +35,7 @@ class Grid(Panel):
     high: float = 1.0
     signed: bool = False
     marks: tuple[tuple[int, int, str], ...] = ()
+    bare: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from explorer.analysis.plates import (
 from explorer.analysis.tour_seen import Seen, word_held, words_of
 from models.recording import Stream
 
-MOST_RUNGS, MOST_ROWS = 9, 12
+MOST_RUNGS, MOST_ROWS = 9, 10
 
 
 def words(seen: Seen) -> Shown:

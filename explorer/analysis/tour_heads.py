@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from explorer.analysis.constructions import constructions, entering
 from explorer.analysis.evidence import CLOSED, Untestable
 from explorer.analysis.grounds import softmax
-from explorer.analysis.lookup import constructions, entering
 from explorer.analysis.numbers import fixed, percent, plural
 from explorer.analysis.plates import (
     Bars,
@@ -139,7 +139,7 @@ def match(seen: Seen) -> Shown:
     if x is None:
         raise Untestable("This model does not show what its heads read.")
     made = constructions(x, one.attention, one.layer, one.head)
-    at = window(len(one.rows.tokens), (one.query, one.key), 9)
+    at = window(len(one.rows.tokens), (one.query, one.key), 6)
     labels = tuple(one.rows.tokens[each] for each in at)
     row, column = (int(np.flatnonzero(at == each)[0]) for each in (one.query, one.key))
     number = fixed(made[-1].asymmetry)
@@ -162,6 +162,7 @@ def match(seen: Seen) -> Shown:
                 float(np.abs(scores).max()) or 1.0,
                 True,
                 framed,
+                bare=bool(grids),
             )
         )
     there, back = made[-1].scores[one.query, one.key], made[-1].scores[one.key, one.query]
@@ -237,7 +238,7 @@ def kinds(seen: Seen) -> Shown:
         raise Untestable(NO_WORD)
     later = np.triu(allowed, 1)
     ahead = float((free * later).sum(axis=-1)[..., rows].mean())
-    at = window(len(one.rows.tokens), (one.query, one.key), 11)
+    at = window(len(one.rows.tokens), (one.query, one.key), 8)
     labels = tuple(one.rows.tokens[each] for each in at)
     number = percent(ahead)
     causal = np.tril(allowed)
@@ -260,6 +261,7 @@ def kinds(seen: Seen) -> Shown:
                 labels,
                 labels,
                 matrix(masked[cut], causal[cut].astype(bool)),
+                bare=True,
             ),
         )
     n = len(one.rows.tokens)
@@ -277,7 +279,7 @@ def _three(recording: Recording, number: str) -> tuple[Grid, ...]:
     made = []
     for each in recording.attention:
         rows, keys = (recording.stream(name).tokens for name in (each.query, each.key))
-        i, j = window(len(rows), (0,), 9), window(len(keys), (0,), 9)
+        i, j = window(len(rows), (0,), 6), window(len(keys), (0,), 6)
         mean = each.pattern.mean(axis=(0, 1), dtype=np.float64)[np.ix_(i, j)]
         made.append(
             Grid(
@@ -328,6 +330,7 @@ def pizza(seen: Seen) -> Shown:
         matrix(said),
         1.0,
         marks=tuple((each, each, "most") for each in range(4)) + ((4, 4, "top"), (4, 3, "strong")),
+        bare=True,
     )
     special = float(mean[np.ix_(at, np.flatnonzero(stream.special))].sum(axis=1).mean())
     words = {"most": labels[most], "special": percent(special)}

@@ -48,7 +48,7 @@ def stages(seen: Seen) -> Shown:
     layer = int(np.argmax([each[others].max() for each in tried]))
     attention, alone = tried[layer], _changed(seen, stream, layer, place, "ffn")
     best = int(others[attention[others].argmax()])
-    shown = window(len(stream.tokens), (place, best), 13)
+    shown = window(len(stream.tokens), (place, best), 11)
     rows = tuple(
         Row(
             stream.tokens[at],

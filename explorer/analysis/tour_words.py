@@ -149,7 +149,7 @@ def order(seen: Seen) -> Shown:
     without = _moved(again(free, "", None), again(f"{free},{SHUFFLE}", "", None), stream)
     spoken = words_of(stream)
     best = max(with_, key=lambda place: (bool(spoken[place]), with_[place]))
-    shown = window(len(with_), [list(with_).index(best)], 12)
+    shown = window(len(with_), [list(with_).index(best)], 11)
     places = [list(with_)[at] for at in shown]
     rows = tuple(
         Row(

@@ -7,20 +7,43 @@ import { make } from "./mount.js";
 import { curves, dials, paintCurves, paintDials } from "./plate_pens.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
-/** @typedef {import("./mount.js").View} View */
-
 /** @type {Record<string, (panel: any, look: any) => any[]>} */
 const KINDS = { grid, bars, lines, strips, ladder, loops, curves, dials };
 /** @type {Record<string, (box: HTMLElement, panel: any, look: any) => void>} */
 const PENS = { lines: paintLines, curves: paintCurves, dials: paintDials };
 
-/** The elements of a step's pictures. @param {View} view */
+/**
+ * The largest type, from the least to the most pixels, in which a plate's pictures fit it. False where
+ * the least is still too large.
+ * @param {HTMLElement} plate
+ * @param {number[]} sizes
+ */
+export function sized(plate, [low, high]) {
+  const fits = (/** @type {number} */ size) => {
+    plate.style.fontSize = `${size}px`;
+    const { scrollHeight, clientHeight, scrollWidth, clientWidth } = plate;
+    return scrollHeight <= clientHeight + 1 && scrollWidth <= clientWidth + 1;
+  };
+  if (fits(high)) return true;
+  while (high - low > 0.5) {
+    const middle = (low + high) / 2;
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return fits(low);
+}
+
+/**
+ * The elements of pictures, which are kept in `boxes`.
+ * @param {any} view with the `look`, and the pictures in `header.panels`
+ * @returns {HTMLElement[]}
+ */
 export function drawn(view) {
   view.boxes = view.header.panels.map((/** @type {any} */ panel) =>
     make(
       "section",
       { class: `panel ${panel.kind}`, data: { kind: panel.kind } },
-      panel.title && make("h3", { dir: "auto" }, ...told(panel.title, view.header.says[1])),
+      panel.title && make("h3", { dir: "auto" }, ...told(panel.title, view.header.says?.[1])),
       ...KINDS[panel.kind](panel, view.look),
       panel.note && make("p", { class: "note", dir: "auto" }, panel.note),
     ),
@@ -36,7 +59,7 @@ function told(title, number) {
   return [`${words.slice(0, at).join(" ")} `, make("b", "number", number), ` ${words.slice(at + 1).join(" ")}`];
 }
 
-/** Draw what needs to know its size. @param {View} view */
+/** Draw what needs to know its size. @param {any} view */
 export function painted(view) {
   view.header.panels.forEach((/** @type {any} */ panel, /** @type {number} */ at) =>
     PENS[panel.kind]?.(view.boxes[at], panel, view.look),
@@ -46,7 +69,7 @@ export function painted(view) {
 /** @param {string} text @param {string} [kind] */
 const word = (text, kind = "") => make("span", { class: `word ${kind}`, dir: "auto", title: text }, text);
 
-function grid({ rows, columns, values, high, signed, marks }, look) {
+function grid({ rows, columns, values, high, signed, marks, bare }, look) {
   const share = (/** @type {number} */ value) => (signed ? (value / high + 1) / 2 : value / high);
   const words = signed ? look.two : look.one;
   const at = (/** @type {number} */ each) => values[Math.floor(each / columns.length)][each % columns.length];
@@ -61,15 +84,15 @@ function grid({ rows, columns, values, high, signed, marks }, look) {
     return make("i", { class: "mark", vars, style: { color: ink } }, text && make("b", "", text));
   });
   const size = Math.max(rows.length, columns.length, 1);
-  const vars = { m: rows.length, n: columns.length, cell: `${Math.min(4, Math.max(1.45, 16 / size))}em` };
+  const vars = { m: rows.length, n: columns.length, cell: `${Math.min(3, Math.max(1.45, 11 / size))}em` };
   const on = (/** @type {number} */ which) => new Set(marks.map((each) => each[which]));
   const [ups, downs] = [on(0), on(1)];
   return [
     make(
       "div",
-      { class: "sheet", vars },
+      { class: `sheet ${bare ? "bare" : ""}`, vars },
       make("div", "across", ...columns.map((each, i) => word(each, downs.has(i) ? "on" : ""))),
-      make("div", "down", ...rows.map((each, i) => word(each, ups.has(i) ? "on" : ""))),
+      !bare && make("div", "down", ...rows.map((each, i) => word(each, ups.has(i) ? "on" : ""))),
       make("div", "area", canvas, ...framed),
     ),
   ];

@@ -6,6 +6,8 @@ import { bus } from "./bus.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { make, mount, put, until } from "./mount.js";
+import plateStyle from "./plate.css.js";
+import { drawn, painted, sized } from "./plate.js";
 import { spokenLine } from "./say.js";
 import style from "./presenter.css.js";
 
@@ -14,13 +16,16 @@ import style from "./presenter.css.js";
 
 const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
-const FRAMES = ".sentence, .way, .presenter, .strip, .matrices.row"; // views that are no picture by themselves
-const SIZES = [3.5, 3, 2.6, 2.25, 2, 1.75, 1.5, 1.3, 1.15, 1, 0.85, 0.7, 0.55, 0.4]; // of a picture, tried in turn
+const FRAMES = ".sentence, .way, .presenter, .follow, .strip"; // views that are no picture by themselves
+const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
+const TYPE = [10, 44]; // of a picture that is drawn anew in large type, in pixels
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
 
-export default mount("presenter", style, (view) => {
+const [own, ofPage] = style.split("/* ---- the page ---- */");
+
+export default mount("presenter", plateStyle + own, (view) => {
   if (!view.keys) listen(view);
   if (bus.now.presenter) later(view);
 });
@@ -28,7 +33,7 @@ export default mount("presenter", style, (view) => {
 /** @param {View} view */
 function listen(view) {
   if (!document.querySelector("style[data-headlight]"))
-    document.head.append(make("style", { "data-headlight": "presenter" }, style));
+    document.head.append(make("style", { "data-headlight": "presenter" }, ofPage));
   view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
   view.again = () => bus.now.presenter && present(view);
   // What changes inside the picture itself is its own affair: it was drawn larger.
@@ -55,7 +60,7 @@ function pressed(view, event) {
   if (key === "p") on ? leave(view) : enter(view);
   else if (!on) return;
   else if (key === "Escape") leave(view);
-  else if (key === "b") blank();
+  else if (key === "b") blank(view);
   else if (!walks(view, key)) return;
   event.preventDefault();
 }
@@ -68,8 +73,11 @@ function typing(event) {
 
 /** @param {View} view */
 function enter(view) {
-  view.board = make("div", { class: "headlight-board" }, make("h1", { dir: "auto" }), make("p", { dir: "auto" }));
-  document.body.append(view.board);
+  view.plate = make("div", "plate");
+  view.caption = make("p", { class: "caption", dir: "auto" });
+  view.head = make("h1", { dir: "auto" });
+  view.board = make("div", "board", view.head, view.plate, view.caption);
+  view.root.append(view.board);
   page.setAttribute(ON, "on");
   view.at = 0;
   bus.tell({ presenter: true });
@@ -91,16 +99,31 @@ function leave(view) {
   view.says.textContent = "";
 }
 
-const blank = () => page.setAttribute(ON, page.getAttribute(ON) === "blank" ? "on" : "blank");
+/** @param {View} view */
+function blank(view) {
+  const dark = page.getAttribute(ON) !== "blank";
+  page.setAttribute(ON, dark ? "blank" : "on");
+  view.board.classList.toggle("blank", dark);
+}
 
 /** Look again when the page is at rest. @param {View} view */
 function later(view) {
   clearTimeout(view.timer);
-  view.timer = setTimeout(() => bus.now.presenter && present(view), SETTLES);
+  view.timer = setTimeout(() => bus.now.presenter && changed(view) && present(view), SETTLES);
 }
+
+/** True where the page shows something else than when it was last looked at. @param {View} view */
+function changed(view) {
+  const { picture } = view;
+  return !picture?.isConnected || view.shown !== about(picture);
+}
+
+/** What tells one state of a picture from another. @param {Picture} picture */
+const about = (picture) => [headline(picture), captionOf(picture), rootOf(picture)?.dataset.token].join("|");
 
 /** What a picture stands in, without a look for it. */
 function free() {
+  page.style.fontSize = "";
   for (const each of document.querySelectorAll(`[${PICKED}]`)) {
     each.removeAttribute(PICKED);
     put(/** @type {HTMLElement} */ (each), { style: { zoom: "", width: "", left: "", top: "", opacity: "" } });
@@ -112,7 +135,7 @@ function pictures() {
   const main = document.querySelector("[data-testid=stMain]");
   const all = [...(main?.querySelectorAll("[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame") || [])];
   return /** @type {Picture[]} */ (all).filter((each) => {
-    if (inside(each, FRAMES)) return false;
+    if (is(each, FRAMES)) return false;
     const { width, height } = each.getBoundingClientRect();
     return width > 120 && height > 90;
   });
@@ -121,7 +144,7 @@ function pictures() {
 /** The picture that is looked at: the one with the focus, else the one most of which is in sight. */
 function current() {
   const list = pictures();
-  const own = list.find((each) => each.contains(document.activeElement)) || list.find((each) => inside(each, ".head"));
+  const own = list.find((each) => each.contains(document.activeElement)) || list.find((each) => is(each, ".head"));
   const seen = (/** @type {Picture} */ each) => {
     const { top, bottom, width } = each.getBoundingClientRect();
     return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) * width;
@@ -133,61 +156,83 @@ function current() {
 function present(view) {
   const list = pictures();
   if (!view.picture?.isConnected || !list.includes(view.picture)) view.picture = list[clamp(view.at, 0, list.length - 1)];
-  const { picture, board } = view;
+  const { picture, board, head, caption, plate } = view;
   view.at = list.indexOf(picture);
-  const [head, caption] = board.children;
   free();
-  const whole = inside(picture, ".tour");
-  board.hidden = Boolean(whole);
-  if (!picture) {
-    head.textContent = document.title;
-    caption.textContent = "This page shows no picture yet.";
-    return;
-  }
-  head.textContent = headline(picture);
-  caption.textContent = captionOf(picture);
+  const whole = is(picture, ".tour");
+  plate.replaceChildren();
+  head.textContent = picture ? headline(picture) : document.title;
+  caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
+  if (!picture) return;
+  view.shown = about(picture);
+  if (is(picture, ".head") && bus.now.lines) return lines(view, bus.now.lines());
   picture.setAttribute(PICKED, whole ? "whole" : "");
   if (whole) return bus.tell({ presenter: true });
   fill(view, picture, head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top);
 }
 
-/** What lies in a picture's own tree. @param {Picture | undefined} picture @param {string} what */
-function inside(picture, what) {
-  return picture && tree(picture)?.querySelector(what);
+/** A head as lines in large type. @param {View} view @param {any} panel */
+function lines(view, panel) {
+  const own = { header: { panels: [panel] }, look: view.look };
+  view.plate.replaceChildren(...drawn(own));
+  sized(view.plate, TYPE);
+  painted(own);
 }
+
+/** True where a picture is a view of a kind. @param {Picture | undefined} picture @param {string} kind */
+const is = (picture, kind) => Boolean(picture && rootOf(picture)?.matches(kind));
+
+/** The element that a view draws in. @param {Picture} picture */
+const rootOf = (picture) => /** @type {HTMLElement | null | undefined} */ (tree(picture)?.querySelector("div[class]"));
 
 /** @param {Picture} picture */
 const tree = (picture) => [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
 
 /**
- * As large as the room between two heights allows: tried from large to small, each time after the
- * picture has drawn itself anew.
+ * As large as the room between two heights allows. Our own views are set in the page's type, so it is
+ * the type that grows, tried from large to small, each time after the view has drawn itself anew;
+ * charts are enlarged as they are.
  * @param {View} view @param {Picture} picture @param {number} top @param {number} bottom
  */
 async function fill(view, picture, top, bottom) {
-  const [wide, high] = [innerWidth * 0.96, bottom - top];
+  const [wide, high] = [Math.round(innerWidth * 0.96), bottom - top];
   const turn = (view.turn = (view.turn || 0) + 1);
+  if (!tree(picture)) return enlarged(picture, top, wide, high);
   put(picture, { style: { opacity: "0", left: "0", top: "0" } });
-  for (const zoom of SIZES) {
-    put(picture, { style: { zoom: `${zoom}`, width: `${wide / zoom}px` } });
+  for (const size of LETTERS) {
+    page.style.fontSize = `${size}px`;
+    put(picture, { style: { width: `${wide - size}px` } }); // another width: views fit themselves to it
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     if (view.turn !== turn || !bus.now.presenter) return;
-    const { width, height } = picture.getBoundingClientRect();
-    const inner = content(picture);
-    if (zoom > SIZES[SIZES.length - 1] && (Math.max(height, inner.height) > high || inner.width > wide + 2)) continue;
-    const left = (innerWidth - Math.max(width, inner.width)) / 2;
-    const down = top + Math.max(0, (high - Math.max(height, inner.height)) / 2);
-    put(picture, { style: { left: `${left / zoom}px`, top: `${down / zoom}px`, opacity: "1" } });
+    const { width, height } = content(picture);
+    if (size > LETTERS[LETTERS.length - 1] && (height > high || width > wide)) continue;
+    const left = (innerWidth - Math.min(width, wide)) / 2;
+    const down = top + Math.max(0, (high - height) / 2);
+    put(picture, { style: { left: `${left}px`, top: `${down}px`, opacity: "1" } });
     return;
   }
 }
 
-/** The size of what a picture draws, which may be more than its box. @param {Picture} picture */
+/** @param {Picture} picture @param {number} top @param {number} wide @param {number} high */
+function enlarged(picture, top, wide, high) {
+  const { width, height } = picture.getBoundingClientRect();
+  const zoom = Math.min(wide / width, high / height);
+  const left = (innerWidth - width * zoom) / 2 / zoom;
+  const down = (top + (high - height * zoom) / 2) / zoom;
+  put(picture, { style: { zoom: `${zoom}`, width: `${width}px`, left: `${left}px`, top: `${down}px` } });
+}
+
+/** The size of what a view draws, which may be more than its box. @param {Picture} picture */
 function content(picture) {
-  const own = tree(picture)?.querySelector("div");
-  const box = (own || picture).getBoundingClientRect();
-  const zoom = own ? own.clientWidth && box.width / own.clientWidth : 1;
-  return { width: Math.max(box.width, (own?.scrollWidth || 0) * (zoom || 1)), height: box.height };
+  const own = /** @type {HTMLElement} */ (rootOf(picture));
+  let [over, under] = [0, 0]; // what boxes that scroll would hide
+  for (const each of own.querySelectorAll("*")) {
+    const { overflowX, overflowY } = getComputedStyle(each);
+    if (/auto|scroll/.test(overflowX)) over = Math.max(over, each.scrollWidth - each.clientWidth);
+    if (/auto|scroll/.test(overflowY)) under = Math.max(under, each.scrollHeight - each.clientHeight);
+  }
+  const { height } = own.getBoundingClientRect();
+  return { width: own.scrollWidth + (over > 1 ? over : 0), height: Math.max(height, own.scrollHeight) + (under > 1 ? under : 0) };
 }
 
 /** The heading that a picture stands under. @param {Picture} picture */
@@ -213,7 +258,7 @@ function captionOf(picture) {
 function walks(view, key) {
   const by = { ArrowRight: 1, PageDown: 1, ArrowLeft: -1, PageUp: -1 }[key];
   const up = { ArrowDown: 1, ArrowUp: -1 }[key];
-  if (inside(view.picture, ".tour")) return false;
+  if (is(view.picture, ".tour")) return false;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   const step = by || up;
@@ -240,7 +285,7 @@ function finding(by) {
 /** The next head in the grid of all heads. @param {number} by */
 function head(by) {
   for (const each of pictures()) {
-    const buttons = /** @type {HTMLElement[]} */ ([...(inside(each, ".heads")?.querySelectorAll("button.cell") || [])]);
+    const buttons = /** @type {HTMLElement[]} */ ([...(is(each, ".heads") ? rootOf(each)?.querySelectorAll("button.cell") || [] : [])]);
     const at = buttons.findIndex((one) => one.getAttribute("aria-pressed") === "true");
     if (buttons.length) {
       buttons[clamp(at + by, 0, buttons.length - 1)].click();

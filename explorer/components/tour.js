@@ -4,7 +4,8 @@
 
 import { plainKey, rove } from "./keys.js";
 import { hear, make, mount, put, resized, until } from "./mount.js";
-import { drawn, painted } from "./plate.js";
+import plateStyle from "./plate.css.js";
+import { drawn, painted, sized } from "./plate.js";
 import { spokenLine } from "./say.js";
 import style from "./tour.css.js";
 
@@ -13,9 +14,10 @@ import style from "./tour.css.js";
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 const SIZES = { page: [10, 19], presented: [10, 44] }; // of the picture's type in pixels, least and most
 const BELOW = 60; // pixels kept for what stands under the picture
+const NARROW = 600; // pixels of width under which panels stand under each other
 const LEAST = 400; // pixels of height that a step has on any page
 
-export default mount("tour", style, (view) => {
+export default mount("tour", plateStyle + style, (view) => {
   if (!view.keys) listen(view);
   if (view.fresh || !view.same) build(view);
   hear(view, (now) => {
@@ -80,6 +82,7 @@ function build(view) {
   view.next = step("›", "Next step", () => go(view, view.want + 1));
   rove(view.dots, { held: header.at, columns: 1 });
   const head = make("header", "", make("h2", "", header.title), view.where);
+  view.plate.style.setProperty("--panels", header.panels.length);
   const nav = make("nav", { "aria-label": "Steps" }, view.back, make("div", "dots", ...view.dots), view.next);
   root.replaceChildren(head, says, view.plate, nav, view.told);
   view.told.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
@@ -108,21 +111,12 @@ function fit(view) {
   if (!plate || !root.clientWidth) return;
   root.classList.toggle("presented", Boolean(view.presented));
   const top = root.getBoundingClientRect().top + scrolled(root);
+  const narrow = root.clientWidth < NARROW && !view.presented;
+  root.classList.toggle("narrow", narrow);
   const room = view.presented ? innerHeight : Math.max(LEAST, innerHeight - top - BELOW);
   root.style.height = `${room}px`;
-  let [low, high] = SIZES[view.presented ? "presented" : "page"];
-  const fits = (/** @type {number} */ size) => {
-    plate.style.fontSize = `${size}px`;
-    return plate.scrollHeight <= plate.clientHeight + 1 && plate.scrollWidth <= plate.clientWidth + 1;
-  };
-  if (!fits(high)) {
-    while (high - low > 0.5) {
-      const middle = (low + high) / 2;
-      if (fits(middle)) low = middle;
-      else high = middle;
-    }
-    if (!fits(low)) root.style.height = view.presented ? `${room}px` : "auto";
-  }
+  if (narrow) root.style.height = "auto";
+  sized(plate, SIZES[view.presented ? "presented" : "page"]);
   put(plate, { data: { size: plate.style.fontSize } });
   painted(view);
 }

@@ -40,4 +40,6 @@ def inside(handle: Handle, recording: Recording, stream: str, layer: int, token:
     before = network.w_1(torch.tensor(of.at(site)[token]))
     after = network.activation(before)
     writes = after[:, None] * network.w_2.weight.T
-    return Inside(*(np.array(each) for each in (before, after, writes, network.w_2.bias)))
+    return Inside(
+        *(each.numpy().copy() for each in (before, after, writes, network.w_2.bias.detach()))
+    )

@@ -47,7 +47,7 @@ def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
             key="open on its page",
             icon=":material/arrow_outward:",
             on_click=leave,
-            args=((*step.address, *(shown.address if shown else ()))),
+            args=((*step.address, *(shown.address if shown else ())),),
             type="tertiary",
         )
         if pressed:
