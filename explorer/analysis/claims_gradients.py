@@ -138,7 +138,7 @@ def recurrent_fades(e: Evidence) -> Measured:
     x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
     w = e.draw(WIDTH, WIDTH) / np.sqrt(WIDTH)
     inward = x @ (e.draw(WIDTH, x.shape[1]) / np.sqrt(x.shape[1])).T
-    lengths = {gain: _back(gain * w, inward) for gain in GAINS}
+    lengths = {gain: back_through(gain * w, inward) for gain in GAINS}
     steps = {gain: _a_step(found) for gain, found in lengths.items()}
     own, other = GAINS
     back = len(inward) - 1
@@ -160,7 +160,7 @@ def recurrent_fades(e: Evidence) -> Measured:
     )
 
 
-def _back(w: np.ndarray, inward: np.ndarray) -> list[float]:
+def back_through(w: np.ndarray, inward: np.ndarray) -> list[float]:
     """The length of a gradient at the last state of a tanh network, and at each one before it, that
     one first; inward (token, width)."""
     h, states = np.zeros(len(w)), []

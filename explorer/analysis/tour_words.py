@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import positions, residual
-from explorer.analysis.claims_stream import WIDTH, back_through
+from explorer.analysis.claims_gradients import WIDTH, back_through
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.grounds import enough
 from explorer.analysis.numbers import fixed, power

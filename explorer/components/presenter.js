@@ -217,6 +217,7 @@ async function fill(view, picture, top, bottom) {
 function enlarged(picture, top, wide, high) {
   const { width, height } = picture.getBoundingClientRect();
   const zoom = Math.min(wide / width, high / height);
+  put(picture, { style: { opacity: "1" } });
   const left = (innerWidth - width * zoom) / 2 / zoom;
   const down = (top + (high - height * zoom) / 2) / zoom;
   put(picture, { style: { zoom: `${zoom}`, width: `${width}px`, left: `${left}px`, top: `${down}px` } });
