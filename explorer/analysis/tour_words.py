@@ -9,6 +9,7 @@ from explorer.analysis.claims_gradients import WIDTH, back_through
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.grounds import enough
 from explorer.analysis.numbers import fixed, power
+from explorer.analysis.order import matched
 from explorer.analysis.plates import (
     Bars,
     Curves,
@@ -176,7 +177,7 @@ def order(seen: Seen) -> Shown:
 def _moved(one: Recording, other: Recording, stream: Stream) -> dict[int, float]:
     """By place in the text: how far the last vector of a word that the shuffle moved is from its own, of its length."""
     here, there = one.stream(stream.name), other.stream(stream.name)
-    pairs = positions.matched(here, there, same_text=True)
+    pairs = matched(here, there, same_text=True)
     a, b = residual.at(here, here.sites[-1]), residual.at(there, there.sites[-1])
     found = {
         int(i): float(np.linalg.norm(a[i] - b[j]) / np.linalg.norm(a[i]))
