@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import driver
 import numpy as np
 import pytest
 from conftest import HOSTILE, on_page, typed
@@ -291,4 +292,69 @@ def test_the_notes_own_sentence_is_measured(seen: dict[str, Seen]) -> None:
     measured, note = shown.panels
     assert (
         measured.rows == note.rows and sum(v is not None for row in note.values for v in row) == 6
+    )
+
+
+# ---- in a real browser --------------------------------------------------------------------------------
+
+
+FITS = """() => {
+  const page = document.documentElement;
+  if (page.scrollWidth > innerWidth || page.scrollHeight > innerHeight + 1) return "the page scrolls";
+  for (const each of document.querySelectorAll("*")) {
+    const plate = each.shadowRoot?.querySelector(".tour.presented .plate");
+    if (!plate) continue;
+    const type = parseFloat(getComputedStyle(plate.getRootNode().querySelector("h2")).fontSize);
+    if (type < 28) return `a headline of ${type} px`;
+    if (plate.scrollHeight > plate.clientHeight + 1) return "the picture is cut";
+    const { top, bottom, left, right } = plate.getBoundingClientRect();
+    return top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth ? "" : "out of sight";
+  }
+  return "nothing is presented";
+}"""
+AT = """id => { for (const e of document.querySelectorAll("*")) {
+  const at = e.shadowRoot?.querySelector(".tour .where"); if (at) return at.textContent === id && !e.shadowRoot.querySelector(".waits"); } }"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
+def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{visitor.server}/tour?tour=order")
+    page.wait_for_selector(".tour[data-token]")
+    visitor.until(AT, "4 / 16")
+    page.keyboard.press("ArrowRight")
+    visitor.until(AT, "5 / 16")
+    page.wait_for_url("**/tour?tour=qkv")
+    page.keyboard.press("p")
+    page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
+    for at in ("6 / 16", "7 / 16", "8 / 16"):
+        page.keyboard.press("ArrowRight")
+        visitor.until(AT, at)
+        assert page.evaluate(FITS) == "", at
+    page.keyboard.press("b")
+    page.wait_for_selector("html[data-headlight-presenter=blank]", state="attached")
+    assert not page.locator(".tour h2").is_visible()
+    page.keyboard.press("b")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("html:not([data-headlight-presenter])", state="attached")
+    area = page.locator("textarea").first
+    area.click()
+    page.keyboard.press("p")
+    assert page.locator("html[data-headlight-presenter]").count() == 0, (
+        "who types is not presenting"
+    )
+    page.keyboard.press("Backspace")
+    page.locator(".tour .dot").nth(7).click()
+    page.get_by_role("button", name="Open this on Attention").click()
+    page.wait_for_url("**/?*head=5*")
+    page.wait_for_selector("canvas[data-painted]")
+    page.locator("h1").first.click()
+    page.keyboard.press("p")
+    page.wait_for_selector(".board .number")
+    assert (
+        page.locator(".board .number").inner_text() == ".77"
+        or "0.77" in page.locator(".board").inner_text()
     )
