@@ -56,7 +56,11 @@ function told(title, number) {
   const at = number ? title.split(" ").indexOf(number) : -1;
   if (at < 0) return [title];
   const words = title.split(" ");
-  return [`${words.slice(0, at).join(" ")} `, make("b", "number", number), ` ${words.slice(at + 1).join(" ")}`];
+  return [
+    `${words.slice(0, at).join(" ")} `,
+    make("b", "number", number),
+    ` ${words.slice(at + 1).join(" ")}`,
+  ];
 }
 
 /** Draw what needs to know its size. @param {any} view */
@@ -67,12 +71,14 @@ export function painted(view) {
 }
 
 /** @param {string} text @param {string} [kind] */
-const word = (text, kind = "") => make("span", { class: `word ${kind}`, dir: "auto", title: text }, text);
+const word = (text, kind = "") =>
+  make("span", { class: `word ${kind}`, dir: "auto", title: text }, text);
 
 function grid({ rows, columns, values, high, signed, marks, bare }, look) {
   const share = (/** @type {number} */ value) => (signed ? (value / high + 1) / 2 : value / high);
   const words = signed ? look.two : look.one;
-  const at = (/** @type {number} */ each) => values[Math.floor(each / columns.length)][each % columns.length];
+  const at = (/** @type {number} */ each) =>
+    values[Math.floor(each / columns.length)][each % columns.length];
   const canvas = raster(rows.length, columns.length, (each) =>
     at(each) === null ? undefined : wordAt(words, share(at(each))),
   );
@@ -84,7 +90,11 @@ function grid({ rows, columns, values, high, signed, marks, bare }, look) {
     return make("i", { class: "mark", vars, style: { color: ink } }, text && make("b", "", text));
   });
   const size = Math.max(rows.length, columns.length, 1);
-  const vars = { m: rows.length, n: columns.length, cell: `${Math.min(3, Math.max(1.45, 11 / size))}em` };
+  const vars = {
+    m: rows.length,
+    n: columns.length,
+    cell: `${Math.min(3, Math.max(1.45, 11 / size))}em`,
+  };
   const on = (/** @type {number} */ which) => new Set(marks.map((each) => each[which]));
   const [ups, downs] = [on(0), on(1)];
   return [
@@ -99,13 +109,18 @@ function grid({ rows, columns, values, high, signed, marks, bare }, look) {
 }
 
 function bars({ columns, rows, mark, shared, wide }) {
-  const each = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at]))));
+  const each = columns.map((_, at) =>
+    Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at]))),
+  );
   const tops = shared ? each.map(() => Math.max(...each)) : each;
   const lows = columns.map((_, at) => rows.some((row) => row.values[at] < 0));
   const cell = (row, at, which) => {
     const length = Math.abs(row.values[at]) / tops[at];
     const below = row.values[at] < 0;
-    const bar = make("span", { class: `bar ${below ? "below" : ""}`, style: { width: `${100 * length}%` } });
+    const bar = make("span", {
+      class: `bar ${below ? "below" : ""}`,
+      style: { width: `${100 * length}%` },
+    });
     const told = mark && mark[0] === which && mark[1] === at;
     return [
       make("span", `track ${lows[at] ? "two" : ""}`, bar),
@@ -114,9 +129,21 @@ function bars({ columns, rows, mark, shared, wide }) {
   };
   const heads = [make("span", ""), ...columns.flatMap((name) => [make("span", "head", name)])];
   const body = rows.map((row, which) =>
-    make("div", `row ${row.on ? "on" : ""} ${row.tone}`, word(row.label), ...columns.flatMap((_, at) => cell(row, at, which))),
+    make(
+      "div",
+      `row ${row.on ? "on" : ""} ${row.tone}`,
+      word(row.label),
+      ...columns.flatMap((_, at) => cell(row, at, which)),
+    ),
   );
-  return [make("div", { class: `table ${wide ? "wide" : ""}`, vars: { n: columns.length } }, make("div", "row heads", ...heads), ...body)];
+  return [
+    make(
+      "div",
+      { class: `table ${wide ? "wide" : ""}`, vars: { n: columns.length } },
+      make("div", "row heads", ...heads),
+      ...body,
+    ),
+  ];
 }
 
 function lines({ left, right, sides, held, mark }) {
@@ -126,11 +153,22 @@ function lines({ left, right, sides, held, mark }) {
       `side ${name}`,
       make("span", "head", sides[name === "left" ? 0 : 1]),
       ...list.map((each, at) =>
-        make("div", "end", word(each, at === on ? "on" : ""), at === on && text && make("b", "number", text)),
+        make(
+          "div",
+          "end",
+          word(each, at === on ? "on" : ""),
+          at === on && text && make("b", "number", text),
+        ),
       ),
     );
   return [
-    make("div", "between", side("left", left, held, ""), make("canvas", "pen"), side("right", right, mark?.[0], mark?.[1])),
+    make(
+      "div",
+      "between",
+      side("left", left, held, ""),
+      make("canvas", "pen"),
+      side("right", right, mark?.[0], mark?.[1]),
+    ),
   ];
 }
 
@@ -187,7 +225,12 @@ function ladder({ rungs }, look) {
       ...words.map(([said, p, text], at) => {
         const colour = wordAt(look.one, p);
         const style = { background: css(colour), color: inkOn(colour) };
-        return make("span", { class: "chip", style }, word(said), make("span", on && !at ? "p number" : "p", text));
+        return make(
+          "span",
+          { class: "chip", style },
+          word(said),
+          make("span", on && !at ? "p number" : "p", text),
+        );
       }),
     ),
   );

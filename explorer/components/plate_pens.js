@@ -17,7 +17,12 @@ export const curves = ({ x_title, y_title }) => [
 /** @param {any} panel */
 function ends(panel) {
   const all = (/** @type {"x" | "y"} */ axis) =>
-    panel.series.flatMap((one) => one[axis]).filter((value) => value !== null && (axis === "x" ? !panel.log_x || value > 0 : !panel.log_y || value > 0));
+    panel.series
+      .flatMap((one) => one[axis])
+      .filter(
+        (value) =>
+          value !== null && (axis === "x" ? !panel.log_x || value > 0 : !panel.log_y || value > 0),
+      );
   const [xs, ys] = [all("x"), all("y")];
   const y = [Math.min(...ys), Math.max(...ys)];
   if (y[0] === y[1]) y[1] = y[0] + 1;
@@ -33,11 +38,21 @@ export function paintCurves(box, panel, look) {
   const letter = parseFloat(getComputedStyle(box).fontSize);
   const { x, y } = ends(panel);
   const wide = panel.series.some((one) => one.end) ? 11 * letter : letter;
-  const left = scale(panel.backwards ? x[1] : x[0], panel.backwards ? x[0] : x[1], 3.2 * letter, width - wide, panel.log_x);
+  const left = scale(
+    panel.backwards ? x[1] : x[0],
+    panel.backwards ? x[0] : x[1],
+    3.2 * letter,
+    width - wide,
+    panel.log_x,
+  );
   const up = scale(y[0], y[1], height - 1.8 * letter, 1.9 * letter, panel.log_y);
   pen.strokeStyle = look.border;
-  const put = (/** @type {string} */ text, /** @type {number} */ at, /** @type {number} */ to, kind) =>
-    make("span", { class: kind, style: { left: `${at}px`, top: `${to}px` }, dir: "auto" }, text);
+  const put = (
+    /** @type {string} */ text,
+    /** @type {number} */ at,
+    /** @type {number} */ to,
+    kind,
+  ) => make("span", { class: kind, style: { left: `${at}px`, top: `${to}px` }, dir: "auto" }, text);
   const made = [];
   for (const value of ticks(y[0], y[1], panel.log_y).filter(thinned)) {
     pen.beginPath();
@@ -46,7 +61,9 @@ export function paintCurves(box, panel, look) {
     pen.stroke();
     made.push(put(num(value, 3), 2.9 * letter, up(value), "tick y-tick"));
   }
-  const along = panel.ticks.length ? panel.ticks : ticks(x[0], x[1], panel.log_x).map((value) => [value, num(value, 3)]);
+  const along = panel.ticks.length
+    ? panel.ticks
+    : ticks(x[0], x[1], panel.log_x).map((value) => [value, num(value, 3)]);
   for (const [value, text] of along) {
     const last = left(value) > width - wide - 2 * letter; // beside the names at the ends
     made.push(put(text, left(value), height - 0.9 * letter, `tick x-tick ${last ? "last" : ""}`));
@@ -84,8 +101,17 @@ function named(panel, last, letter, look) {
     const one = panel.series[at];
     const top = Math.max(last[at][1], below);
     below = top + letter * 2.3;
-    const style = { left: `${last[at][0] + letter / 2}px`, top: `${top}px`, color: look.categorical[at % look.categorical.length] };
-    return make("span", { class: "end", style }, make("b", one.on ? "number" : "", one.end), make("span", "", one.name));
+    const style = {
+      left: `${last[at][0] + letter / 2}px`,
+      top: `${top}px`,
+      color: look.categorical[at % look.categorical.length],
+    };
+    return make(
+      "span",
+      { class: "end", style },
+      make("b", one.on ? "number" : "", one.end),
+      make("span", "", one.name),
+    );
   });
 }
 
@@ -95,7 +121,13 @@ export const dials = ({ dials: list }) => [
     "div",
     "row",
     ...list.map(({ label, text, on }) =>
-      make("div", `dial ${on ? "on" : ""}`, make("canvas", "pen"), make("b", on ? "number" : "", text), make("span", "", label)),
+      make(
+        "div",
+        `dial ${on ? "on" : ""}`,
+        make("canvas", "pen"),
+        make("b", on ? "number" : "", text),
+        make("span", "", label),
+      ),
     ),
   ),
 ];
@@ -120,7 +152,12 @@ export function paintDials(box, { dials: list, full }, look) {
       const angle = (degrees - 90) * (Math.PI / 180);
       const far = Math.min(1.3, length / full) * reach;
       const [x, y] = [middle + far * Math.cos(angle), down + far * Math.sin(angle)];
-      Object.assign(pen, { strokeStyle: colour, fillStyle: colour, globalAlpha: alpha, lineWidth: size / 40 });
+      Object.assign(pen, {
+        strokeStyle: colour,
+        fillStyle: colour,
+        globalAlpha: alpha,
+        lineWidth: size / 40,
+      });
       pen.setLineDash(dash);
       pen.beginPath();
       pen.moveTo(middle, down);

@@ -68,7 +68,11 @@ function pressed(view, event) {
 /** True where the reader types. @param {Event} event */
 function typing(event) {
   const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  return Boolean(inner?.closest?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]"));
+  return Boolean(
+    inner?.closest?.(
+      "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]",
+    ),
+  );
 }
 
 /** @param {View} view */
@@ -82,7 +86,10 @@ function enter(view) {
   view.at = 0;
   bus.tell({ presenter: true });
   view.picture = current();
-  view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), { childList: true, subtree: true });
+  view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
+    childList: true,
+    subtree: true,
+  });
   view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
   present(view);
 }
@@ -119,21 +126,28 @@ function changed(view) {
 }
 
 /** What tells one state of a picture from another. @param {Picture} picture */
-const about = (picture) => [headline(picture), captionOf(picture), rootOf(picture)?.dataset.token].join("|");
+const about = (picture) =>
+  [headline(picture), captionOf(picture), rootOf(picture)?.dataset.token].join("|");
 
 /** What a picture stands in, without a look for it. */
 function free() {
   page.style.fontSize = "";
   for (const each of document.querySelectorAll(`[${PICKED}]`)) {
     each.removeAttribute(PICKED);
-    put(/** @type {HTMLElement} */ (each), { style: { zoom: "", width: "", left: "", top: "", opacity: "" } });
+    put(/** @type {HTMLElement} */ (each), {
+      style: { zoom: "", width: "", left: "", top: "", opacity: "" },
+    });
   }
 }
 
 /** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */
 function pictures() {
   const main = document.querySelector("[data-testid=stMain]");
-  const all = [...(main?.querySelectorAll("[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame") || [])];
+  const all = [
+    ...(main?.querySelectorAll(
+      "[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame",
+    ) || []),
+  ];
   return /** @type {Picture[]} */ (all).filter((each) => {
     if (is(each, FRAMES)) return false;
     const { width, height } = each.getBoundingClientRect();
@@ -144,7 +158,9 @@ function pictures() {
 /** The picture that is looked at: the one with the focus, else the one most of which is in sight. */
 function current() {
   const list = pictures();
-  const own = list.find((each) => each.contains(document.activeElement)) || list.find((each) => is(each, ".head"));
+  const own =
+    list.find((each) => each.contains(document.activeElement)) ||
+    list.find((each) => is(each, ".head"));
   const seen = (/** @type {Picture} */ each) => {
     const { top, bottom, width } = each.getBoundingClientRect();
     return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) * width;
@@ -155,7 +171,8 @@ function current() {
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
   const list = pictures();
-  if (!view.picture?.isConnected || !list.includes(view.picture)) view.picture = list[clamp(view.at, 0, list.length - 1)];
+  if (!view.picture?.isConnected || !list.includes(view.picture))
+    view.picture = list[clamp(view.at, 0, list.length - 1)];
   const { picture, board, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();
@@ -183,7 +200,8 @@ function lines(view, panel) {
 const is = (picture, kind) => Boolean(picture && rootOf(picture)?.matches(kind));
 
 /** The element that a view draws in. @param {Picture} picture */
-const rootOf = (picture) => /** @type {HTMLElement | null | undefined} */ (tree(picture)?.querySelector("div[class]"));
+const rootOf = (picture) =>
+  /** @type {HTMLElement | null | undefined} */ (tree(picture)?.querySelector("div[class]"));
 
 /** @param {Picture} picture */
 const tree = (picture) => [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
@@ -220,7 +238,9 @@ function enlarged(picture, top, wide, high) {
   put(picture, { style: { opacity: "1" } });
   const left = (innerWidth - width * zoom) / 2 / zoom;
   const down = (top + (high - height * zoom) / 2) / zoom;
-  put(picture, { style: { zoom: `${zoom}`, width: `${width}px`, left: `${left}px`, top: `${down}px` } });
+  put(picture, {
+    style: { zoom: `${zoom}`, width: `${width}px`, left: `${left}px`, top: `${down}px` },
+  });
 }
 
 /** The size of what a view draws, which may be more than its box. @param {Picture} picture */
@@ -230,17 +250,23 @@ function content(picture) {
   for (const each of own.querySelectorAll("*")) {
     const { overflowX, overflowY } = getComputedStyle(each);
     if (/auto|scroll/.test(overflowX)) over = Math.max(over, each.scrollWidth - each.clientWidth);
-    if (/auto|scroll/.test(overflowY)) under = Math.max(under, each.scrollHeight - each.clientHeight);
+    if (/auto|scroll/.test(overflowY))
+      under = Math.max(under, each.scrollHeight - each.clientHeight);
   }
   const { height } = own.getBoundingClientRect();
-  return { width: own.scrollWidth + (over > 1 ? over : 0), height: Math.max(height, own.scrollHeight) + (under > 1 ? under : 0) };
+  return {
+    width: own.scrollWidth + (over > 1 ? over : 0),
+    height: Math.max(height, own.scrollHeight) + (under > 1 ? under : 0),
+  };
 }
 
 /** The heading that a picture stands under. @param {Picture} picture */
 function headline(picture) {
   const main = document.querySelector("[data-testid=stMain]");
   const heads = [...(main?.querySelectorAll("h1, h2, h3") || [])];
-  const above = heads.filter((each) => each.compareDocumentPosition(picture) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const above = heads.filter(
+    (each) => each.compareDocumentPosition(picture) & Node.DOCUMENT_POSITION_FOLLOWING,
+  );
   const title = heads.find((each) => each.tagName === "H1");
   return (above.at(-1) || title)?.textContent?.trim() || document.title.split(" · ")[0];
 }
@@ -249,7 +275,9 @@ function headline(picture) {
 function captionOf(picture) {
   const main = document.querySelector("[data-testid=stMain]");
   const all = [...(main?.querySelectorAll("[data-testid=stCaptionContainer]") || [])];
-  const below = all.find((each) => picture.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const below = all.find(
+    (each) => picture.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING,
+  );
   const text = below?.textContent?.trim() || "";
   const end = text.search(/[.!?] /);
   return end > 0 ? text.slice(0, end + 1) : text;
@@ -276,7 +304,9 @@ let told = -1;
 /** The next of the findings that the page offers, of those that it shows itself. @param {number} by */
 function finding(by) {
   const all = [...document.querySelectorAll("[class*=st-key-worth] button")];
-  const own = /** @type {HTMLElement[]} */ (all.filter((each) => !each.querySelector("[data-testid=stIconMaterial]")));
+  const own = /** @type {HTMLElement[]} */ (
+    all.filter((each) => !each.querySelector("[data-testid=stIconMaterial]"))
+  );
   if (!own.length) return false;
   told = clamp(told + by, 0, own.length - 1);
   own[told].click();
@@ -286,7 +316,9 @@ function finding(by) {
 /** The next head in the grid of all heads. @param {number} by */
 function head(by) {
   for (const each of pictures()) {
-    const buttons = /** @type {HTMLElement[]} */ ([...(is(each, ".heads") ? rootOf(each)?.querySelectorAll("button.cell") || [] : [])]);
+    const buttons = /** @type {HTMLElement[]} */ ([
+      ...(is(each, ".heads") ? rootOf(each)?.querySelectorAll("button.cell") || [] : []),
+    ]);
     const at = buttons.findIndex((one) => one.getAttribute("aria-pressed") === "true");
     if (buttons.length) {
       buttons[clamp(at + by, 0, buttons.length - 1)].click();

@@ -33,7 +33,8 @@ export default mount("tour", plateStyle + style, (view) => {
 function listen(view) {
   view.keys = (/** @type {KeyboardEvent} */ event) => {
     const by = BY[/** @type {keyof typeof BY} */ (event.key)];
-    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || wanted(event)) return;
+    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || wanted(event))
+      return;
     event.preventDefault();
     go(view, view.want + by);
   };
@@ -71,19 +72,36 @@ function build(view) {
   view.want = header.at;
   view.told ||= spokenLine("told");
   const [before, number, after] = header.says;
-  const says = make("p", { class: "says", dir: "auto" }, before, number && make("b", "number", number), after);
+  const says = make(
+    "p",
+    { class: "says", dir: "auto" },
+    before,
+    number && make("b", "number", number),
+    after,
+  );
   view.plate = make("div", { class: "plate", role: "group", "aria-label": header.title });
   view.plate.append(...drawn(view));
   view.where = make("span", "where");
   view.dots = header.names.map((/** @type {string} */ name, /** @type {number} */ at) =>
-    make("button", { class: "dot", title: name, "aria-label": `${at + 1}. ${name}`, onclick: () => go(view, at) }),
+    make("button", {
+      class: "dot",
+      title: name,
+      "aria-label": `${at + 1}. ${name}`,
+      onclick: () => go(view, at),
+    }),
   );
   view.back = step("‹", "Previous step", () => go(view, view.want - 1));
   view.next = step("›", "Next step", () => go(view, view.want + 1));
   rove(view.dots, { held: header.at, columns: 1 });
   const head = make("header", "", make("h2", "", header.title), view.where);
   view.plate.style.setProperty("--panels", header.panels.length);
-  const nav = make("nav", { "aria-label": "Steps" }, view.back, make("div", "dots", ...view.dots), view.next);
+  const nav = make(
+    "nav",
+    { "aria-label": "Steps" },
+    view.back,
+    make("div", "dots", ...view.dots),
+    view.next,
+  );
   root.replaceChildren(head, says, view.plate, nav, view.told);
   view.told.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
   mark(view);
@@ -101,7 +119,9 @@ function mark(view) {
   view.back.disabled = view.want === 0;
   view.next.disabled = view.want === names.length - 1;
   view.dots.forEach((/** @type {HTMLElement} */ dot, /** @type {number} */ each) =>
-    each === view.want ? dot.setAttribute("aria-current", "step") : dot.removeAttribute("aria-current"),
+    each === view.want
+      ? dot.setAttribute("aria-current", "step")
+      : dot.removeAttribute("aria-current"),
   );
 }
 
