@@ -44,6 +44,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.findings
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
+	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson --pages
 	.venv/bin/python -m benchmarks.soak
 
 .venv/app: requirements.txt constraints.txt

@@ -14,7 +14,7 @@ from models import shipped
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last two run in tests of their own.
-COMMANDS = {"browser", "class", "forward", "generation", "names", "pretrained"} | {
+COMMANDS = {"browser", "class", "forward", "generation", "lesson", "names", "pretrained"} | {
     "findings",
     "soak",
 }
@@ -73,6 +73,14 @@ def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     head, *rows = capsys.readouterr().out.splitlines()
     assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:])
+
+
+def test_lesson(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import lesson
+
+    lesson.main(["--followers", "2", "--moves", "1", "--pages"])
+    head, row = capsys.readouterr().out.splitlines()
+    assert "event95" in head and row.split()[0] == row.split()[5] == "2"
 
 
 @pytest.mark.parametrize("case", ["make 2x2x8 #1", "grid 2x2x8 #2", "plotly 2x2x8 #3", "empty #4"])

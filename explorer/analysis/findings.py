@@ -54,7 +54,7 @@ def findings(
             idle = np.array([one.name in IDLE for one in named]).reshape(resting.shape)
             # Too short a text has no names.
             idle |= np.isin(resting, IDLE_PLACES) & (named[0].name == naming.TOO_SHORT)
-            found += _links(_between(recording, attention, after), idle)
+            found += _links(between_words(recording, attention, after), idle)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
         found += turned(stream, grouped)
@@ -92,7 +92,7 @@ def strongest_links(
     if attention.query != attention.key or not tied.is_trained(recording):
         return {}
     best: dict[tuple[int, int], tied.Link] = {}
-    for link in tied.links(_between(recording, attention, after), each_head=True):
+    for link in tied.links(between_words(recording, attention, after), each_head=True):
         best.setdefault((link.layer, link.head), link)
     return best
 
@@ -149,8 +149,8 @@ def _quieter(one: Finding, idle: np.ndarray) -> Finding:
     return replace(one, score=one.score - BEHIND) if idle[one.at] else one
 
 
-def _between(recording: Recording, attention: Attention, after: str) -> tied.Between:
-    """An attention between the words of its texts."""
+def between_words(recording: Recording, attention: Attention, after: str) -> tied.Between:
+    """An attention between the words of its texts. `after`: what follows a target, for its last row."""
     rows, keys = (
         words.words(recording.stream(name), _text(recording, name))
         for name in (attention.query, attention.key)

@@ -1,0 +1,142 @@
+"""A class in real browsers: one teacher and three students, of whom one is on a phone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from driver import MARKS, Visitor
+
+pytestmark = MARKS
+PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+
+
+@pytest.fixture
+def visitors(browser: object, server: str) -> Iterator[list[Visitor]]:
+    """A teacher and three students, in whose consoles nothing may go wrong."""
+    every = [Visitor(browser, server, **(PHONE if at == 1 else {})) for at in range(4)]
+    yield every
+    for one in every:
+        one.context.close()
+        assert not one.errors, one.errors
+
+
+def line(one: Visitor) -> str:
+    return one.page.locator(".follow .line").inner_text().replace("\n", " ")
+
+
+def press(one: Visitor, name: str) -> None:
+    """A button pressed with the keyboard."""
+    button = one.page.get_by_role("button", name=name).first
+    button.focus()
+    one.page.keyboard.press("Enter")
+
+
+def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
+    teacher, *students = visitors
+    teacher.page.goto(f"{teacher.server}/classroom")
+    teacher.page.wait_for_selector(".questions li")
+    press(teacher, "Start a class")
+    code = teacher.page.locator(".how .code").inner_text()
+    assert teacher.page.locator(".open img").evaluate("image => image.decode().then(() => true)")
+    join(students, code)
+    teacher.page.wait_for_selector(".follow .line:has-text('3 here')")
+    # A new text, another page: all of them are there, without a page loaded anew.
+    for one in students:
+        one.page.evaluate("window.mark = 1")
+    teacher.page.goto(
+        f"{teacher.server}/?text=The+cat+sat+on+the+old+mat+by+the+door.&layer=2&head=3"
+    )
+    teacher.drawn()  # loaded anew, the teacher still leads
+    for one in students:
+        one.page.wait_for_url("**text=The+cat**")
+        one.page.wait_for_selector("h3:has-text('Layer 2, head 3')")
+        one.drawn()
+        assert one.page.evaluate("window.mark") == 1 and "mat" in one.tokens()
+        assert one.page.locator("textarea").first.input_value().startswith("The cat")
+    wanders(teacher, students[0])
+    asks(teacher, students)
+    press(teacher, "End")
+    press(teacher, "End it for all")
+    for one in students:
+        one.page.wait_for_selector(".follow .line:has-text('has ended')")
+    press(students[0], "Close")
+    students[0].page.wait_for_selector(".follow", state="hidden")
+    assert (
+        students[0].page.evaluate("[sessionStorage.length, localStorage['headlight class']]")[1]
+        is None
+    )
+
+
+def join(students: list[Visitor], code: str) -> None:
+    """By the link of the QR code, by typing it, and on the app's own page."""
+    phone, typist, third = students
+    phone.page.goto(f"{phone.server}/join/{code}")
+    typist.page.goto(f"{typist.server}/join")
+    typist.page.keyboard.type("2222222")
+    typist.page.keyboard.press("Enter")
+    typist.page.wait_for_selector("[role=alert]:has-text('no class with this code')")
+    typist.errors.clear()  # the browser reports what was refused
+    typist.page.keyboard.type(code.lower())
+    typist.page.keyboard.press("Enter")
+    third.page.goto(f"{third.server}/classroom")
+    third.page.get_by_label("The code of a class").fill(code)
+    third.page.keyboard.press("Enter")
+    for one in students:
+        one.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+        kept = json.loads(one.page.evaluate("sessionStorage['headlight class']"))
+        assert set(kept) == {"code", "student"}, "nothing else of a student"
+
+
+def wanders(teacher: Visitor, student: Visitor) -> None:
+    """A student who does something looks around alone, hears of no move, and comes back with one press."""
+    student.page.locator(".head .token").nth(2).click()
+    student.page.wait_for_selector(".follow .line:has-text('by yourself')")
+    at = student.page.url
+    teacher.page.locator(".head .token").nth(4).click()
+    teacher.page.wait_for_url("**token=**")
+    wanted = teacher.page.url.partition("token=")[2].partition("&")[0]
+    student.page.wait_for_function("at => headlight.lesson.at.includes(at)", arg=f"token={wanted}")
+    assert student.page.url == at
+    press(student, "Return to the class")
+    student.page.wait_for_url(f"**token={wanted}**")
+    assert "you follow your teacher" in line(student)
+    said = student.page.locator(".follow [role=status]")
+    assert said.count() == 1 and "The class is at Attention" in said.inner_text()
+
+
+def asks(teacher: Visitor, students: list[Visitor]) -> None:
+    """A question from the teacher's desk, where no student follows; answers, tally, reveal, evidence."""
+    page = teacher.page
+    press(teacher, "Code")
+    page.wait_for_selector(".questions li")
+    assert "/classroom" in page.url
+    press(teacher, "Ask the class")
+    for one, choice in zip(students, (0, 1, 1)):
+        one.page.wait_for_selector(".panel .choice")
+        assert "/classroom" not in one.page.url and one.page.locator(".panel .count").count() == 0
+        button = one.page.locator(".panel .choice").nth(choice)
+        button.focus()
+        one.page.keyboard.press("Enter")
+        one.page.wait_for_selector(".panel .choice[aria-pressed=true]")
+    page.wait_for_selector(".panel .foot:has-text('3 answered')")
+    counts = page.locator(".panel .count").all_inner_texts()
+    assert list(map(int, counts[:2])) == [1, 2]
+    press(teacher, "Reveal")
+    right = page.locator(".panel .choice.right .words").inner_text()
+    for one in students:
+        one.page.wait_for_selector(".panel .choice.right")
+        assert one.page.locator(".panel .choice.right .words").inner_text() == right
+        assert one.page.locator(".panel .count").all_inner_texts() == counts
+        panel = one.page.locator(".panel").bounding_box()
+        assert panel["x"] >= 0 and panel["x"] + panel["width"] <= one.page.viewport_size["width"]
+    press(teacher, "See it")
+    page.wait_for_url(lambda url: "/classroom" not in url)
+    for one in students:
+        one.page.wait_for_function(
+            "at => location.href.includes(at)", arg=page.url.rpartition("/")[2]
+        )
+    press(teacher, "Take it away")
+    for one in students:
+        one.page.wait_for_selector(".panel", state="detached")
