@@ -29,7 +29,8 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.get_by_role("radio", name="Train one live").click()
     page.get_by_role("button", name="Start").click()
     page.wait_for_selector("text=/Step [1-9][0-9,]*, .*loss/", timeout=120_000)
-    page.get_by_role("button", name="Stop").click()
+    below = page.get_by_test_id("stMainBlockContainer")  # Streamlit’s own line has a Stop too
+    below.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Keep and explore on Attention").click(timeout=60_000)
     page.wait_for_url("**model=live**")
     visitor.drawn()
