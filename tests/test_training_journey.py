@@ -35,5 +35,7 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.wait_for_url("**model=live**")
     visitor.drawn()
     assert page.locator(".grid .cell").count() == 4
-    assert page.get_by_text("my induction").count()
+    chosen = page.locator("[data-testid=stSelectbox]").first
+    said = "e => e.innerText + [...e.querySelectorAll('input')].map((one) => one.value).join()"
+    assert "my induction" in chosen.evaluate(said)
     assert not visitor.errors
