@@ -27,7 +27,7 @@ TABS = {
     "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
 }
 # Pages without a tab: a button of the frame leads there.
-ASIDE = {"classroom": "Class"}
+ASIDE = {"classroom": "Class", "sentences": "Many sentences"}
 MARK = str(ROOT / "explorer/static/headlight.svg")
 
 pages = {
@@ -44,16 +44,17 @@ page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
 
-from explorer.frame import bar, lesson, presenting, way  # noqa: E402  after the first elements
+from explorer.frame import bar, export, lesson, presenting, way  # noqa: E402  after the first elements
 from explorer.memory import address, told  # noqa: E402
 
 with told.run():
     address.begin(page.url_path)
+    export.begin()
     if asked := st.session_state.pop("wanted_page", None):
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[asked])
-    bar.show()
+    menu = bar.show()
     # The strip's room is kept: what follows does not jump.
     strip = st.container(height=48, border=False, gap=None)
     with strip:
@@ -62,3 +63,4 @@ with told.run():
     with strip:
         way.show(page.url_path or "attention")
     presenting.listen()
+    export.fill(menu, page.url_path or "attention")

@@ -57,6 +57,14 @@ FLOORS = [
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
     (r"explorer/components/.*", {"numpy", "streamlit"}, r"explorer\.components\..*"),
     (
+        r"explorer/(onefile/.*|export\.py)",
+        {"numpy"},
+        r"explorer\.(onefile|analysis|sentences|components)\..*"
+        r"|models\.(library|recording|edits|examples|prediction)",
+    ),
+    (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(library|recording|edits)"),
+    (r"explorer/command\.py", set(), r"explorer\.export|models\.(library|recording)"),
+    (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno"},
         r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
@@ -70,13 +78,13 @@ FLOORS = [
     (
         r"explorer/frame/.*",
         {"streamlit"},
-        r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*"
+        r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*|explorer\.export"
         r"|models\.(library|recording|edits|examples|prediction|offers)",
     ),
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(memory\.(address|told)|frame\.(bar|lesson|presenting|way))",
+        r"explorer\.(memory\.(address|told)|frame\.(bar|export|lesson|presenting|way))",
     ),
     (
         r"pages/.*",

@@ -41,7 +41,7 @@ ONLY = {
     r"toLocaleString|toExponential|toPrecision": {"say", "axis", "lookup_soft"},
     r"createElement\(": {"mount", "cells", "paths_plane"},
     r"createElementNS|DOMParser|font-family=": {"sheet"},
-    r"TextDecoder|DataView": {"wire"},
+    r"TextDecoder|TextEncoder|DataView": {"wire"},
 }
 NEVER = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?://(?!www\.w3\.org/2000/svg)"
 

@@ -28,7 +28,11 @@ export function story(view) {
   const files = exports(view, "The story", (look) => drawing(view, look));
   view.root.replaceChildren(
     ...parts,
-    quiet("Figures are rounded on screen. The tables and the CSV file below have them in full."),
+    header.alone
+      ? ""
+      : quiet(
+          "Figures are rounded on screen. The tables and the CSV file below have them in full.",
+        ),
     make("div", "exports", ...files),
   );
   bus.tell({ anatomy: { matrix: header.matrix, cell: [header.query.at, header.key.at] } });

@@ -81,6 +81,19 @@ export function mount(name, style, draw) {
 }
 
 /**
+ * What a view is called with where Streamlit is not there to call it.
+ * @param {Uint8Array} data
+ * @param {ParentNode} parentElement
+ * @param {(name: string, value: any) => void} tell
+ */
+export const called = (data, parentElement, tell) => ({
+  data,
+  parentElement,
+  setTriggerValue: tell,
+  setStateValue: tell,
+});
+
+/**
  * What is to happen when the view is gone, or when the same is asked for again under this name.
  * @param {View} view
  * @param {string} name

@@ -234,17 +234,33 @@ export function cells(canvas, place) {
   });
 }
 
+/** @typedef {{ view: import("./mount.js").View, what: string, draw: (look: Look) => string }} Offer */
+/** @type {Offer[]} */
+let offers = [];
+
+/** The pictures that can be taken from the page as it is now. */
+export function offered() {
+  offers = offers.filter(({ view }) => view.root.isConnected);
+  return offers;
+}
+
 /**
  * Buttons that hand the picture to the reader as a file, and a choice of its paper.
  * @param {import("./mount.js").View} view its header names the file
  * @param {string} what the picture is called
  * @param {(look: Look) => string} draw
+ * @param {import("./mount.js").View} [list] where the buttons stand, if not in the view itself
  */
-export function exports(view, what, draw) {
+export function exports(view, what, draw, list) {
+  if (!list)
+    offers = [
+      ...offered().filter((one) => one.view !== view || one.what !== what),
+      { view, what, draw },
+    ];
   const white = make("input", { type: "checkbox" });
   white.onchange = () => bus.tell({ white: white.checked });
   const know = () => (white.checked = Boolean(bus.now.white));
-  until(view, `paper of ${what}`, listen(know));
+  until(list || view, `paper of ${what} ${view.header.file}`, listen(know));
   know();
   const drawn = () => draw(white.checked ? onWhite() : view.look);
   const each = (/** @type {string} */ kind, /** @type {() => Promise<Blob>} */ file) =>

@@ -26,6 +26,35 @@ export function decode(data) {
 }
 
 /**
+ * What `decode` makes this header and these blocks of again.
+ * @param {any} header
+ * @param {Record<string, any>} blocks
+ * @returns {Uint8Array}
+ */
+export function encode(header, blocks) {
+  const whole = (/** @type {number} */ size) => Math.ceil(size / 8) * 8;
+  let end = 0;
+  const listed = Object.entries(blocks).map(([name, block]) => {
+    const kind = Object.entries(KINDS).find(([, Kind]) => block instanceof Kind)?.[0];
+    const at = end;
+    end += whole(block.byteLength);
+    return [name, kind, at, block.length];
+  });
+  const text = new TextEncoder().encode(JSON.stringify({ ...header, blocks: listed }));
+  const start = whole(4 + text.length);
+  const bytes = new Uint8Array(start + end).fill(32, 4, start);
+  new DataView(bytes.buffer).setUint32(0, start - 4, true);
+  bytes.set(text, 4);
+  Object.values(blocks).forEach((block, i) =>
+    bytes.set(
+      new Uint8Array(block.buffer, block.byteOffset, block.byteLength),
+      start + listed[i][2],
+    ),
+  );
+  return bytes;
+}
+
+/**
  * Which of `size` cells may be attended to, 1 or 0, from stretches of equal cells, the first of
  * them allowed; null where all may.
  * @param {Uint32Array | undefined} runs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from explorer.frame import line
@@ -13,14 +15,14 @@ from models import library
 ASK_AGAIN = 0.2  # seconds between two looks at how far a model has come
 
 
-def show() -> None:
+def show() -> Any:
     """The bar. A model that is not in memory yet is fetched first, with its progress; one that
-    cannot be used is named, and the last one stays."""
+    cannot be used is named, and the last one stays. Returns the Export menu."""
     state = st.session_state
     words = st.container()
     with words:
         ready()
-    line.show(options(), open_dialog)
+    menu = line.show(options(), open_dialog)
     if state.pop("borrowing", False):
         borrow()
     if name := state.pop("unknown_model", None):
@@ -41,6 +43,7 @@ def show() -> None:
             f"{literal(refused.rstrip('.'))}. The model shown is "
             f"{literal(models.title(state.model))}."
         )
+    return menu
 
 
 def options() -> list[str]:

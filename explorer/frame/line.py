@@ -4,12 +4,13 @@ link to what is on screen."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from explorer.components import sentence
-from explorer.frame import onscreen
+from explorer.frame import export, onscreen
 from explorer.memory import address, models
 from explorer.memory.settings import settings
 from explorer.sentences import purposes
@@ -18,9 +19,9 @@ from models.examples import EXAMPLES
 MOST_LIVE = 400  # characters up to which a text is drawn while it is typed
 
 
-def show(names: list[str], on_borrow: Callable[[], None]) -> None:
+def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
     """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among
-    them."""
+    them. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         with st.container(width="stretch"):
@@ -38,7 +39,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> None:
             format_func=named,
             on_change=address.forget_head,
             label_visibility="collapsed",
-            width=300,
+            width=240,
         )
         st.button(
             "",
@@ -58,6 +59,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> None:
         )
         with st.popover("", icon=":material/share:", help="Share", width="content"):
             _share()
+        return export.menu()
 
 
 def named(model: str) -> str:

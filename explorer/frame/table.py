@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from explorer.analysis.csv import cells_of, to_csv
+from explorer.frame import export
 from explorer.memory.passes import record
 from models.edits import Edit
 from models.recording import to_npz
@@ -26,14 +27,9 @@ def csv_button(
 ) -> None:
     """A button for named columns as a CSV file. A function of columns is called when it is pressed;
     it runs outside the visit."""
-    st.download_button(
-        label,
-        lambda: to_csv(_made(columns), about),
-        f"{file}.csv",
-        "text/csv",
-        on_click="ignore",
-        key=f"csv {file}",
-    )
+    make = lambda: to_csv(_made(columns), about)
+    export.offer(label, f"{file}.csv", "text/csv", make)
+    st.download_button(label, make, f"{file}.csv", "text/csv", on_click="ignore", key=f"csv {file}")
 
 
 def recording_button(
@@ -45,11 +41,14 @@ def recording_button(
 ) -> None:
     """A button for everything that was recorded of a model on a text. It keeps names and no
     arrays."""
+    make = lambda: to_npz(record(model, text, edits, target=target))
+    name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
+    export.offer("Recording", name, mime, make)
     st.download_button(
         label,
-        lambda: to_npz(record(model, text, edits, target=target)),
-        f"headlight-{model}{'-edited' if edits else ''}.npz",
-        "application/octet-stream",
+        make,
+        name,
+        mime,
         on_click="ignore",
         help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
     )

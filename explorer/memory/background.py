@@ -172,3 +172,23 @@ def sweep(
     return _experiment(
         ("sweep", *cause_of(recording), what, donor, name, token, id, against), to_come
     )
+
+
+def through(
+    model: str, texts: tuple[str, ...], what: Hashable, read: Callable[[Recording], Any]
+) -> Experiment:
+    """Many texts read one by one: `latest` is what `read` made of each so far, in their order; of
+    one that cannot be read the sentence that says why. Not begun, or as far as anyone has taken it.
+    The recordings themselves are not kept."""
+    loaded = handle(model)
+
+    def to_come() -> Iterator[tuple[Any, ...]]:
+        made: list[Any] = []
+        for text in texts:
+            try:
+                made.append(read(library.record(loaded, beginning(text))))
+            except ValueError as error:
+                made.append(str(error))
+            yield tuple(made)
+
+    return _experiment(("through", model, loaded.card.fingerprint, texts, what), to_come)

@@ -179,3 +179,4 @@ training = Choices(
     live_task="induction",
     live_unit="characters",
 )
+sentences = Choices("sentences", many_by="far word")

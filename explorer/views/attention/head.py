@@ -39,6 +39,12 @@ def show(on: Screen, view: HeadView) -> None:
         label=f"Take this weight apart: {sentences.opened(view.opened)}",
         icon=":material/zoom_in:",
     )
+    if on.attention.query == on.attention.key:
+        st.page_link(
+            "../pages/sentences.py",
+            label="This head over many sentences",
+            icon=":material/stacks:",
+        )
     files(on, view)
     with st.expander("Why this name?"):
         st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])

@@ -43,6 +43,7 @@ def asked(model: str, text: str) -> Asked:
         _tell(model, second)
     state = st.session_state
     how = state.plane, state.length, state.sums, state.specials
+    st.session_state["second shown"] = second or ""  # for the files of the page
     return Asked(model, text, second, stream, _groups(words, reads), *how)
 
 

@@ -1,0 +1,159 @@
+"""The `headlight` command: start the app, record a text, write a view as one HTML file, list the
+models."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFAULT_MODEL = "encoder"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
+    wrong."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
+    asked = parser().parse_args(arguments)
+    try:
+        return asked.do(asked)
+    except (ValueError, OSError) as error:
+        print(f"headlight: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command understands."""
+    whole = argparse.ArgumentParser(
+        prog="headlight", description="See what every attention head of a transformer sees."
+    )
+    verbs = whole.add_subparsers(required=True, metavar="COMMAND")
+    app = verbs.add_parser("app", help="start the app in the browser")
+    app.add_argument("--port", type=int, default=8501, help="the port it answers on (8501)")
+    app.add_argument("--address", default="localhost", help="the address it answers on (localhost)")
+    app.set_defaults(do=_app)
+    record = verbs.add_parser("record", help="record one forward pass over a text")
+    _of_a_text(record)
+    record.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path)
+    record.set_defaults(do=_record)
+    page = verbs.add_parser("page", help="write a view of a text as one HTML file")
+    _of_a_text(page)
+    page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
+    page.add_argument(
+        "--view", default="heads", help="what to show: heads, findings and others (heads)"
+    )
+    page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
+    page.add_argument(
+        "-c",
+        "--choose",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="choices as in the address of a page, such as layer=1 head=5 token=3",
+    )
+    page.set_defaults(do=_page)
+    models = verbs.add_parser("models", help="list the models that are here")
+    models.set_defaults(do=_models)
+    return whole
+
+
+def _of_a_text(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("text", help="the text, or - to read it from standard input")
+    verb.add_argument(
+        "-m",
+        "--model",
+        default=DEFAULT_MODEL,
+        help="a name that `headlight models` lists, or ours: or hub: and the name or folder of a "
+        f"Hugging Face model ({DEFAULT_MODEL})",
+    )
+    verb.add_argument(
+        "--target", help="what a translator’s decoder reads; its own words if left out"
+    )
+
+
+def _app(asked: argparse.Namespace) -> int:
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    command += ["--server.port", str(asked.port), "--server.address", asked.address]
+    return subprocess.call(command)
+
+
+def _recorded(asked: argparse.Namespace) -> tuple:
+    """The model that is asked for, loaded, and its recording of the text."""
+    from models import library
+
+    name = library.spelled(asked.model)
+    if not library.knows(name):
+        raise ValueError(
+            f"there is no model {name!r}; `headlight models` lists those that are here"
+        )
+    text = sys.stdin.read() if asked.text == "-" else asked.text
+    _say(f"Loading {name} …")
+    model = library.load(name, _progress)
+    recording = library.record(model, text, target=asked.target)
+    _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
+    if recording.dropped:
+        _say(f"{recording.dropped} more did not fit the model and are left out.")
+    return model, recording
+
+
+def _record(asked: argparse.Namespace) -> int:
+    from models.recording import to_npz
+
+    _, recording = _recorded(asked)
+    _write(asked.output, to_npz(recording))
+    return 0
+
+
+def _page(asked: argparse.Namespace) -> int:
+    from explorer import export
+
+    if not asked.output.parent.is_dir():
+        raise ValueError(f"No such file or folder: {asked.output.parent}")
+    if asked.view not in export.VIEWS:
+        raise ValueError(f"there is no view {asked.view!r}; there are {', '.join(export.VIEWS)}")
+    pairs = [each.partition("=") for each in asked.choose]
+    if wrong := [name for name, sign, _ in pairs if not sign]:
+        raise ValueError(f"{wrong[0]!r} is no choice; write NAME=VALUE, such as layer=1")
+    model, recording = _recorded(asked)
+    chosen = {name: value for name, _, value in pairs}
+    made = export.page(
+        recording, asked.view, model=model, target=asked.target, link=asked.link, **chosen
+    )
+    _write(asked.output, made.encode("utf-8"))
+    return 0
+
+
+def _models(asked: argparse.Namespace) -> int:
+    from models import library
+
+    for name in library.names():
+        card = library.card(name)
+        size = card["config"]
+        print(
+            f"{name:24} {card['kind']:16} {size['n_layer']} x {size['n_head']:<3} {card['summary']}"
+        )
+    return 0
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    _say(f"{file}: {len(content):,} bytes.")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _progress(done: int, total: int) -> None:
+    if total and sys.stderr.isatty():
+        print(f"\r{done / total:4.0%} fetched", end="\n" if done >= total else "", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

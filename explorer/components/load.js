@@ -1,0 +1,23 @@
+// @ts-check
+// A file of the reader's own, read here and sent as text.
+
+import style from "./load.css.js";
+import { make, mount } from "./mount.js";
+
+export default mount("load", style, (view) => {
+  const { root, header } = view;
+  if (root.firstChild) return;
+  const field = make("input", {
+    type: "file",
+    accept: ".txt,.csv,.tsv,text/plain,text/csv",
+    hidden: true,
+    onchange: async () => {
+      const file = field.files?.[0];
+      if (file)
+        view.send("text", (await file.slice(0, 4 * header.most).text()).slice(0, header.most));
+      field.value = "";
+    },
+  });
+  const button = make("button", { class: "small", onclick: () => field.click() }, header.label);
+  root.append(field, button);
+});

@@ -1,0 +1,66 @@
+"""The door for what leaves Headlight as one file: any view of a recording as an HTML document that
+needs no network.
+
+    from explorer import export
+    from models import library
+
+    recording = library.record(library.load("encoder"), "The animal was tired.")
+    open("heads.html", "w", encoding="utf-8").write(export.page(recording))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from explorer.onefile import alignment, anatomy, comparison, heads, lens, matrices, paths
+from explorer.onefile.asked import Asked
+from explorer.onefile.document import document
+from explorer.onefile.sheet import Sheet
+from models import library
+from models.recording import Recording
+
+if TYPE_CHECKING:
+    from models.library import Handle
+
+VIEWS: dict[str, Callable[[Asked], Sheet]] = {
+    "heads": heads.heads,
+    "findings": heads.findings,
+    "anatomy": anatomy.anatomy,
+    "lens": lens.lens,
+    "alignment": alignment.alignment,
+    "paths": paths.paths,
+    "comparison": comparison.comparison,
+    "positions": matrices.positions,
+    "residual": matrices.residual,
+    "summary": matrices.summary,
+    "lookup": matrices.lookup,
+}
+OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
+
+
+def page(
+    recording: Recording,
+    view: str = "heads",
+    *,
+    model: Handle | None = None,
+    other: Recording | None = None,
+    target: str | None = None,
+    link: str = "",
+    **choices: object,
+) -> str:
+    """A view of a recording as one HTML document, interactive, that asks for nothing from
+    elsewhere.
+
+    view: one of VIEWS. model: the recording's, loaded; it is loaded anew where None. other: what
+    stands beside it, in those of OF_TWO. target: what was typed for a decoder to read. link: the
+    address of a Headlight that the file shall lead back to. choices: as in the address of the page,
+    such as layer=1. Raises ValueError for a view or a choice that is not there.
+    """
+    if view not in VIEWS:
+        raise ValueError(f"no view is called {view!r}; there are {', '.join(VIEWS)}")
+    told = {name: str(value) for name, value in choices.items()}
+    loaded = library.load(recording.model.name) if model is None else model
+    draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
+    return document(draw(Asked(recording, loaded, told, target)), link)

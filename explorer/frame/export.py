@@ -1,0 +1,104 @@
+"""The Export menu: everything that leaves a page, in one place on every page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.components import pictures
+from explorer.frame.taken import Taken, back, taken
+from explorer.sentences import recipe
+
+WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a page offers: its name, its kind, and what makes it, which may hold arrays for
+    as long as a run lasts."""
+
+    label: str
+    name: str
+    mime: str
+    make: Callable[[], Any]
+
+
+class _Offered(threading.local):
+    """The files of the run of this thread."""
+
+    def __init__(self) -> None:
+        self.files: list[File] = []
+
+
+_offered = _Offered()
+
+
+def begin() -> None:
+    """Forget the files of the last run."""
+    _offered.files = []
+
+
+def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
+    """Put a file of the page into the menu."""
+    _offered.files.append(File(label, name, mime, make))
+
+
+def menu() -> Any:
+    """The menu's button, for the line at the top. What it holds is put into it by `fill`, after the
+    page."""
+    return st.popover(
+        "",
+        icon=":material/download:",
+        help="Export: picture, numbers, one HTML file, Python",
+        key="export menu",
+        on_change="rerun",
+        width="content",
+    )
+
+
+def fill(room: Any, page: str) -> None:
+    """Fill the menu, if it is open. The page has run, so everything that it offers is known."""
+    files, _offered.files = _offered.files, []
+    if not room.open:
+        return
+    out = taken(page)
+    with room:
+        st.markdown("**Pictures of this page**")
+        pictures.show("export pictures")
+        if files:
+            st.markdown("**Numbers**")
+        with st.container(horizontal=True, gap="small"):
+            for at, each in enumerate(files):
+                _button(f"{each.label} · {each.name}", each, f"export {at}")
+        st.markdown("**One HTML file**, interactive, with no network")
+        with st.container(horizontal=True, gap="small"):
+            _page(out, page)
+            if page == "attention":
+                _page(replace(out, view="findings", choices=()), page)
+        st.markdown("**Python** that makes it again")
+        st.code(lines(out, page), language="python", wrap_lines=True, height=240)
+
+
+def lines(out: Taken, page: str) -> str:
+    """The lines of Python for a page."""
+    source = out.source
+    if page == "claims":
+        return recipe.claims(source.model, source.text, source.target)
+    other = astuple(out.other) if out.other else None
+    return recipe.recipe(out.view, astuple(source), other, out.choices, f"{out.view}.html")
+
+
+def _page(out: Taken, page: str) -> None:
+    words = WORDS.get(out.view, out.view)
+    name = f"headlight-{out.source.model.replace('/', '-').replace(':', '-')}-{out.view}.html"
+    file = File("", name, "text/html", partial(out.page, back(page)))
+    _button(words[0].upper() + words[1:], file, f"export page {out.view}")
+
+
+def _button(label: str, file: File, key: str) -> None:
+    st.download_button(label, file.make, file.name, file.mime, key=key, on_click="ignore")

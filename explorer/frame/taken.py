@@ -1,0 +1,166 @@
+"""What of a page leaves it as a file: which view, of which recording, under which choices, by names
+alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from explorer import export
+from explorer.analysis.predictions import word_to_hide
+from explorer.frame import onscreen
+from explorer.memory import address, models, passes
+from models.edits import HideToken, from_line, to_line
+from models.recording import Recording
+
+# The view that a page's file shows. A page that has none of its own is taken as all heads.
+VIEW_OF = {
+    "anatomy": "anatomy",
+    "positions": "positions",
+    "residual": "residual",
+    "embeddings": "paths",
+    "summaries": "summary",
+    "lookup": "lookup",
+    "predictions": "lens",
+    "translation": "alignment",
+    "switches": "comparison",
+    "compare": "comparison",
+}
+# The choices of a page that its view takes too.
+CHOICES_OF = {
+    "heads": ("attention", "layer", "head", "token", "view"),
+    "findings": ("attention",),
+    "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
+    "positions": ("stream",),
+    "residual": ("stream", "write"),
+    "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
+    "summary": ("attention", "sum_what", "sum_layer"),
+    "lookup": ("attention", "layer", "head", "look_temperature"),
+    "lens": ("token", "site", "lens"),
+    "alignment": ("cross", "step"),
+    "comparison": ("attention", "other_of", "other_tone"),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What makes a recording: a model's name, a text, edits in one line, and what a decoder reads,
+    None for its own words."""
+
+    model: str
+    text: str
+    edits: str = ""
+    target: str | None = None
+
+    def recording(self) -> Recording:
+        """The recording, from the shelf."""
+        return passes.record(self.model, self.text, from_line(self.edits), self.target)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A view of a recording, and of another one beside it in some views, under choices (name,
+    value)."""
+
+    view: str
+    source: Source
+    other: Source | None = None
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def page(self, link: str) -> str:
+        """The view as one HTML file that leads back to `link`."""
+        source, other = self.source, self.other
+        return export.page(
+            source.recording(),
+            self.view,
+            model=models.handle(source.model),
+            other=other.recording() if other else None,
+            target=source.target,
+            link=link,
+            **dict(self.choices),
+        )
+
+
+def taken(page: str) -> Taken:
+    """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
+    cannot be had of this model."""
+    state = st.session_state
+    source = Source(state.model, state.text, "", onscreen.typed_target(state.model))
+    view, other = VIEW_OF.get(page, "heads"), None
+    if page == "switches":
+        other = Source(source.model, source.text, state.edits, source.target)
+        if not state.edits:
+            view = "heads"
+    elif page == "compare":
+        other = _beside(source)
+    elif page == "embeddings" and (second := state.get("second shown")):
+        other = Source(source.model, second)
+    elif page == "anatomy" and state.edits:
+        source = Source(source.model, source.text, state.edits, source.target)
+    elif page == "predictions":
+        source = Source(source.model, source.text, _hidden(source), source.target)
+    if not _fits(view, source, other):
+        view, source = "heads", Source(source.model, source.text, "", source.target)
+    if view not in export.OF_TWO:
+        other = None
+    return Taken(view, source, other, _chosen(view))
+
+
+def back(page: str) -> str:
+    """The address of this Headlight, without the page's own name."""
+    where = urlsplit(st.context.url or "")
+    path = where.path.removesuffix("/").removesuffix(page)
+    return f"{where.scheme}://{where.netloc}{path}" if where.scheme else ""
+
+
+def _chosen(view: str) -> tuple[tuple[str, str], ...]:
+    wanted = address.wanted()
+    return tuple((name, wanted[name]) for name in CHOICES_OF[view] if wanted.get(name))
+
+
+def _hidden(source: Source) -> str:
+    """The words that Predictions hides of an encoder's text, as edits."""
+    recording = passes.record(source.model, source.text)
+    if recording.model.kind != "encoder" or HideToken not in models.offers(source.model).edits:
+        return ""
+    if st.session_state.hidden == "none":
+        return ""
+    stream = recording.streams[0]
+    asked = [at for at in address.numbers("hidden", len(stream.tokens)) if not stream.special[at]]
+    first = address.whole("token", len(stream.tokens))
+    first = word_to_hide(stream) if first is None or stream.special[first] else first
+    return to_line(tuple(HideToken(at) for at in asked or [first] if at is not None))
+
+
+def _beside(source: Source) -> Source | None:
+    """What Compare lays beside the recording, B; None where nothing is chosen yet that a file can
+    name."""
+    state = st.session_state
+    if state.other_what == "Edit":
+        return Source(source.model, source.text, state.other_edits.strip(), source.target)
+    if state.other_what == "Sentence" and state.other_text.strip():
+        return Source(source.model, state.other_text)
+    if state.other_what == "Model" and state.other_model:
+        return Source(state.other_model, source.text)
+    return None
+
+
+def _fits(view: str, source: Source, other: Source | None) -> bool:
+    """True where the view can be had of this model and text."""
+    offers = models.offers(source.model)
+    try:
+        recording = source.recording()
+        beside = other.recording() if other and view in export.OF_TWO else None
+    except ValueError:  # edits that this model or text cannot follow
+        return False
+    if view in ("anatomy", "lookup"):
+        return recording.attention[0].opens
+    return {
+        "lens": bool(offers.logits),
+        "alignment": len(recording.streams) > 1,
+        "comparison": beside is not None,
+        "positions": "pos.wrote" in recording.streams[0].sites,
+        "residual": bool(recording.streams[0].writes()),
+    }.get(view, True)

@@ -1,0 +1,105 @@
+"""The door for notebooks: the views of Headlight in Jupyter, the same that its pages show.
+
+from explorer import notebook
+
+notebook.heads("The animal was tired.", model="encoder")
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
+
+from explorer import export
+from models import library
+from models.edits import Edit
+from models.recording import Recording
+
+if TYPE_CHECKING:
+    from models.library import Handle
+
+HEIGHT = 860  # pixels of the frame that a view is drawn in
+
+
+class Shown:
+    """A view that a notebook draws: a frame of its own, so that neither style nor script meets the
+    notebook's."""
+
+    def __init__(self, page: str, height: int = HEIGHT) -> None:
+        self.page, self.height = page, height
+
+    def _repr_html_(self) -> str:
+        """The frame. What is in it runs as a page of its own, and can neither reach the notebook
+        nor the network."""
+        return (
+            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{self.height}px;border:0" title="Headlight"></iframe>'
+        )
+
+    def save(self, file: str) -> None:
+        """Write it as one HTML file."""
+        with open(file, "w", encoding="utf-8") as goal:
+            goal.write(self.page)
+
+
+@cache
+def load(model: str) -> Handle:
+    """A model by its name, loaded once."""
+    return library.load(model)
+
+
+def record(
+    text: str, model: str = "encoder", edits: tuple[Edit, ...] = (), target: str | None = None
+) -> Recording:
+    """One forward pass of a model over a text, as numbers."""
+    return library.record(load(model), text, edits, target)
+
+
+def show(
+    text: str | Recording,
+    view: str = "heads",
+    model: str = "encoder",
+    *,
+    other: Recording | None = None,
+    target: str | None = None,
+    height: int = HEIGHT,
+    **choices: object,
+) -> Shown:
+    """Any view of a text, or of a recording: one of `export.VIEWS`, under the choices that the
+    address of its page has."""
+    recording = text if isinstance(text, Recording) else record(text, model, (), target)
+    page = export.page(
+        recording,
+        view,
+        model=load(recording.model.name),
+        other=other,
+        target=target,
+        **choices,
+    )
+    return Shown(page, height)
+
+
+def heads(text: str | Recording, model: str = "encoder", **choices: object) -> Shown:
+    """All heads, one of them opened."""
+    return show(text, "heads", model, **choices)
+
+
+def anatomy(text: str | Recording, model: str = "encoder", **choices: object) -> Shown:
+    """One head's weights, each cell to be taken apart."""
+    return show(text, "anatomy", model, **choices)
+
+
+def lens(text: str | Recording, model: str = "decoder", **choices: object) -> Shown:
+    """What the model would say at every layer."""
+    return show(text, "lens", model, **choices)
+
+
+def alignment(text: str | Recording, model: str = "translator", **choices: object) -> Shown:
+    """A translation, and how the decoder looks back at the source."""
+    return show(text, "alignment", model, **choices)
+
+
+def comparison(a: Recording, b: Recording, **choices: object) -> Shown:
+    """Two recordings beside each other, head by head."""
+    return show(a, "comparison", other=b, **choices)

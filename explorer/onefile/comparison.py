@@ -1,0 +1,163 @@
+"""Two recordings beside each other, head by head, as a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import compare as numbers
+from explorer.analysis.caption import caption, model_line, read_text
+from explorer.components import compare as pictures
+from explorer.components import matrix as maps
+from explorer.components.picture import Picture
+from explorer.onefile.asked import Asked, attention_of
+from explorer.onefile.sheet import FIRST, Sheet, View
+from models.edits import to_line
+from models.recording import Recording
+
+Head = tuple[int, int]
+GRIDS = "grids"
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Both sides on common units, each head of A with its counterpart in B: the one in its place,
+    or the nearest."""
+
+    found: numbers.Sides
+    paired: np.ndarray | None
+    near: tuple[numbers.Nearest, ...]
+    names: tuple[str, str]
+
+    def other(self, head: Head) -> Head:
+        """The head of B beside one of A."""
+        return head if self.paired is not None else numbers.nearest_to(self.near, head)
+
+    def heads(self) -> list[Head]:
+        """Every head of A."""
+        return [(layer, head) for layer, head in np.ndindex(self.found.a.shape[:2])]
+
+
+def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
+    """The recording, A, beside another, B. Choices: attention, other_pair ("layer.head", of A),
+    other_tone.
+
+    Raises ValueError without another recording, and where the two have no words in common.
+    """
+    if other is None:
+        raise ValueError(
+            "a comparison needs another recording: page(recording, 'comparison', other=...)"
+        )
+    a, b = asked.recording, other
+    of_a, of_b = asked.attention(), attention_of(b, asked.choices.get("other_of", ""))
+    (rows_a, columns_a), (rows_b, columns_b) = numbers.axes(a, of_a), numbers.axes(b, of_b)
+    rows, columns = numbers.align(rows_a, rows_b), numbers.align(columns_a, columns_b)
+    if refused := numbers.refusal(rows, columns):
+        raise ValueError(refused)
+    found = numbers.sides((a, of_a), (b, of_b), rows, columns)
+    paired = numbers.paired(found) if found.same_shape else None
+    near = () if paired is not None else numbers.nearest(numbers.distances(found))
+    beside = Beside(found, paired, near, (of_a.name, of_b.name))
+    about = (model_line(b).replace("Headlight", "B", 1), f"B’s text: {read_text(b)}")
+    about = (*caption(a), *about)
+    first = _first(asked, beside)
+    grids = pictures.grids(
+        *found.weights(),
+        found.rows.labels,
+        found.column_labels,
+        titles=(f"A · {a.model.name}", f"B · {b.model.name}"),
+        distances=paired,
+        log=asked.one_of("other_tone", ("Linear", "Log")) == "Log",
+        token=GRIDS,
+    )
+    heads = beside.heads()
+    return Sheet(
+        numbers.sentence(found, paired, near),
+        about,
+        [
+            View("compare", {FIRST: grids}, column=2),
+            View("compare", {numbers_of(h): _pair(beside, h) for h in heads}, ("pair",), column=2),
+            View(
+                "matrix",
+                {numbers_of(h): _panels(asked, beside, h, about) for h in heads},
+                ("pair",),
+                (),
+                2,
+                "matrices",
+            ),
+        ],
+        {"pair": numbers_of(first)},
+        f"headlight-{a.model.name}-compared",
+        "compare",
+        _address(asked, b),
+    )
+
+
+def _address(asked: Asked, b: Recording) -> dict[str, str]:
+    """Where Compare lays the same beside each other."""
+    if b.model.name != asked.recording.model.name:
+        return asked.address(other_what="Model", other_model=b.model.name)
+    if b.text != asked.recording.text:
+        return asked.address(other_what="Sentence", other_text=b.text)
+    return asked.address(other_what="", other_edits=to_line(b.edits))
+
+
+def numbers_of(head: Head) -> str:
+    """A head in the state of the file: "1.5"."""
+    return f"{head[0]}.{head[1]}"
+
+
+def _first(asked: Asked, beside: Beside) -> Head:
+    layer, _, head = asked.choices.get("other_pair", "").partition(".")
+    if layer.isdecimal() and head.isdecimal():
+        chosen = int(layer), int(head)
+        if chosen in beside.heads():
+            return chosen
+        raise ValueError(f"there is no head {layer}.{head}")
+    if beside.paired is not None:
+        return numbers.most_changed(beside.paired)[0]
+    return numbers.farthest_head(beside.near)[0]
+
+
+def _pair(beside: Beside, head: Head) -> bytes:
+    other = beside.other(head)
+    one, two = numbers.name(head), numbers.name(other)
+    distance = numbers.pair_distance(beside.found, head, other)
+    title = f"{one} of both sides" if head == other else f"A’s {one}, its nearest B’s {two}"
+    return pictures.pair(
+        head,
+        other,
+        title=f"{title}: distance {distance:.2f}",
+        words=numbers.told(numbers.change(beside.found, head, other)),
+        token=f"pair {numbers_of(head)}",
+        picture=GRIDS,
+    )
+
+
+def _panels(asked: Asked, beside: Beside, head: Head, about: tuple[str, ...]) -> bytes:
+    other = beside.other(head)
+    one, two = numbers.name(head), numbers.name(other)
+    a, b, change, top, far = numbers.pair_matrices(beside.found, head, other)
+    found = beside.found
+    return maps.panels(
+        [
+            maps.Panel(f"A · {one}", a, 0.0, top),
+            maps.Panel(f"B · {two}", b, 0.0, top),
+            maps.Panel("B − A", change, -far, far),
+        ],
+        maps.Sheet(
+            found.rows.labels,
+            found.column_labels,
+            [False] * len(found.column_labels),
+            ("row", "column"),
+            digits=3,
+            choose=False,
+        ),
+        Picture(
+            f"A’s {one}, B’s {two}, and B − A",
+            about,
+            f"headlight-{asked.recording.model.name}-compared-{numbers_of(head)}",
+            f"panels {numbers_of(head)}",
+        ),
+    )

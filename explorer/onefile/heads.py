@@ -1,0 +1,201 @@
+"""All heads with one opened, and what is worth a look: the Attention page as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis import heads as naming
+from explorer.analysis.caption import caption
+from explorer.analysis.finding import Finding
+from explorer.analysis.findings import strongest_links, worth
+from explorer.analysis.findings_links import Link
+from explorer.analysis.head_view import Asked as Held
+from explorer.analysis.head_view import Choices, HeadView, head_view
+from explorer.components import head as one_head
+from explorer.components import heads as all_heads
+from explorer.components import wire
+from explorer.onefile.asked import Asked
+from explorer.onefile.findings import found_in
+from explorer.onefile.sheet import FIRST, Choice, Line, Part, Sheet, View, Words
+from explorer.sentences import attention as sentences
+from explorer.sentences import findings as said
+from explorer.sentences import names
+from explorer.sentences.escape import plain
+from models.recording import Attention
+
+SECOND_BYTES = 500_000  # for the second bytes of all weights, which make the larger ones exact
+MOST_FINDINGS = 5
+
+
+def heads(asked: Asked) -> Sheet:
+    """Every head of an attention, small and opened. Choices: attention, layer, head, token, view
+    ("Lines" or "Matrix")."""
+    found = [one for one in found_in(asked) if one.page == "attention"]
+    return _sheet(asked, worth(found, MOST_FINDINGS), "All heads")
+
+
+def findings(asked: Asked) -> Sheet:
+    """What was found in a recording, each finding with its evidence, and the head that shows it.
+    Choices as of `heads`."""
+    found = found_in(asked)
+    elsewhere = [one for one in found if one.page != "attention"]
+    lines = [("h2", "Found elsewhere in the model")] if elsewhere else []
+    for one in elsewhere:
+        lines += [
+            ("strong", said.headline(one, _quoted)),
+            ("p", said.evidence(one, _quoted)),
+        ]
+    here = [one for one in found if one.page == "attention"]
+    return _sheet(asked, here, "Findings", [Words({FIRST: lines})] if lines else [])
+
+
+def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Part] = ()) -> Sheet:
+    recording, attention = asked.recording, asked.attention()
+    here = [one for one in found if one.attention == attention.name]
+    axes = asked.axes(attention)
+    every = naming.describe(recording, attention)
+    views = [
+        head_view(recording, attention, head, axes, Choices(), Held(), asked.target)
+        for head in every
+    ]
+    first = here[0] if here else None
+    at = _opened(asked, attention, every, first)
+    row = asked.whole("token", len(axes.rows))
+    if row is None and first is not None and at == first.at and first.query >= 0:
+        row = first.query
+    pin = -1 if row is None else row
+    shown = asked.one_of("view", ("Lines", "Matrix")).lower()
+    hints = _hints(axes.said is not None)
+    links = strongest_links(recording, attention)
+    parts: list[Part] = [
+        *([Choice("Worth a look", [_step(one) for one in here], listed=True)] if here else []),
+        View("heads", {FIRST: _grid(asked, attention, every)}),
+        *more,
+        Words({_key(view): _told(asked, attention, view, links) for view in views}, ("head",), 1),
+        Choice("View", [_as(name, hints) for name in ("Lines", "Matrix")], column=1),
+        View(
+            "head",
+            {_key(view): _matrix(asked, view, len(views)) for view in views},
+            ("head",),
+            ("pin", "column", "cell", "view", "hint"),
+            1,
+        ),
+    ]
+    state = {"head": f"{at[0]}.{at[1]}", "pin": pin, "column": pin if axes.said is None else -1}
+    return Sheet(
+        said.headline(first, _quoted) if first else f"{title} of {recording.model.name}",
+        caption(recording, of=f"{attention.name}-attention"),
+        parts,
+        state | {"cell": None, "view": shown, "hint": hints[shown]},
+        f"headlight-{recording.model.name}-{title.lower().replace(' ', '-')}",
+        "",
+        asked.address(layer=at[0], head=at[1], token="" if pin < 0 else pin),
+    )
+
+
+def _key(view: HeadView) -> str:
+    return f"{view.head.layer}.{view.head.head}"
+
+
+def _opened(
+    asked: Asked, attention: Attention, every: Sequence[naming.Head], first: Finding | None
+) -> tuple[int, int]:
+    """The head that is opened first, as on the page: the one chosen, that of the strongest finding,
+    or the clearest."""
+    n_layer, n_head = attention.pattern.shape[:2]
+    layer, head = asked.whole("layer", n_layer), asked.whole("head", n_head)
+    if layer is not None and head is not None:
+        return layer, head
+    if first is not None:
+        return first.at
+    best = max(every, key=naming.clarity)
+    return best.layer, best.head
+
+
+def _grid(asked: Asked, attention: Attention, every: Sequence[naming.Head]) -> bytes:
+    axes = asked.axes(attention)
+    return all_heads.payload(
+        all_heads.Grid(
+            attention.pattern,
+            attention.allowed,
+            every,
+            naming.meanings(asked.recording, attention),
+            axes.rows,
+            axes.keys,
+            "head",
+            False,
+            f"grid {attention.name}",
+            axes.said is not None,
+        )
+    )
+
+
+def _matrix(asked: Asked, view: HeadView, n_views: int) -> bytes:
+    """One head's matrix with nothing held, in about a byte a cell where there are many heads."""
+    shown = view.shown
+    data = one_head.payload(
+        shown.matrix,
+        shown.axes.rows,
+        shown.axes.keys,
+        shown.axes.special,
+        allowed=shown.allowed,
+        said=shown.axes.said,
+        layer=view.head.layer,
+        head=view.head.head,
+        pin=-1,
+        column=-1,
+        view="lines",
+        scale="head",
+        log=False,
+        title=view.title,
+        caption=view.caption,
+        file=view.file,
+        evidence=view.evidence,
+        token=f"{view.attention} {_key(view)}",
+    )
+    header, blocks = wire.decode(data)
+    others = {name: each for name, each in blocks.items() if name in ("runs", "hidden")}
+    return wire.encode(header, wire.fine(np.array(shown.matrix), SECOND_BYTES // n_views) | others)
+
+
+def _told(
+    asked: Asked, attention: Attention, view: HeadView, links: dict[tuple[int, int], Link]
+) -> list[Line]:
+    """The lines above a head: its name, what speaks for it, and what is measured of it."""
+    head, meanings = view.head, naming.meanings(asked.recording, attention)
+    link = links.get((head.layer, head.head))
+    return [
+        ("h2", f"Layer {head.layer}, head {head.head}"),
+        ("p", plain(sentences.summary(head, meanings, link))),
+        ("p", plain(names.figures(head))),
+    ]
+
+
+def _step(one: Finding) -> tuple[str, str, dict]:
+    """A finding as a button that opens its head and holds its word."""
+    across = one.attention == "cross"
+    cell = [one.query, one.keys[0]] if one.query >= 0 and one.keys else None
+    held = {"pin": one.query, "column": -1 if across else one.query, "cell": cell}
+    chosen = {"head": f"{one.layer}.{one.head}", **held}
+    return said.headline(one, _quoted), said.evidence(one, _quoted), chosen
+
+
+def _hints(across: bool) -> dict[str, str]:
+    told, other = (
+        (one_head.HINT_ACROSS, one_head.HINT_ACROSS_ELSE)
+        if across
+        else (one_head.HINT, one_head.HINT_ELSE)
+    )
+    return {name: told.get(name, other) for name in ("lines", "matrix")}
+
+
+def _as(name: str, hints: dict[str, str]) -> tuple[str, str, dict]:
+    return name, "", {"view": name.lower(), "hint": hints[name.lower()]}
+
+
+def _quoted(word: str) -> str:
+    """A word of the text, in quotation marks; one that is written from right to left turns nothing
+    beside it."""
+    return f"“{plain(said.marked(word))}”"

@@ -1,0 +1,113 @@
+"""What the heads do over the sentences that were read: where their attention goes, their habits,
+and the sentences where one of them does most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from explorer.analysis import many
+from explorer.components import matrix
+from explorer.components.picture import Picture
+from explorer.frame.table import csv_button, show
+from explorer.memory import address
+from explorer.sentences.escape import literal
+
+MOST_SHOWN = 20
+BY = (many.FAR_WORD, *many.HABITS)
+
+
+def results(model: str, found: Sequence[many.Sentence], about: tuple[str, ...], name: str) -> None:
+    """Everything below the field. `name` names the picture."""
+    made = many.shares(found)
+    layers, heads, _ = made.mean.shape
+    by = address.one_of("many_by", BY)
+    at = _chosen(found, by, layers, heads)
+    left, right = st.columns([1.2, 1], gap="large")
+    with left:
+        st.subheader("Where each head’s attention goes", anchor=False)
+        _map(made, about, name)
+        st.caption(
+            f"The share of the words’ attention that goes so many tokens back (−) or ahead (+), "
+            f"to special tokens, or farther than {many.REACH}; the mean of {len(found)} sentences, "
+            "each counted once. Choose a row to open its head."
+        )
+        csv_button(
+            many.share_columns(found), about, f"headlight-{model}-many-places", "Places as CSV"
+        )
+    with right:
+        _head(found, at, by, about, model)
+
+
+def _chosen(found: Sequence[many.Sentence], by: str, layers: int, heads: int) -> tuple[int, int]:
+    layer, head = address.whole("layer", layers), address.whole("head", heads)
+    return many.most_even(found, by) if layer is None or head is None else (layer, head)
+
+
+def _map(made: many.Spread, about: tuple[str, ...], name: str) -> None:
+    layers, heads, places = made.mean.shape
+    values = made.mean.reshape(-1, places)
+    rows = [f"L{layer} H{head}" for layer in range(layers) for head in range(heads)]
+    data = matrix.panels(
+        [matrix.Panel("", values, 0.0, float(values.max()))],
+        matrix.Sheet(rows, many.PLACES, [False] * places, ("head", "place")),
+        Picture(about[0], about[1:], "headlight-many-places", name),
+    )
+    matrix.show(data, "many map", _take_row)
+    st.session_state["many heads"] = heads
+
+
+def _take_row() -> None:
+    row = st.session_state["many map"].get("row")
+    if row is not None:
+        layer, head = divmod(int(row), st.session_state["many heads"])
+        st.session_state.layer, st.session_state.head = str(layer), str(head)
+
+
+def _head(
+    found: Sequence[many.Sentence], at: tuple[int, int], by: str, about: tuple[str, ...], model: str
+) -> None:
+    """One head: its habits with their spread, and where it does one of them most."""
+    st.subheader(f"Layer {at[0]}, head {at[1]}", anchor=False)
+    spreads = {name: many.habit(found, name) for name in BY}
+    st.dataframe(
+        {
+            "habit": list(spreads),
+            "mean score": [float(each.mean[at]) for each in spreads.values()],
+            "± sd": [float(each.sd[at]) for each in spreads.values()],
+            "sentences": [int(each.n[at]) for each in spreads.values()],
+        },
+        hide_index=True,
+        column_config=dict.fromkeys(
+            ("mean score", "± sd"), st.column_config.NumberColumn(format="%.3f")
+        ),
+        alt=f"Habits of layer {at[0]}, head {at[1]} over {len(found)} sentences",
+    )
+    st.caption(
+        f"A habit’s score: mean attention along its pattern, in the sentences that can show it. "
+        f"{many.FAR_WORD.capitalize()}: the largest weight a word gives one at least {many.FAR} "
+        "tokens away."
+    )
+    file = f"headlight-{model}-many"
+    csv_button(many.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
+    st.segmented_control(
+        "Sentences where it does most of", BY, key="many_by", required=True, persist_state="session"
+    )
+    told = many.strongest(found, by, at, MOST_SHOWN)
+    if told:
+        best, value = told[0]
+        look = best.looks[at[0]][at[1]]
+        who = f", {literal(look.query)} → {literal(look.key)}" if by == many.FAR_WORD else ""
+        st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
+    columns = many.sentence_columns(found, by, at, MOST_SHOWN)
+    show(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
+    whole = many.sentence_columns(found, by, at)
+    csv_button(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
+
+
+def unread(found: Sequence[object]) -> None:
+    """How many could not be read, and why the first could not."""
+    refused = [each for each in found if isinstance(each, str)]
+    if refused:
+        st.warning(f"{len(refused)} cannot be read: {literal(refused[0])}.")

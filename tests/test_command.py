@@ -1,0 +1,136 @@
+"""The `headlight` command, in the clone and installed from a wheel in an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from explorer import command
+from models import library
+from models.recording import from_npz
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = "The cat </script> sat."
+
+
+def test_a_recording_and_a_page_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    npz, html = tmp_path / "it.npz", tmp_path / "it.html"
+    assert command.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
+    assert from_npz(npz.read_bytes()) == library.record(library.load("decoder"), TEXT)
+    assert command.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5"]) == 0
+    assert "layer=1&amp;head=5" in html.read_text("utf-8")
+    said = capsys.readouterr()
+    assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err
+
+
+def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["models"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n{name} " in f"\n{listed}" for name in library.names())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["record", TEXT, "-m", "nothing", "-o", "x.npz"], "no model 'nothing'"),
+        (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view 'nothing'"),
+        (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
+        (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
+        (["page", TEXT, "-o", "/no/such/folder/x.html"], "No such file"),
+        (["record", TEXT, "-m", "hub:/no/such/folder", "-o", "x.npz"], "no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    asked: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert command.main(asked) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("headlight: ") and said in error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a fresh environment that the clone is installed in, without a network."""
+    folder = tmp_path_factory.mktemp("installed")
+    clone, wheels, fresh = folder / "clone", folder / "wheels", folder / "fresh"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, clone / name)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    alone = ["--quiet", "--no-index", "--no-deps"]
+    wheel = [*pip, "wheel", *alone, "--no-build-isolation", "-w", str(wheels), str(clone)]
+    subprocess.run(wheel, check=True)
+    shutil.rmtree(clone)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
+    into = [*pip, "--python", str(fresh / "bin" / "python"), "install", *alone]
+    subprocess.run([*into, *map(str, wheels.glob("*.whl"))], check=True)
+    (site,) = fresh.glob("lib/python*/site-packages")
+    (site / "others.pth").write_text(sysconfig.get_paths()["purelib"])
+    return fresh / "bin"
+
+
+@pytest.mark.slow
+def test_the_installed_command_writes_a_page_and_starts_the_app(
+    installed: Path, tmp_path: Path
+) -> None:
+    def run(*asked: str) -> str:
+        done = subprocess.run(
+            [str(installed / "headlight"), *asked], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "record" in run("--help") and "encoder" in run("models")
+    run("page", TEXT, "-o", "it.html")
+    assert (tmp_path / "it.html").stat().st_size > 200_000
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    app = subprocess.Popen(
+        [str(installed / "headlight"), "app", "--port", port, "--address", "127.0.0.1"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": ""},
+    )
+    try:
+        for path, wanted in (("/anatomy", b"<html"), ("/app/static/inter.woff2", b"wOF2")):
+            assert wanted in fetched(f"http://127.0.0.1:{port}{path}")
+    finally:
+        app.terminate()
+        app.wait(20)
+
+
+def fetched(address: str) -> bytes:
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(address, timeout=2) as answer:
+                return answer.read()
+        except OSError:
+            time.sleep(0.25)
+    raise AssertionError(f"{address} did not answer")
