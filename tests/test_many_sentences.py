@@ -28,12 +28,15 @@ def test_shares_are_the_patterns_own(small_handle: Handle) -> None:
     recording = library.record(small_handle, TEXTS[0])
     attention, stream = recording.attention[0], recording.streams[0]
     found = many.measured(recording, attention)
+    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
     np.testing.assert_allclose(found.shares.sum(-1), 1, atol=1e-5)
     words = [at for at, special in enumerate(stream.special) if not special]
     back = many.PLACES.index("−1")
     by_hand = sum(attention.pattern[2, 3, q, q - 1] for q in words if q - 1 in words) / len(words)
+    # by hand the same weights are added up in 32 bits
     assert found.shares[2, 3, back] == pytest.approx(by_hand, abs=1e-6)
     to_special = attention.pattern[2, 3][np.ix_(words, np.flatnonzero(stream.special))].sum(1)
+    # and here
     assert found.shares[2, 3, 0] == pytest.approx(to_special.mean(), abs=1e-6)
     far = max(attention.pattern[1, 1, q, k] for q in words for k in words if abs(q - k) >= many.FAR)
     assert found.far[1, 1] == pytest.approx(far)
