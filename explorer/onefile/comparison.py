@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis import alignment
 from explorer.analysis import compare as numbers
+from explorer.analysis import nearest as pairs
 from explorer.analysis.caption import caption, model_line, read_text
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
 from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked, attention_of
 from explorer.onefile.sheet import FIRST, Sheet, View
+from explorer.sentences import compare as sentences
+from explorer.sentences.escape import plain
 from models.edits import to_line
 from models.recording import Recording
 
@@ -27,12 +31,11 @@ class Beside:
 
     found: numbers.Sides
     paired: np.ndarray | None
-    near: tuple[numbers.Nearest, ...]
-    names: tuple[str, str]
+    near: tuple[pairs.Nearest, ...]
 
     def other(self, head: Head) -> Head:
         """The head of B beside one of A."""
-        return head if self.paired is not None else numbers.nearest_to(self.near, head)
+        return head if self.paired is not None else pairs.nearest_to(self.near, head)
 
     def heads(self) -> list[Head]:
         """Every head of A."""
@@ -51,29 +54,26 @@ def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
         )
     a, b = asked.recording, other
     of_a, of_b = asked.attention(), attention_of(b, asked.choices.get("other_of", ""))
-    (rows_a, columns_a), (rows_b, columns_b) = numbers.axes(a, of_a), numbers.axes(b, of_b)
-    rows, columns = numbers.align(rows_a, rows_b), numbers.align(columns_a, columns_b)
-    if refused := numbers.refusal(rows, columns):
+    rows, columns = (
+        alignment.align(*pair)
+        for pair in zip(alignment.axes(a, of_a), alignment.axes(b, of_b), strict=True)
+    )
+    if refused := sentences.refusal(rows, columns):
         raise ValueError(refused)
     found = numbers.sides((a, of_a), (b, of_b), rows, columns)
     paired = numbers.paired(found) if found.same_shape else None
-    near = () if paired is not None else numbers.nearest(numbers.distances(found))
-    beside = Beside(found, paired, near, (of_a.name, of_b.name))
+    near = () if paired is not None else pairs.nearest(pairs.distances(found))
+    beside = Beside(found, paired, near)
     about = (model_line(b).replace("Headlight", "B", 1), f"B’s text: {read_text(b)}")
     about = (*caption(a), *about)
     first = _first(asked, beside)
-    grids = pictures.grids(
-        *found.weights(),
-        found.rows.labels,
-        found.column_labels,
-        titles=(f"A · {a.model.name}", f"B · {b.model.name}"),
-        distances=paired,
-        log=asked.one_of("other_tone", ("Linear", "Log")) == "Log",
-        token=GRIDS,
-    )
+    titles = f"A · {a.model.name}", f"B · {b.model.name}"
+    of = pictures.Grids(*found.weights(), found.rows.labels, found.column_labels, titles, paired)
+    log = asked.one_of("other_tone", ("Linear", "Log")) == "Log"
+    grids = pictures.grids(of, log, GRIDS)
     heads = beside.heads()
     return Sheet(
-        numbers.sentence(found, paired, near),
+        plain(sentences.sentence(found, paired, near)),
         about,
         [
             View("compare", {FIRST: grids}, column=2),
@@ -117,19 +117,17 @@ def _first(asked: Asked, beside: Beside) -> Head:
         raise ValueError(f"there is no head {layer}.{head}")
     if beside.paired is not None:
         return numbers.most_changed(beside.paired)[0]
-    return numbers.farthest_head(beside.near)[0]
+    return pairs.farthest_head(beside.near)[0]
 
 
 def _pair(beside: Beside, head: Head) -> bytes:
     other = beside.other(head)
-    one, two = numbers.name(head), numbers.name(other)
     distance = numbers.pair_distance(beside.found, head, other)
-    title = f"{one} of both sides" if head == other else f"A’s {one}, its nearest B’s {two}"
     return pictures.pair(
         head,
         other,
-        title=f"{title}: distance {distance:.2f}",
-        words=numbers.told(numbers.change(beside.found, head, other)),
+        title=sentences.pair_title(head, other, distance),
+        words=sentences.told(numbers.change(beside.found, head, other)),
         token=f"pair {numbers_of(head)}",
         picture=GRIDS,
     )
