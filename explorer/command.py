@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
@@ -77,10 +77,10 @@ def _of_a_text(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _app(asked: argparse.Namespace) -> int:
+def _app(asked: argparse.Namespace) -> NoReturn:
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(asked.port), "--server.address", asked.address]
-    return subprocess.call(command)
+    os.execv(command[0], command)  # whoever stops the command stops the app
 
 
 def _recorded(asked: argparse.Namespace) -> tuple:
