@@ -32,9 +32,9 @@ from models.edits import (
     WithoutNorm,
     WithoutScale,
     ZeroHead,
-    to_line,
 )
 from models.recording import Attention, Recording
+from models.written_edits import to_line
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The red car is in front of the white house."

@@ -11,7 +11,8 @@ import tiny
 from streamlit.testing.v1 import AppTest
 
 from explorer.memory import models
-from models.edits import UniformHead, ZeroHead, from_line
+from models.edits import UniformHead, ZeroHead
+from models.written_edits import from_line
 
 TEXT = "the cat sat on the mat"
 ROOT = Path(__file__).resolve().parent.parent

@@ -43,12 +43,12 @@ from explorer.components import wire
 from explorer.sentences import claims, claims_report
 from explorer.views.claims import listing
 from models import library
-from models.edits import from_line
 from models.own import Handle, handle_of
 from models.permuted import permuted
 from models.recording import Attention, Recording, Stream
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder
+from models.written_edits import from_line
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The animal didn't cross the street because it was too tired."

@@ -14,7 +14,7 @@ from bounds import PASSED, STORED, SUMMED, TOTAL
 from test_transformer import seeded, torch_attention
 from torch import nn
 
-from models import edits, library, own
+from models import edits, library, own, written_edits
 from models.attention import Stored
 from models.config import Config
 from models.edits import (
@@ -495,11 +495,16 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
         PatchSite("", "embed", None, "encoder"),
         MoveNorm("post", 0),
     )
-    line = edits.to_line(asked)
-    assert edits.from_line(line) == asked and edits.to_line(edits.from_line(line)) == line
+    line = written_edits.to_line(asked)
+    assert (
+        written_edits.from_line(line) == asked
+        and written_edits.to_line(written_edits.from_line(line)) == line
+    )
     assert " " not in line and "\n" not in line
-    assert tuple(edits.from_json(edits.to_json(each)) for each in asked) == asked
-    assert edits.from_line("") == () and edits.from_line("ZeroHead:1:2") == (ZeroHead(1, 2),)
+    assert tuple(written_edits.from_json(written_edits.to_json(each)) for each in asked) == asked
+    assert written_edits.from_line("") == () and written_edits.from_line("ZeroHead:1:2") == (
+        ZeroHead(1, 2),
+    )
     assert len({str(each) for each in asked}) == len(asked), "each is said in its own words"
 
 
@@ -518,26 +523,29 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
 )
 def test_a_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
-        edits.from_line(line)
+        written_edits.from_line(line)
 
 
 def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
     every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
     assert (
-        edits.to_line(every) == "UniformHead:0-3:0-7:self"
-        and edits.from_line(edits.to_line(every)) == every
+        written_edits.to_line(every) == "UniformHead:0-3:0-7:self"
+        and written_edits.from_line(written_edits.to_line(every)) == every
     )
-    assert edits.in_words(every) == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
+    assert (
+        written_edits.in_words(every)
+        == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
+    )
     mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
-    assert edits.from_line(edits.to_line(mixed)) == mixed and len(
-        edits.to_line(mixed).split(",")
+    assert written_edits.from_line(written_edits.to_line(mixed)) == mixed and len(
+        written_edits.to_line(mixed).split(",")
     ) < len(mixed)
     # What older links say, an edit a word, is read as before.
     line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
-    assert edits.from_line(line) == edits.from_line("ZeroHead:0-1:2-3:self")
+    assert written_edits.from_line(line) == written_edits.from_line("ZeroHead:0-1:2-3:self")
     for bad in ("UniformHead:3-0:0:self", "UniformHead:0-9999:0-9999:self", "PatchHead:a:0-1:0"):
         with pytest.raises(ValueError):
-            edits.from_line(bad)
+            written_edits.from_line(bad)
 
 
 def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.Handle) -> None:

@@ -240,7 +240,7 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
 ) -> None:
     from streamlit import error_util
 
-    from models.edits import from_line
+    from models.written_edits import from_line
 
     lines = heard(monkeypatch)
     told.begin()

@@ -40,11 +40,10 @@ from models.edits import (
     WithoutResidual,
     WithoutScale,
     ZeroHead,
-    from_line,
-    to_line,
 )
 from models.own import Handle, record
 from models.prediction import softmax
+from models.written_edits import from_line, to_line
 
 TEXT = "the cat sat on the mat"
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
-from models.edits import from_line
+from models.written_edits import from_line
 
 
 def switched(source: Shown) -> Shown:

@@ -9,8 +9,8 @@ from time import sleep
 from explorer.analysis.evidence import Evidence, Finding, settle
 from explorer.memory import background, drafts, models, passes
 from explorer.sentences import claims
-from models.edits import from_line
 from models.recording import Recording
+from models.written_edits import from_line
 
 LOOK = 0.05  # seconds between two looks of someone who waits for the end
 PERMUTED = "@permuted"  # behind a model's name: the same with its weights in random order

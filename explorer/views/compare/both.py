@@ -17,8 +17,8 @@ from explorer.analysis.caption import read_text
 from explorer.memory import address, models, shelf
 from explorer.sentences.escape import literal
 from explorer.views.compare.sides import Side, forget_pair
-from models.edits import in_words
 from models.recording import Attention, Recording
+from models.written_edits import in_words
 
 KINDS = {
     "self": "Self-attention",

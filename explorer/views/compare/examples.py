@@ -15,10 +15,9 @@ from models.edits import (
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
-    from_line,
-    to_line,
 )
 from models.examples import DEFAULT_TEXT
+from models.written_edits import from_line, to_line
 
 # A sentence that differs in few words, for texts the app offers; of any other text the reader types
 # one.

@@ -15,16 +15,9 @@ from explorer.memory.offered import choices, needs_asking
 from explorer.sentences.escape import literal
 from explorer.views.compare import examples
 from explorer.views.compare.examples import MATES, checkpoints, follows
-from models.edits import (
-    Edit,
-    MeanHead,
-    UniformHead,
-    WithoutPositions,
-    ZeroHead,
-    from_line,
-    to_line,
-)
+from models.edits import Edit, MeanHead, UniformHead, WithoutPositions, ZeroHead
 from models.recording import NotFinite, Recording
+from models.written_edits import from_line, to_line
 
 WHATS = {"Edit": "Before and after", "Sentence": "Two sentences", "Model": "Two models"}
 HOWS = {"silent": ZeroHead, "mean": MeanHead, "even": UniformHead}

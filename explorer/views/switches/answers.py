@@ -12,7 +12,7 @@ from explorer.memory import models, passes, shelf
 from explorer.sentences.escape import literal
 from explorer.views.switches.runs import Runs, told
 from explorer.views.switches.write import nothing, shown
-from models.edits import in_words, to_line
+from models.written_edits import in_words, to_line
 
 MOST_WORDS = 8
 BOTH_READ = (

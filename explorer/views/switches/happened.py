@@ -11,7 +11,8 @@ from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
 from explorer.views.switches.runs import Runs, weights
 from explorer.views.switches.write import put, take_back
-from models.edits import ZeroHead, in_words
+from models.edits import ZeroHead
+from models.written_edits import in_words
 
 MOST_PILLS, MOST_WRONG = 16, 3
 

@@ -14,15 +14,9 @@ from explorer.analysis.predictions import word_to_hide
 from explorer.frame import opening
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences.switches import overflow
-from models.edits import (
-    Edit,
-    HideToken,
-    ShuffleTokens,
-    WithoutPositions,
-    ZeroHead,
-    from_line,
-)
+from models.edits import Edit, HideToken, ShuffleTokens, WithoutPositions, ZeroHead
 from models.recording import Attention, NotFinite, Recording, Stream
+from models.written_edits import from_line
 
 MOST_EDITS = 300
 TIED = (LINK, NEAR_LINK, ALIGNED)  # findings of one word that looks at another

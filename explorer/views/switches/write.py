@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import streamlit as st
 
 from explorer.analysis import switched
-from models.edits import Edit, to_line
+from models.edits import Edit
+from models.written_edits import to_line
 
 Edits = tuple[Edit, ...]
 
