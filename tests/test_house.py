@@ -20,7 +20,7 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|relations|shipped|examples|prediction|offers|learning)\.py",
+        r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|learning)\.py",
         {"numpy"},
         r"models\.(edits|prediction|recording)",
     ),
@@ -51,7 +51,7 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|relations|prediction|edits)|explorer\.analysis\..*",
+        r"models\.(recording|relations|prediction|(written_)?edits)|explorer\.analysis\..*",
     ),
     (r"explorer/sentences/.*", {"numpy"}, r"explorer\.(analysis|sentences)\..*"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),
@@ -60,7 +60,7 @@ FLOORS = [
         r"explorer/(onefile/.*|export\.py)",
         {"numpy"},
         r"explorer\.(onefile|analysis|sentences|components)\..*"
-        r"|models\.(library|recording|edits|examples|prediction)",
+        r"|models\.(library|recording|(written_)?edits|examples|prediction)",
     ),
     (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(library|recording|edits)"),
     (r"explorer/command\.py", set(), r"explorer\.export|models\.(library|recording)"),
@@ -73,13 +73,13 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(memory|sentences)\..*|models\.(library|recording|edits|examples|prediction|offers|slices|learn|learning)",
+        r"explorer\.(memory|sentences)\..*|models\.(library|recording|(written_)?edits|examples|prediction|offers|slices|learn|learning)",
     ),
     (
         r"explorer/frame/.*",
         {"streamlit"},
         r"explorer\.(frame|memory|sentences|analysis|figures|components)\..*|explorer\.export"
-        r"|models\.(library|recording|edits|examples|prediction|offers)",
+        r"|models\.(library|recording|(written_)?edits|examples|prediction|offers)",
     ),
     (
         r"explorer/main\.py",
@@ -89,13 +89,13 @@ FLOORS = [
     (
         r"pages/.*",
         {"streamlit"},
-        r"explorer\..*|models\.(recording|edits|prediction|examples|learning)",
+        r"explorer\..*|models\.(recording|(written_)?edits|prediction|examples|learning)",
     ),
     (
         r"explorer/views/.*",
         {"streamlit"},
         r"explorer\.(views|frame|memory|sentences|analysis|figures|components)\..*"
-        r"|models\.(recording|edits|prediction|examples|learning)",
+        r"|models\.(recording|(written_)?edits|prediction|examples|learning)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|memory)\..*"),
 ]
