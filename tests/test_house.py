@@ -320,8 +320,7 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
 
 
 # Grown before there was a limit, with the most lines that each may have: a number here only falls.
-LONG_FILES = {
-}
+LONG_FILES = {}
 LONG_FUNCTIONS = {
     "explorer/components/translation.py:steps": 66,
 }

@@ -37,15 +37,17 @@ function said({ words, lit, stops }, onclick) {
     "button",
     { type: "button", onclick, title: label },
     make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-    ...words.slice(0, stops.length > LONG ? 1 : words.length).map(([word, p]) =>
-      make(
-        "span",
-        "",
-        make("span", { class: "word", dir: "auto" }, word),
-        " ",
-        make("span", "p", whole(p)),
+    ...words
+      .slice(0, stops.length > LONG ? 1 : words.length)
+      .map(([word, p]) =>
+        make(
+          "span",
+          "",
+          make("span", { class: "word", dir: "auto" }, word),
+          " ",
+          make("span", "p", whole(p)),
+        ),
       ),
-    ),
   );
   return make("li", kinds("says", "gap", lit && "lit"), button);
 }

@@ -12,8 +12,9 @@ from explorer import export
 from explorer.analysis.predictions import word_to_hide
 from explorer.frame import onscreen
 from explorer.memory import address, models, passes
-from models.edits import HideToken, from_line, to_line
+from models.edits import HideToken
 from models.recording import Recording
+from models.written_edits import from_line, to_line
 
 # The view that a page's file shows. A page that has none of its own is taken as all heads.
 VIEW_OF = {

@@ -17,8 +17,8 @@ from explorer.onefile.asked import Asked, attention_of
 from explorer.onefile.sheet import FIRST, Sheet, View
 from explorer.sentences import compare as sentences
 from explorer.sentences.escape import plain
-from models.edits import to_line
 from models.recording import Recording
+from models.written_edits import to_line
 
 Head = tuple[int, int]
 GRIDS = "grids"
