@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from models import edits as edit_kinds
+from models import written_edits as edit_kinds
 from models.edits import Edit
 
 FORMAT = "headlight recording 1"

@@ -22,7 +22,7 @@ FLOORS = [
     (
         r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|learning)\.py",
         {"numpy"},
-        r"models\.(edits|prediction|recording)",
+        r"models\.(edits|written_edits|prediction|recording)",
     ),
     (r"models/(train|export|evaluate)\.py", set(), r"models\.training\..*"),
     (
