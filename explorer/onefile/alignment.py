@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from explorer.analysis import translation as numbers
 from explorer.analysis.caption import caption
 from explorer.components import translation as pictures
+from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked
 from explorer.onefile.sheet import Sheet, View
 from models import library
@@ -30,19 +29,19 @@ def alignment(asked: Asked) -> Sheet:
     step = (asked.whole("step", len(says) + 1) or 1) - 1
     whose = "Output, typed" if asked.target is not None else "Output, the model’s own"
     about = caption(recording, of="cross-attention", target=whose)
-    told = _told(asked, logits, ended) | {"names": names, "step": step, "caption": about}
+    texts, choices = _told(asked, logits, ended)
+    layers, heads = cross.pattern.shape[:2]
+    titles = [numbers.title(each, layers, heads) for each in names]
     small = numbers.small(cross.pattern[:, :, : max(1, len(says))])
-    views = {
-        name: pictures.steps(
-            numbers.view(cross.pattern, name),
-            small,
-            name=name,
-            file=f"headlight-{recording.model.name}-cross{'-' + name if name else ''}",
-            token=f"cross {name}",
-            **told,
-        )
-        for name in names
-    }
+
+    def seen(name: str) -> bytes:
+        file = f"headlight-{recording.model.name}-cross{'-' + name if name else ''}"
+        matrix = numbers.view(cross.pattern, name)
+        views = pictures.Views(names, titles, small, name, matrix, heads)
+        picture = Picture(titles[names.index(name)], about, file, f"cross {name}")
+        return pictures.steps(texts, choices, views, step, picture, "translation")
+
+    views = {name: seen(name) for name in names}
     return Sheet(
         f"How does {recording.model.name} look back at the source?",
         about,
@@ -67,28 +66,22 @@ def _said(asked: Asked) -> tuple[np.ndarray, bool]:
     return logits, whole and not recording.target_dropped
 
 
-def _told(asked: Asked, logits: np.ndarray, ended: bool) -> dict[str, Any]:
+def _told(asked: Asked, logits: np.ndarray, ended: bool) -> tuple[pictures.Texts, pictures.Choices]:
     """What every head's picture of a translation says alike."""
     recording = asked.recording
-    layers, heads = numbers.cross(recording).pattern.shape[:2]
     ids, says = numbers.produced(recording, ended)
     said = numbers.said(logits, ids)
     source = recording.stream("encoder")
-    return {
-        "source": source.tokens,
-        "source_words": numbers.words(recording.text, source),
-        "reads": recording.stream("decoder").tokens,
-        "says": says,
-        "says_words": numbers.produced_words(recording, ended),
-        "said": said,
-        "pieces": asked.labels(ids),
-        "tops": [asked.labels(row) for row in said.top_ids],
-        "n_vocab": recording.model.n_vocab,
-        "forced": asked.target is not None,
-        "titles": [numbers.title(each, layers, heads) for each in numbers.views(layers, heads)],
-        "n_head": heads,
-        "text": "translation",
-    }
+    texts = pictures.Texts(
+        source.tokens,
+        numbers.words(recording.text, source),
+        recording.stream("decoder").tokens,
+        says,
+        numbers.produced_words(recording, ended),
+    )
+    tops = [asked.labels(row) for row in said.top_ids]
+    size, forced = recording.model.n_vocab, asked.target is not None
+    return texts, pictures.Choices(said, asked.labels(ids), tops, size, forced)
 
 
 def _ends(asked: Asked, id: int) -> bool:

@@ -16,6 +16,7 @@ from explorer.analysis.head_view import Choices, HeadView, head_view
 from explorer.components import head as one_head
 from explorer.components import heads as all_heads
 from explorer.components import wire
+from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked
 from explorer.onefile.findings import found_in
 from explorer.onefile.sheet import FIRST, Choice, Line, Part, Sheet, View, Words
@@ -135,25 +136,17 @@ def _grid(asked: Asked, attention: Attention, every: Sequence[naming.Head]) -> b
 def _matrix(asked: Asked, view: HeadView, n_views: int) -> bytes:
     """One head's matrix with nothing held, in about a byte a cell where there are many heads."""
     shown = view.shown
+    axes = shown.axes
+    matrix = one_head.Matrix(
+        shown.matrix, shown.allowed, axes.rows, axes.keys, axes.special, axes.said
+    )
+    name = f"{view.attention} {_key(view)}"
     data = one_head.payload(
-        shown.matrix,
-        shown.axes.rows,
-        shown.axes.keys,
-        shown.axes.special,
-        allowed=shown.allowed,
-        said=shown.axes.said,
-        layer=view.head.layer,
-        head=view.head.head,
-        pin=-1,
-        column=-1,
-        view="lines",
-        scale="head",
-        log=False,
-        title=view.title,
-        caption=view.caption,
-        file=view.file,
-        evidence=view.evidence,
-        token=f"{view.attention} {_key(view)}",
+        matrix,
+        (view.head.layer, view.head.head),
+        one_head.Held(evidence=view.evidence),
+        one_head.Look("lines"),
+        Picture(view.title, view.caption, view.file, name),
     )
     header, blocks = wire.decode(data)
     others = {name: each for name, each in blocks.items() if name in ("runs", "hidden")}
