@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from explorer.analysis import attention as matrices
-from models import edits as edit_kinds
-from models import library
+from models import library, written_edits
 from models.examples import DEFAULT_TEXT
 from models.recording import Attention, Recording
 
@@ -83,7 +82,7 @@ class Asked:
         if recording.model.name != DEFAULT_MODEL:
             wanted["model"] = recording.model.name
         if recording.edits:
-            wanted["edits"] = edit_kinds.to_line(recording.edits)
+            wanted["edits"] = written_edits.to_line(recording.edits)
         if self.target is not None:
             wanted["target"] = self.target
         return {name: value for name, value in wanted.items() if value}

@@ -31,7 +31,7 @@ def recipe(
     one line, and target."""
     edited = source[2] or (other and other[2])
     lines = ["from explorer import export", "from models import library"]
-    lines += ["from models.edits import from_line"] if edited else []
+    lines += ["from models.written_edits import from_line"] if edited else []
     lines += [
         "",
         f"model = library.load({source[0]!r})",
