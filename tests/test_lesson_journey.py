@@ -51,7 +51,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     teacher.drawn()  # loaded anew, the teacher still leads
     for one in students:
         one.page.wait_for_url("**text=The+cat**")
-        one.page.wait_for_selector("h3:has-text('Layer 2, head 3')")
+        one.page.wait_for_selector("h2:has-text('Layer 2, head 3')")
         one.drawn()
         assert one.page.evaluate("window.mark") == 1 and "mat" in one.tokens()
         assert one.page.locator("textarea").first.input_value().startswith("The cat")
