@@ -52,7 +52,7 @@ def test_the_frame_is_low_and_every_tab_is_seen(
     visitor = Visitor(browser, server, viewport={"width": width, "height": height}).open()
     tabs = visitor.page.locator("[data-testid=stTopNavLink]")
     nav = visitor.page.locator("[data-testid=stTopNav]").bounding_box()
-    assert tabs.count() == 12
+    assert tabs.count() == 14
     for tab in tabs.all():
         box = tab.bounding_box()
         assert box["x"] + box["width"] <= nav["x"] + nav["width"] + 16
