@@ -249,7 +249,9 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
     except ValueError as error:
         told.raised(error)
         error_util._log_uncaught_app_exception(error)
-    assert len(lines) == 1 and "kind=ValueError" in lines[0] and "models/edits.py:" in lines[0]
+    assert (
+        len(lines) == 1 and "kind=ValueError" in lines[0] and "models/written_edits.py:" in lines[0]
+    )
     assert SECRET not in "".join((*lines, *capsys.readouterr()))
 
 

@@ -51,7 +51,7 @@ function step(view, at, lines, { title, words, plan, more = [] }) {
   const text = make(
     "div",
     "text",
-    make("h4", "", make("span", "number", `${at}`), title),
+    make("h2", "", make("span", "number", `${at}`), title),
     make("p", "words", ...words),
     ...lines.slice(0, -1).map((each) => make("p", "formula", each)),
     result && make("p", "result", result),

@@ -45,6 +45,7 @@ export function lineup(view) {
     });
     one.append(make("i", { class: "bar", vars: { p } }));
     one.children[1].textContent = odds(p) + (off ? ` #${rank}` : "");
+    one.children[1].ariaHidden = "true";
     return one;
   });
   const stop = rove(output, { held: view.step, flat: true, go });
@@ -115,6 +116,7 @@ export function lineup(view) {
       tint(one, wordAt(view.look.one, shade(row[key], view.peak)));
       one.dataset.weight = row[key];
       one.children[1].textContent = odds(row[key]);
+      one.children[1].ariaHidden = "true";
       one.setAttribute("aria-label", `${header.source[key]}, weight ${odds(row[key])}`);
     });
     output.forEach((one, at) => {
