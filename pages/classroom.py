@@ -32,7 +32,7 @@ def page() -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        st.subheader(
+        st.header(
             f"{len(asked)} questions on this sentence" if asked else "Questions",
             anchor=False,
             width="content",
