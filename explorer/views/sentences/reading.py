@@ -87,6 +87,6 @@ def _drawn(reading: Experiment, n: int, stage: tuple[bool, bool]) -> None:
             return
         if not reading.finished:
             label = "Go on" if done else f"Read {n} sentences"
-            st.button(label, key="many go", type="primary", on_click=reading.go_on)
+            st.button(label, key="many go", on_click=reading.go_on)
             if done:  # it was stopped
                 st.caption(f"Stopped after {done} of {n}; what was read is shown.")
