@@ -92,7 +92,7 @@ def buttons(sweep: Experiment, running: bool) -> None:
             st.markdown(":material/check: All patched.")
         else:
             label = "Patch them all" if sweep.latest is None else "Go on"
-            st.button(label, key="start sweep", on_click=sweep.go_on, type="primary")
+            st.button(label, key="start sweep", on_click=sweep.go_on)
 
 
 def effects_of(asked: Question, found: Swept) -> numbers.Map:

@@ -64,7 +64,7 @@ def asked() -> None:
             label_visibility="collapsed",
         )
         sizes = sized(st.session_state.live_task)
-        start = st.button("Start", key="live start", type="primary", icon=":material/play_arrow:")
+        start = st.button("Start", key="live start", icon=":material/play_arrow:")
     text = pasted() if st.session_state.live_task == "text" else ""
     if start:
         begin(
