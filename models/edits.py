@@ -18,6 +18,14 @@ import numpy as np
 # What may stand in the place of a model's own positions, see OtherPositions.
 POSITIONS = ("sinusoids", "random", "rotary", "distance")
 NORM_PLACES = ("pre", "post")
+# Sites before the first layer and after the last one, in words.
+OUTSIDE_LAYERS = {
+    "embed": "the embedding",
+    "pos.wrote": "the position",
+    "embed+pos": "the embedding + position",
+    "embed.normed": "the embedding after its LayerNorm",
+    "final.normed": "the state after the last LayerNorm",
+}
 SUBLAYERS = {"attn": "self-attention", "cross": "cross-attention", "ffn": "feed-forward"}
 
 
@@ -244,7 +252,7 @@ class PatchSite(Edit):
         of = f"{SUBLAYERS.get(place)} of layer {layer}"
         site = f"what {of} wrote" if what == "wrote" else f"the state after {of}"
         if place not in SUBLAYERS:
-            site = self.site.replace("embed", "the embedding").replace("+pos", " + position")
+            site = OUTSIDE_LAYERS.get(self.site, self.site)
         site += "" if self.token is None else f" at token {self.token}"
         return f"{site} as in “{' '.join(self.text.split())}”"
 
