@@ -33,10 +33,10 @@ async def readyz(request: Request) -> Response:
 
 
 def look() -> dict[str, object]:
-    """How things stand, looked at anew at most every `KEPT` seconds."""
+    """How things stand, looked at anew at most every `KEPT` seconds while all is well."""
     global _last
     with _looking:
-        if time.monotonic() - _last[0] > KEPT or not _last[1]:
+        if time.monotonic() - _last[0] > KEPT or not _last[1].get("ok"):
             _last = (time.monotonic(), _look())
         return _last[1]
 
