@@ -476,7 +476,8 @@ def journey(test: Callable) -> Callable:
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    visitor.page.goto(f"{visitor.server}/translation?{urlencode({'model': 'translator', **asked})}")
+    asked = {"model": "translator", "text": SENTENCE, **asked}
+    visitor.page.goto(f"{visitor.server}/translation?{urlencode(asked)}")
     visitor.page.wait_for_selector(".translation[data-step]")
     at_rest(visitor)
     # Streamlit first looks for its own addresses below a page's path and finds none there.
