@@ -1,4 +1,5 @@
-"""The launcher: `streamlit run app.py`. It answers at once; the model is loaded by a thread while the first page is on its way."""
+"""The launcher: `streamlit run app.py`. It answers at once; the model is loaded by a thread while
+the first page is on its way."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-# Short passes want one thread, and waiting threads that do not spin. Both must be said before torch is imported.
+# Short passes want one thread, and waiting threads that do not spin. Both must be said before torch
+# is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -1,7 +1,9 @@
-"""Enter to painted pixels, in a real browser, as ratios within one run: `python -m benchmarks.browser`.
+"""Enter to painted pixels, in a real browser, as ratios within one run: `python -m
+benchmarks.browser`.
 
-E is the app's own empty rerun: the same server, the same moment, a page that only repeats the field. Every case is measured in turn with
-E, `ROUNDS` times; medians are compared. Bytes are those of the websocket's frames. Times of a shared machine mean little alone.
+E is the app's own empty rerun: the same server, the same moment, a page that only repeats the
+field. Every case is measured in turn with E, `ROUNDS` times; medians are compared. Bytes are those
+of the websocket's frames. Times of a shared machine mean little alone.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ GRIDS = {
 }  # shape -> milliseconds it may take beyond E
 OPENED = {"6x8x64": 90, "12x12x256": 90}
 
-# Resolves with the milliseconds from the keydown or click to two frames after `script` (an expression) first is true.
+# Resolves with the milliseconds from the keydown or click to two frames after `script` (an
+# expression) first is true.
 CLOCK = """({script, event}) => new Promise(resolve => {
   const seen = new Function('deep', 'return ' + script);
   const deep = selector => { const all = [...document.querySelectorAll('*')].filter(e => e.shadowRoot).map(e => e.shadowRoot); for (const root of [document, ...all]) { const found = root.querySelector(selector); if (found) return found; } };

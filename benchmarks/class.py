@@ -1,7 +1,8 @@
 """How the app holds a class: `python -m benchmarks.class --readers 60 --seconds 60`.
 
-Readers each send a new text of 8 to 20 words every three seconds (benchmarks/readers.py). The same load falls on an empty Streamlit page
-in the same run; what the app adds is the difference. Figures: readers, texts, p50 and p95, CPU of the server a text, RSS.
+Readers each send a new text of 8 to 20 words every three seconds (benchmarks/readers.py). The same
+load falls on an empty Streamlit page in the same run; what the app adds is the difference. Figures:
+readers, texts, p50 and p95, CPU of the server a text, RSS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What findings cost: every statement about a recording, in milliseconds and in multiples of the naming of its heads, which the page makes anyway."""
+"""What findings cost: every statement about a recording, in milliseconds and in multiples of the
+naming of its heads, which the page makes anyway."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What a recording costs beside the same forward pass without a tape: `python -m benchmarks.forward`.
+"""What a recording costs beside the same forward pass without a tape: `python -m
+benchmarks.forward`.
 
-Both run in turn in one process, so that the machine's noise falls on both; the ratio of the fastest passes is the figure.
+Both run in turn in one process, so that the machine's noise falls on both; the ratio of the fastest
+passes is the figure.
 """
 
 from __future__ import annotations

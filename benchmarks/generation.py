@@ -1,8 +1,10 @@
-"""What the next token costs, with stored keys and values and without, beside transformers' own generate: `python -m benchmarks.generation`.
+"""What the next token costs, with stored keys and values and without, beside transformers' own
+generate: `python -m benchmarks.generation`.
 
-A random decoder of the shipped shape and a GPT-2 of the same layers, heads, widths and vocabulary write greedily from one token on. The
-columns take turns in one process, so that the machine's noise falls on all alike; each figure is the fastest of several rounds, as a
-multiple of our own first token with the store.
+A random decoder of the shipped shape and a GPT-2 of the same layers, heads, widths and vocabulary
+write greedily from one token on. The columns take turns in one process, so that the machine's noise
+falls on all alike; each figure is the fastest of several rounds, as a multiple of our own first
+token with the store.
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ def full(model: Decoder, n: int) -> float:
 
 
 def generate(model: GPT2LMHeadModel, n: int, cached: bool) -> float:
-    """The same by transformers: what 16 more tokens cost beyond the first of them, which reads the prompt."""
+    """The same by transformers: what 16 more tokens cost beyond the first of them, which reads the
+    prompt."""
     prompt = torch.full((1, n - WIDTH // 2), 5)
 
     def seconds(more: int) -> float:

@@ -1,9 +1,10 @@
 """How fast a class follows its teacher: `python -m benchmarks.lesson --followers 60 300`.
 
-One process of the app. Each follower holds a line of server-sent events, as a student's browser does. A move is timed from the moment
-the teacher sends it until each follower has heard it ("event"), and with `--pages` until the follower's own page has also run its script on
-the new address over a session of its own ("page"; what a browser then draws is not in it). Then a question: every follower answers while
-ten leave and come back, and the tally must hold every answer.
+One process of the app. Each follower holds a line of server-sent events, as a student's browser
+does. A move is timed from the moment the teacher sends it until each follower has heard it
+("event"), and with `--pages` until the follower's own page has also run its script on the new
+address over a session of its own ("page"; what a browser then draws is not in it). Then a question:
+every follower answers while ten leave and come back, and the tally must hold every answer.
 """
 
 from __future__ import annotations

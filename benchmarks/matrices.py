@@ -1,6 +1,8 @@
-"""The benchmark's Streamlit script: one field that names a case, and what the app would draw for random matrices of that shape.
+"""The benchmark's Streamlit script: one field that names a case, and what the app would draw for
+random matrices of that shape.
 
-A case is "KIND LAYERSxHEADSxTOKENS #NUMBER"; the number makes each one new, so that nothing comes from a cache.
+A case is "KIND LAYERSxHEADSxTOKENS #NUMBER"; the number makes each one new, so that nothing comes
+from a cache.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Head:
 
 @st.cache_resource
 def once() -> None:
-    """What the app does before its first visitor: import the heavy packages, then keep the collector away from them."""
+    """What the app does before its first visitor: import the heavy packages, then keep the
+    collector away from them."""
     import torch  # noqa: F401
     import transformers  # noqa: F401
     from plotly.subplots import make_subplots  # noqa: F401
@@ -42,7 +45,8 @@ def once() -> None:
 
 @st.cache_resource(max_entries=6)
 def matrices(shape: tuple[int, int, int]) -> np.ndarray:
-    """Random attention of that shape, made before the clock starts: the forward pass is not what is measured here."""
+    """Random attention of that shape, made before the clock starts: the forward pass is not what is
+    measured here."""
     layers, heads, n = shape
     scores = np.random.default_rng(0).normal(size=(layers, heads, n, n)).astype(np.float32) * 3
     weights = np.exp(scores)

@@ -1,11 +1,13 @@
 """How far a head's name can be trusted: `python -m benchmarks.names`.
 
-False names: models of the same sizes whose weights learned nothing are given ordinary sentences, and texts of one word said over and over;
-every name but "broad" and none is false. Stability: on fifty ordinary sentences, how often a head has the name it has most often. Lost:
-of the names that version 0.3 gave where most sentences agreed on them, how many are gone ("first", "special" and "separator" are a sink
-now).
+False names: models of the same sizes whose weights learned nothing are given ordinary sentences,
+and texts of one word said over and over; every name but "broad" and none is false. Stability: on
+fifty ordinary sentences, how often a head has the name it has most often. Lost: of the names that
+version 0.3 gave where most sentences agreed on them, how many are gone ("first", "special" and
+"separator" are a sink now).
 
-`--recordings N` is the number of recordings of each kind of weights and model; `--models a,b` which models.
+`--recordings N` is the number of recordings of each kind of weights and model; `--models a,b` which
+models.
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ def fresh(handle: own.Handle) -> Model:
 
 
 def normal(handle: own.Handle) -> Model:
-    """Every matrix drawn from a normal distribution of standard deviation 0.02, as BERT and GPT-2 begin."""
+    """Every matrix drawn from a normal distribution of standard deviation 0.02, as BERT and GPT-2
+    begin."""
     model = fresh(handle)
     for matrix in _matrices(model):
         matrix.normal_(0, 0.02)
@@ -105,7 +108,8 @@ WEIGHTS: dict[str, Callable[[own.Handle], Model]] = {
 
 @torch.no_grad()
 def untrained(handle: own.Handle, kind: str, seed: int) -> own.Handle:
-    """A model of the same sizes and vocabulary whose weights, of one of WEIGHTS, learned nothing."""
+    """A model of the same sizes and vocabulary whose weights, of one of WEIGHTS, learned
+    nothing."""
     torch.manual_seed(seed)
     model = WEIGHTS[kind](handle).eval()
     return own.handle_of(model, handle.tokenizer, handle.card.name, kind, kind, handle.ends)
@@ -143,8 +147,9 @@ def share_of_false(found: Counter[str]) -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """How well names hold on ordinary sentences. stability: the mean over heads of how often each has its commonest name, and before:
-    the same in version 0.3. right: names that most sentences agreed on in version 0.3; lost: how many of these are gone."""
+    """How well names hold on ordinary sentences. stability: the mean over heads of how often each
+    has its commonest name, and before: the same in version 0.3. right: names that most sentences
+    agreed on in version 0.3; lost: how many of these are gone."""
 
     stability: float
     before: float

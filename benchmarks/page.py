@@ -1,4 +1,5 @@
-"""The app that browser.py measures: `streamlit run benchmarks/page.py`. The same server, middleware and components as the app."""
+"""The app that browser.py measures: `streamlit run benchmarks/page.py`. The same server, middleware
+and components as the app."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """MiniLM in our own classes beside its own code: `python -m benchmarks.pretrained`.
 
-Three passes in turn in one process, so that the machine's noise falls on all alike: `record`; Hugging Face's eager model with attentions and
-hidden states; and, where TransformerLens is installed, its `run_with_cache`. The first two go from the text to their result, each with its
-own tokenizer, the third from ids. The figures are ratios of the fastest passes.
+Three passes in turn in one process, so that the machine's noise falls on all alike: `record`;
+Hugging Face's eager model with attentions and hidden states; and, where TransformerLens is
+installed, its `run_with_cache`. The first two go from the text to their result, each with its own
+tokenizer, the third from ids. The figures are ratios of the fastest passes.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def eager(folder: str) -> Callable[[str], object]:
 
 
 def transformer_lens(folder: str) -> Callable[[torch.Tensor], object] | None:
-    """TransformerLens (4.0 or newer) on the same weights, every activation cached; None where it is not installed."""
+    """TransformerLens (4.0 or newer) on the same weights, every activation cached; None where it is
+    not installed."""
     try:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:

@@ -1,7 +1,7 @@
 """Readers of a running server, as many as are asked for: the load that `class.py` measures.
 
-Each reader is a websocket that speaks Streamlit's own protocol: every three seconds a new text of 8 to 20 words, timed from the request
-until the server says that the script has finished.
+Each reader is a websocket that speaks Streamlit's own protocol: every three seconds a new text of 8
+to 20 words, timed from the request until the server says that the script has finished.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def finished(message: bytes) -> bool:
 
 
 async def load(address: str, pid: int, readers: int, seconds: float, model: str) -> Load:
-    """That many readers at once for so many seconds; texts of the first three seconds do not count."""
+    """That many readers at once for so many seconds; texts of the first three seconds do not
+    count."""
     found = Load(readers)
     end = time.monotonic() + EVERY + seconds
     at_work = [

@@ -1,8 +1,10 @@
-"""Many readers, one after the other and at once, on every page: how long a text takes, and whether memory stays flat.
+"""Many readers, one after the other and at once, on every page: how long a text takes, and whether
+memory stays flat.
 
-`python -m benchmarks.soak --texts 400 --readers 8 --shelf 128` starts a server of its own and visits it over its websocket as browsers
-do, every visit with another long text on the next page. Said at the end: seconds a text, and the server's memory after each eighth of
-the texts. What is remembered of a text is bounded by the shelf, so after the first eighths memory is flat.
+`python -m benchmarks.soak --texts 400 --readers 8 --shelf 128` starts a server of its own and
+visits it over its websocket as browsers do, every visit with another long text on the next page.
+Said at the end: seconds a text, and the server's memory after each eighth of the texts. What is
+remembered of a text is bounded by the shelf, so after the first eighths memory is flat.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ PARTS = 8
 
 @dataclass
 class Soak:
-    """What came of it: seconds of every text, the server's memory (bytes) after each part of the texts, and visits that went wrong."""
+    """What came of it: seconds of every text, the server's memory (bytes) after each part of the
+    texts, and visits that went wrong."""
 
     seconds: list[float]
     memory: list[int]
@@ -100,7 +103,8 @@ def memory_of(process: int) -> int:
 
 
 async def visit(port: int, page: str, asked: dict[str, str]) -> str:
-    """A reader comes with a link, waits until the page stands, and goes. Returns "" or what went wrong."""
+    """A reader comes with a link, waits until the page stands, and goes. Returns "" or what went
+    wrong."""
     async with connect(
         f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=2**26
     ) as line:

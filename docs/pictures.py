@@ -1,6 +1,7 @@
 """The pictures of the README, made from the running app: `python -m docs.pictures ADDRESS`.
 
-Each page is drawn light and dark at 1280 x 720 and kept as a PNG of 128 colours, so that the files stay small.
+Each page is drawn light and dark at 1280 x 720 and kept as a PNG of 128 colours, so that the files
+stay small.
 """
 
 from __future__ import annotations

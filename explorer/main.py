@@ -1,4 +1,5 @@
-"""The Streamlit script: the list of pages and the frame around every page. It runs anew on every action, so it imports little."""
+"""The Streamlit script: the list of pages and the frame around every page. It runs anew on every
+action, so it imports little."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import streamlit as st
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "pages"
 
-# Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280 pixels.
+# Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280
+# pixels.
 TABS = {
     "attention": "Attention",
     "tour": "Tour",

@@ -1,8 +1,9 @@
-"""Scaled dot-product attention in many heads, section 3.2 of the paper, and the keys and values it stores.
+"""Scaled dot-product attention in many heads, section 3.2 of the paper, and the keys and values it
+stores.
 
-Axes as in models/transformer.py. Queries and keys may belong to different streams: `MultiHeadAttention` takes
-the two apart, so self-attention is the case where both are the same tensor, and cross-attention needs no
-other class.
+Axes as in models/transformer.py. Queries and keys may belong to different streams:
+`MultiHeadAttention` takes the two apart, so self-attention is the case where both are the same
+tensor, and cross-attention needs no other class.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from models.places import Tape, no_tape, passed, room
 
 
 def causal(past: int, n: int) -> Tensor:
-    """Which of past + n positions each of the last n may attend to: itself and those before, (n, past + n) bool (section 3.2.3)."""
+    """Which of past + n positions each of the last n may attend to: itself and those before, (n,
+    past + n) bool (section 3.2.3)."""
     return torch.ones(n, past + n, dtype=torch.bool).tril(past)
 
 
@@ -31,7 +33,8 @@ def looking(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor |
 
 
 def turned(x: Tensor, start: int) -> Tensor:
-    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + d_head/2) turned by position x 10000^(-2i/d_head).
+    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + d_head/2) turned by
+    position x 10000^(-2i/d_head).
 
     x (batch, head, token, d_head); its first token stands at `start`. An odd last dimension stays.
     """
@@ -45,7 +48,8 @@ def turned(x: Tensor, start: int) -> Tensor:
 
 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
-    """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it is wanted, if not just anywhere."""
+    """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it
+    is wanted, if not just anywhere."""
     three = None if out is None else out.flatten(0, 1)
     scores = torch.baddbmm(
         q.new_empty(1, 1, 1),
@@ -59,17 +63,20 @@ def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) ->
 
 
 def penalty(n_head: int, n_query: int, n_key: int) -> Tensor:
-    """ALiBi (Press et al. 2022): what a score loses, distance x 2^(-8 (head + 1) / n_head), shape (head, query, key). Queries are the last."""
+    """ALiBi (Press et al. 2022): what a score loses, distance x 2^(-8 (head + 1) / n_head), shape
+    (head, query, key). Queries are the last."""
     slope = 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
     distance = (torch.arange(n_key - n_query, n_key)[:, None] - torch.arange(n_key)).abs()
     return slope[:, None, None] * distance
 
 
 class Stored:
-    """The KV cache: keys and values of the positions a decoder has read, so that the next step computes only its own.
+    """The KV cache: keys and values of the positions a decoder has read, so that the next step
+    computes only its own.
 
-    It belongs to one text (or one batch of them), is passed along as an argument, and grows with every pass. `kept` maps an attention's
-    place, such as "0.attn", to its k and v, each (batch, head, key, d_head). Cross-attention's keys never change and are made once.
+    It belongs to one text (or one batch of them), is passed along as an argument, and grows with
+    every pass. `kept` maps an attention's place, such as "0.attn", to its k and v, each (batch,
+    head, key, d_head). Cross-attention's keys never change and are made once.
     """
 
     def __init__(self, kept: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
@@ -117,7 +124,8 @@ def is_own(name: str) -> bool:
 class MultiHeadAttention(nn.Module):
     """Attention(Q, K, V) = softmax(Q K^T / sqrt(d_head)) V, in n_head heads at once, section 3.2.
 
-    `name` is its place on the tape, `label` the name its Recording and its edits know it by, `cross` whether its keys are another stream's.
+    `name` is its place on the tape, `label` the name its Recording and its edits know it by,
+    `cross` whether its keys are another stream's.
     """
 
     def __init__(
@@ -149,9 +157,9 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """What the heads write for each query: (batch, query, d_model).
 
-        x_query (batch, query, d_model), x_key (batch, key, d_model); `allowed`, bool, broadcastable to
-        (batch, head, query, key), True where attending is permitted; None permits everything. With `stored`, the keys are those of
-        earlier passes and x_key's after them.
+        x_query (batch, query, d_model), x_key (batch, key, d_model); `allowed`, bool, broadcastable
+        to (batch, head, query, key), True where attending is permitted; None permits everything.
+        With `stored`, the keys are those of earlier passes and x_key's after them.
         """
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
         shape = (*q.shape[:-1], k.shape[-2])
@@ -191,7 +199,8 @@ class MultiHeadAttention(nn.Module):
         stored: Stored | None,
         tape: Tape = no_tape,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's keys never change: stored ones are not made again."""
+        """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's
+        keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
             q, k, v = self.in_one_product(x_query, tape)
         else:
@@ -213,7 +222,8 @@ class MultiHeadAttention(nn.Module):
         return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
 
     def fuse(self) -> None:
-        """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in one product. They stay three: views of it."""
+        """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in
+        one product. They stay three: views of it."""
         linears = (self.w_q, self.w_k, self.w_v)
         with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
             self.fused = tuple(
@@ -236,7 +246,8 @@ class MultiHeadAttention(nn.Module):
         return q, k, v
 
     def is_fused(self) -> bool:
-        """True where the one product may stand for the three: no gradient is wanted, and they still share their memory."""
+        """True where the one product may stand for the three: no gradient is wanted, and they still
+        share their memory."""
         return (
             self.fused is not None
             and not torch.is_grad_enabled()

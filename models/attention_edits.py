@@ -1,4 +1,5 @@
-"""What edits do inside an attention, in tensors: the same for our own classes and for models in their own code.
+"""What edits do inside an attention, in tensors: the same for our own classes and for models in
+their own code.
 
 Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head).
 """

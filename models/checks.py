@@ -1,4 +1,5 @@
-"""Whether a model can do what edits ask: each that it cannot is a ValueError that says what would fit."""
+"""Whether a model can do what edits ask: each that it cannot is a ValueError that says what would
+fit."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int])
 
 
 def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
-    """Raises ValueError where positions are shifted past the last one the model has, for a text of n tokens."""
+    """Raises ValueError where positions are shifted past the last one the model has, for a text of
+    n tokens."""
     for edit in edits:
         if isinstance(edit, ShiftPositions) and n + edit.by > card.n_positions:
             raise ValueError(

@@ -1,8 +1,10 @@
-"""Weights with fewer bits a number, for a model's earlier weights: smaller than fp16, and patterns that a reader cannot tell apart.
+"""Weights with fewer bits a number, for a model's earlier weights: smaller than fp16, and patterns
+that a reader cannot tell apart.
 
-Each row of a matrix is cut into runs of `RUN` numbers; a run is kept as whole numbers and one fp16 scale. The feed-forward networks'
-numbers take 8 bits; those that scores are made of (embeddings and attention) take 12, because softmax makes much of a small error in a
-score. What is no matrix (biases, LayerNorms) stays fp16.
+Each row of a matrix is cut into runs of `RUN` numbers; a run is kept as whole numbers and one fp16
+scale. The feed-forward networks' numbers take 8 bits; those that scores are made of (embeddings and
+attention) take 12, because softmax makes much of a small error in a score. What is no matrix
+(biases, LayerNorms) stays fp16.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from safetensors import safe_open
 from torch import Tensor
 
 RUN = 32
-# What is kept beside a matrix, by the end of its name: its scales, and the lowest 4 of 12 bits, two numbers in a byte.
+# What is kept beside a matrix, by the end of its name: its scales, and the lowest 4 of 12 bits, two
+# numbers in a byte.
 SCALE, LOW = "#scale", "#low"
 AT_8_BITS = ".feed_forward."
 
 
 def coarsened(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors by name, the matrices among them as whole numbers. A matrix whose rows are not whole runs stays fp16."""
+    """Tensors by name, the matrices among them as whole numbers. A matrix whose rows are not whole
+    runs stays fp16."""
     kept: dict[str, Tensor] = {}
     for name, tensor in state.items():
         if tensor.dim() != 2 or tensor.shape[1] % RUN:

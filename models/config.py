@@ -19,13 +19,17 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of a model, and what kind of Transformer it is; as it stands, the paper's. `n_positions` is the longest text it takes, in tokens.
+    """Sizes of a model, and what kind of Transformer it is; as it stands, the paper's.
+    `n_positions` is the longest text it takes, in tokens.
 
-    norm: where LayerNorm stands, "post" after each sum (the paper), "pre" before each sub-layer and once at the end, or None, nowhere.
-    positions: "sinusoids" (the paper), "learned", or None. scaled_embedding: times sqrt(d_model), section 3.4. embedding_norm: a LayerNorm
-    before the first layer. segment: one more vector, the same for every token, added to the embeddings (BERT's token type 0).
-    readout: "tied" to the embedding, "transform" for a dense layer, activation and LayerNorm before that (BERT), or None.
-    scaled_scores and residual are False only where a model was trained without them.
+    norm: where LayerNorm stands, "post" after each sum (the paper), "pre" before each sub-layer and
+    once at the end, or None, nowhere.
+    positions: "sinusoids" (the paper), "learned", or None. scaled_embedding: times sqrt(d_model),
+    section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one more vector, the
+    same for every token, added to the embeddings (BERT's token type 0).
+    readout: "tied" to the embedding, "transform" for a dense layer, activation and LayerNorm before
+    that (BERT), or None. scaled_scores and residual are False only where a model was trained
+    without them.
     """
 
     n_vocab: int

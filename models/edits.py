@@ -1,10 +1,12 @@
 """Edits: frozen descriptions of what a forward pass is asked to do differently.
 
-An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes back inside the Recording,
-so a caption can always state it and a shared model is never changed. `str(edit)` says it in words.
+An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes
+back inside the Recording, so a caption can always state it and a shared model is never changed.
+`str(edit)` says it in words.
 
-`layer` None stands for every layer; in a model of two stacks a layer's number means that layer of both. `attention` is a name as the
-Recording has it ("self", "encoder self", "decoder self", "cross"). `sublayer` is "attn", "cross" or "ffn".
+`layer` None stands for every layer; in a model of two stacks a layer's number means that layer of
+both. `attention` is a name as the Recording has it ("self", "encoder self", "decoder self",
+"cross"). `sublayer` is "attn", "cross" or "ffn".
 """
 
 from __future__ import annotations
@@ -66,7 +68,8 @@ class ZeroHead(OfHead):
 
 @dataclass(frozen=True)
 class MeanHead(OfHead):
-    """The head's output z is, at every token, its mean over all tokens of this text: what the head says of the place is gone."""
+    """The head's output z is, at every token, its mean over all tokens of this text: what the head
+    says of the place is gone."""
 
     def __str__(self) -> str:
         return f"{_head(self)} writes its mean over the tokens"
@@ -111,7 +114,8 @@ class WithoutMask(Edit):
 
 @dataclass(frozen=True)
 class WithMask(Edit):
-    """An encoder's self-attention may look at no later token, in every layer: a causal mask it was not trained with."""
+    """An encoder's self-attention may look at no later token, in every layer: a causal mask it was
+    not trained with."""
 
     def __str__(self) -> str:
         return "a causal mask"
@@ -127,7 +131,8 @@ class WithoutPositions(Edit):
 
 @dataclass(frozen=True)
 class ShufflePositions(Edit):
-    """Every token is given another token's position, in an order drawn by `seed` (0 or more); the tokens stay where they are."""
+    """Every token is given another token's position, in an order drawn by `seed` (0 or more); the
+    tokens stay where they are."""
 
     seed: int
 
@@ -149,9 +154,11 @@ class ShiftPositions(Edit):
 class OtherPositions(Edit):
     """Another kind of positions than the model learned with, one of POSITIONS.
 
-    "sinusoids": those of the paper, of the mean length of the model's own. "random": fixed random vectors of that same mean length.
-    "rotary": nothing is added; q and k of self-attention are turned by angles that grow with the position (RoPE, Su et al. 2021).
-    "distance": nothing is added; scores of self-attention fall with the distance, by a slope per head (ALiBi, Press et al. 2022).
+    "sinusoids": those of the paper, of the mean length of the model's own. "random": fixed random
+    vectors of that same mean length. "rotary": nothing is added; q and k of self-attention are
+    turned by angles that grow with the position (RoPE, Su et al. 2021). "distance": nothing is
+    added; scores of self-attention fall with the distance, by a slope per head (ALiBi, Press et al.
+    2022).
     """
 
     to: str
@@ -167,7 +174,8 @@ class OtherPositions(Edit):
 
 @dataclass(frozen=True)
 class WithoutResidual(Edit):
-    """A sub-layer's output replaces the stream instead of being added to it. `sublayer` None: every sub-layer."""
+    """A sub-layer's output replaces the stream instead of being added to it. `sublayer` None: every
+    sub-layer."""
 
     layer: int | None = None
     sublayer: str | None = None
@@ -178,7 +186,8 @@ class WithoutResidual(Edit):
 
 @dataclass(frozen=True)
 class WithoutNorm(Edit):
-    """LayerNorm is left out. `layer` None: in every layer, after the embeddings and after the stack as well."""
+    """LayerNorm is left out. `layer` None: in every layer, after the embeddings and after the stack
+    as well."""
 
     layer: int | None = None
 
@@ -188,9 +197,11 @@ class WithoutNorm(Edit):
 
 @dataclass(frozen=True)
 class MoveNorm(Edit):
-    """LayerNorm stands elsewhere, with the gain and bias it has: "pre", before each sub-layer, or "post", after each sum.
+    """LayerNorm stands elsewhere, with the gain and bias it has: "pre", before each sub-layer, or
+    "post", after each sum.
 
-    Moved to "pre" in every layer, a model that has no last LayerNorm gets one without gain and bias; moved to "post", a last one is left out.
+    Moved to "pre" in every layer, a model that has no last LayerNorm gets one without gain and
+    bias; moved to "post", a last one is left out.
     """
 
     to: str
@@ -212,7 +223,8 @@ class WithoutFeedForward(Edit):
 
 @dataclass(frozen=True)
 class HideToken(Edit):
-    """The token at place `token` (special tokens counted in) is replaced by [MASK]. For models that fill masked words."""
+    """The token at place `token` (special tokens counted in) is replaced by [MASK]. For models that
+    fill masked words."""
 
     token: int
 
@@ -222,7 +234,8 @@ class HideToken(Edit):
 
 @dataclass(frozen=True)
 class PatchHead(Edit):
-    """The head's output z is, place by place, the one it has when the model reads `text` instead, under all other edits but patches.
+    """The head's output z is, place by place, the one it has when the model reads `text` instead,
+    under all other edits but patches.
 
     Places that the other text has not keep their own.
     """
@@ -260,14 +273,17 @@ class PatchSite(Edit):
 @dataclass(frozen=True)
 class ShuffleTokens(Edit):
     """The text's tokens are read in another order, drawn by `seed` (0 or more); special tokens keep
-    their places, two tokens or more never stay: where the draw would leave them, all move on by one.
-    It comes before every other edit: a HideToken names a place in the new order. A translator's source is shuffled, its target is not.
+    their places, two tokens or more never stay: where the draw would leave them, all move on by
+    one.
+    It comes before every other edit: a HideToken names a place in the new order. A translator's
+    source is shuffled, its target is not.
     """
 
     seed: int
 
     def order(self, special: Sequence[bool]) -> np.ndarray:
-        """Which token (by its place in the text) is read at each place, (token). `special` (token): True for one that stays."""
+        """Which token (by its place in the text) is read at each place, (token). `special` (token):
+        True for one that stays."""
         places = np.arange(len(special))
         moving = places[~np.asarray(special, dtype=bool)]
         drawn = np.random.default_rng(self.seed).permutation(moving)
@@ -307,7 +323,8 @@ KINDS: dict[str, type[Edit]] = {
 def applies(
     edits: tuple[Edit, ...], kind: type[Edit], layer: int | None = None, sublayer: str | None = None
 ) -> bool:
-    """True if `edits` holds one of this kind for this layer (or for all layers), and for this sub-layer where edits of the kind name one."""
+    """True if `edits` holds one of this kind for this layer (or for all layers), and for this
+    sub-layer where edits of the kind name one."""
     return any(
         isinstance(edit, kind)
         and getattr(edit, "layer", None) in (None, layer)
@@ -317,7 +334,8 @@ def applies(
 
 
 def last(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:
-    """The last edit of this kind that is meant for this layer (or for all), None where there is none."""
+    """The last edit of this kind that is meant for this layer (or for all), None where there is
+    none."""
     return next(
         (
             edit

@@ -60,7 +60,8 @@ class Embedding(nn.Module):
     def forward(
         self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]
     ) -> Tensor:
-        """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the positions, 0 where None."""
+        """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the
+        positions, 0 where None."""
         x = passed("embed", self.words(self.token(ids)), tape, edits)
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
@@ -75,7 +76,8 @@ class Embedding(nn.Module):
         return rows if self.segment is None else rows + self.segment
 
     def positions(self, n: int, start: Tensor | None, edits: tuple[Edit, ...]) -> Tensor | None:
-        """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for nothing."""
+        """What is added to n tokens, (token, d_model) or (batch, token, d_model); None for
+        nothing."""
         other = last(edits, OtherPositions)
         if (
             applies(edits, WithoutPositions)
@@ -94,7 +96,8 @@ class Embedding(nn.Module):
         return table[places]
 
     def _other(self, kind: str) -> Tensor:
-        """Another table of the same size and mean length as the model's own; where it has none, of the paper's length."""
+        """Another table of the same size and mean length as the model's own; where it has none, of
+        the paper's length."""
         n, d = self.position.shape if self.position is not None else (512, self.token.embedding_dim)
         length = self.position.norm(dim=-1).mean() if self.position is not None else sqrt(d / 2)
         table = (

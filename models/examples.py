@@ -1,4 +1,5 @@
-"""Sentences that the app offers, the lecture notes' own among them. Training keeps them out, so that an example shows more than memory."""
+"""Sentences that the app offers, the lecture notes' own among them. Training keeps them out, so
+that an example shows more than memory."""
 
 from __future__ import annotations
 

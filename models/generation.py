@@ -1,4 +1,5 @@
-"""Writing a text a token at a time, with stored keys and values, so that each step reads only the newest token."""
+"""Writing a text a token at a time, with stored keys and values, so that each step reads only the
+newest token."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ LONGEST_ANSWER = 1.5, 16  # a source of n tokens gets at most 1.5 n + 16
 
 
 class Writing:
-    """One text in the making: the tokens so far, the stored keys and values, and the scores for the next token.
+    """One text in the making: the tokens so far, the stored keys and values, and the scores for the
+    next token.
 
-    `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an attention's place in a layer ("attn", "cross") to
-    what the newest token looks at, (layer, head, key). It belongs to one reader; the model is shared and unchanged.
+    `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an
+    attention's place in a layer ("attn", "cross") to what the newest token looks at, (layer, head,
+    key). It belongs to one reader; the model is shared and unchanged.
     """
 
     def __init__(self, model: Model, ids: list[int], memory: Tensor | None = None) -> None:
@@ -72,7 +75,8 @@ class Writing:
 
 
 def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:
-    """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the model has."""
+    """The decoder's vectors (batch, token, d_model), whichever of the two kinds of decoder the
+    model has."""
     if isinstance(model, Decoder):
         return model(ids, **more)
     two: Any = model  # whatever else writes reads a memory too
@@ -96,7 +100,8 @@ def greedy(
     model: EncoderDecoder, tokenizer: Tokenizer, memory: Tensor, edits: tuple[Edit, ...] = ()
 ) -> list[int]:
     """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model)."""
-    # What such an edit does to a token depends on those after it or on its place: nothing that was stored would stay true.
+    # What such an edit does to a token depends on those after it or on its place: nothing that was
+    # stored would stay true.
     stored = (
         None if any(isinstance(edit, (MeanHead, WithoutMask, Put)) for edit in edits) else Stored()
     )
@@ -130,9 +135,11 @@ def score(logprobs: tuple[float, ...]) -> float:
 def beams(
     model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search from the tokens `ids`: after every step the `n_beams` best hypotheses, best first, ended ones among them.
+    """Beam search from the tokens `ids`: after every step the `n_beams` best hypotheses, best
+    first, ended ones among them.
 
-    Stops when all kept ones have ended, or after `longest` tokens. memory (1, key, d_model) for an encoder-decoder.
+    Stops when all kept ones have ended, or after `longest` tokens. memory (1, key, d_model) for an
+    encoder-decoder.
     """
     stored = Stored()
     memory = memory if memory is None else memory.expand(1, -1, -1)

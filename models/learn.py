@@ -1,6 +1,8 @@
-"""The door to models that are trained while one looks on: begin a training, see the model as it is now, keep it, load what was kept.
+"""The door to models that are trained while one looks on: begin a training, see the model as it is
+now, keep it, load what was kept.
 
-Kept models have names `live:NAME`, and `live:NAME@STEP` for earlier weights; they live in this process alone and never on disk. Importing
+Kept models have names `live:NAME`, and `live:NAME@STEP` for earlier weights; they live in this
+process alone and never on disk. Importing
 this costs nothing: torch is imported when a model is made.
 """
 
@@ -28,7 +30,8 @@ def begin(plan: Plan) -> Run:
 
 
 def read(run: Run, text: str, step: int | None = None) -> Recording:
-    """A text as a training's model reads it, as it is now or after so many steps; where it answers a list, with the right answer said.
+    """A text as a training's model reads it, as it is now or after so many steps; where it answers
+    a list, with the right answer said.
 
     Raises ValueError before its first weights are there, and for a step that is not.
     """
@@ -49,7 +52,8 @@ def read(run: Run, text: str, step: int | None = None) -> Recording:
 
 
 def keep(run: Run) -> str:
-    """Hold a training's weights as they are now under a new name that nobody can guess. Raises ValueError before there are any."""
+    """Hold a training's weights as they are now under a new name that nobody can guess. Raises
+    ValueError before there are any."""
     taken = _taken(run)
     name = f"{LIVE}{run.plan.task}-{secrets.token_hex(6)}"
     _held[name] = taken
@@ -72,7 +76,8 @@ def is_live(name: str) -> bool:
 
 
 def title(name: str) -> str:
-    """A held model's name as a person reads it, such as "my copy (740 steps)"; its earlier weights as "my copy@300"."""
+    """A held model's name as a person reads it, such as "my copy (740 steps)"; its earlier weights
+    as "my copy@300"."""
     base, at, step = name.partition("@")
     if base not in _held:
         return "a model trained live"

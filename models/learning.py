@@ -1,4 +1,5 @@
-"""What a model that is trained live is asked for and tells of itself: plans within bounds, and reports. Frozen data without torch."""
+"""What a model that is trained live is asked for and tells of itself: plans within bounds, and
+reports. Frozen data without torch."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ SHOWN = (0, 10, 20, 40, 70, 100, 150, 200, 300, 400, 550, 750, 1000, 1400, 2000,
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be trained. words: the reader's sentence, whose words the lists of a task are made of; text: what a model of a text learns.
+    """What is to be trained. words: the reader's sentence, whose words the lists of a task are made
+    of; text: what a model of a text learns.
 
     Raises ValueError, one sentence for the reader, for what is out of bounds.
     """
@@ -53,8 +55,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training has come. curve and kept_out: (step, nats); right: the share of tokens said right on what it has not seen,
-    NaN before it was measured; seconds: of the processor. steps: those whose weights are there, the last one the newest."""
+    """How far a training has come. curve and kept_out: (step, nats); right: the share of tokens
+    said right on what it has not seen, NaN before it was measured; seconds: of the processor.
+    steps: those whose weights are there, the last one the newest."""
 
     step: int = 0
     seconds: float = 0.0

@@ -1,8 +1,10 @@
 """Models of our own: weights from disk, a forward pass on a text, and the Recording of it.
 
-A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and `card.json`, whose `kind` and `config` give
-the architecture and whose other entries (data, recipe, scores, limits) are for people. `checkpoints.safetensors`, where there is one,
-holds earlier weights of the same model as `STEP/name`, in fp16 or coarser (models/coarse.py); such a one is called `model@STEP`.
+A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and
+`card.json`, whose `kind` and `config` give the architecture and whose other entries (data, recipe,
+scores, limits) are for people. `checkpoints.safetensors`, where there is one, holds earlier weights
+of the same model as `STEP/name`, in fp16 or coarser (models/coarse.py); such a one is called
+`model@STEP`.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ ENDS = {"encoder": ((CLS,), (SEP,)), "decoder": ((BOS,), ()), "encoder-decoder":
 
 @dataclass(frozen=True)
 class Handle:
-    """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the special tokens before and after a text."""
+    """A loaded model, ready to record. It is shared by everyone and never changes. `ends`: the
+    special tokens before and after a text."""
 
     source: ClassVar[str] = "models.ours"
     card: Card
@@ -53,7 +56,8 @@ class Handle:
 
 
 def load(name: str) -> Handle:
-    """The shipped model of that name, in fp32 on the CPU. Raises ValueError for a name that is not shipped."""
+    """The shipped model of that name, in fp32 on the CPU. Raises ValueError for a name that is not
+    shipped."""
     base, _, step = name.partition("@")
     folder, card = shipped.folder(base), shipped.card(base)
     if step:
@@ -91,7 +95,8 @@ def handle_of(
     weights: str = "fp16, computed in fp32",
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> Handle:
-    """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None for those of our own models."""
+    """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None
+    for those of our own models."""
     config = model.config
     for attention in (each for layers in model.attentions().values() for each in layers):
         attention.fuse()
@@ -118,11 +123,14 @@ def record(
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
-    """One forward pass over the text, recorded. A text over the model's length is cut at its end; `dropped` says by how much.
+    """One forward pass over the text, recorded. A text over the model's length is cut at its end;
+    `dropped` says by how much.
 
-    For a model that reads one text and writes another, `target` is what its decoder reads (teacher forcing), as a text or as bare token ids;
-    None stands for what the model itself says, the likeliest token each time. Raises ValueError for an edit that the model or text cannot
-    follow, and for a target where the model has no second text; NotFinite where an edit makes numbers overflow.
+    For a model that reads one text and writes another, `target` is what its decoder reads (teacher
+    forcing), as a text or as bare token ids; None stands for what the model itself says, the
+    likeliest token each time. Raises ValueError for an edit that the model or text cannot follow,
+    and for a target where the model has no second text; NotFinite where an edit makes numbers
+    overflow.
     """
     if edits:
         check(
@@ -257,7 +265,8 @@ def _finite(tape: Seen, stream: str = "") -> None:
 def kept(
     handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[str] | None = None
 ) -> dict[str, dict[str, Tensor]]:
-    """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs "0.attn.z" (head, token, d_head).
+    """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs
+    "0.attn.z" (head, token, d_head).
 
     Patches among the edits are left out. `wanted`: the names to keep, None for all.
     """
@@ -305,7 +314,8 @@ def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]
 
 
 def place_of(handle: Handle, attention: str, layer: int) -> tuple[str, str]:
-    """The stream that an attention's heads write into, and the name that their outputs have on the tape."""
+    """The stream that an attention's heads write into, and the name that their outputs have on the
+    tape."""
     stream = (
         "decoder"
         if attention == "cross"
@@ -322,8 +332,10 @@ def clean(text: str) -> str:
 
 
 def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
-    """The text as the model reads it, with its special tokens, and how many tokens were dropped: [CLS] text [SEP] for an encoder, [BOS] text
-    for a decoder, text [EOS] for the source of an encoder-decoder. A model that puts nothing around a text reads its end mark where there is none."""
+    """The text as the model reads it, with its special tokens, and how many tokens were dropped:
+    [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
+    encoder-decoder. A model that puts nothing around a text reads its end mark where there is
+    none."""
     tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, *handle.ends)
     if not tokens.ids:
         if handle.tokenizer.eos is None:
@@ -359,7 +371,8 @@ def memory_of(handle: Handle, tokens: Tokens) -> Tensor:
 
 
 def spelled(tokenizer: Tokenizer, said: list[int]) -> Tokens:
-    """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together that no text would be split into."""
+    """[BOS] and tokens that a model said, each labelled by itself: bytes may have come together
+    that no text would be split into."""
     n = len(said)
     return Tokens(
         (tokenizer.ends[0], *said),

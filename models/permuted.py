@@ -1,6 +1,8 @@
-"""A model with the numbers inside each of its weight matrices in random order: the same sizes and the same spread, and nothing learned.
+"""A model with the numbers inside each of its weight matrices in random order: the same sizes and
+the same spread, and nothing learned.
 
-What such a model shows is what the architecture and the size of its weights give by chance; what was learned must show more.
+What such a model shows is what the architecture and the size of its weights give by chance; what
+was learned must show more.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ SEED = 0
 def permuted(
     handle: own.Handle | huggingface.Handle, name: str, seed: int = SEED
 ) -> own.Handle | huggingface.Handle:
-    """The handle under another name, the numbers of each parameter of two or more axes shuffled in place: hand it a model that nobody
-    else holds. Vectors (biases, the gains of LayerNorm) and fixed tables (the sinusoids) stay; a matrix used twice is shuffled once.
+    """The handle under another name, the numbers of each parameter of two or more axes shuffled in
+    place: hand it a model that nobody else holds. Vectors (biases, the gains of LayerNorm) and
+    fixed tables (the sinusoids) stay; a matrix used twice is shuffled once.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

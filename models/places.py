@@ -1,7 +1,7 @@
 """The named places of a forward pass: what listens there, and what an edit puts there.
 
-Every forward pass takes a `tape`, called as `tape(name, tensor)` at each named place; the default does
-nothing, and nothing is ever stored on a module.
+Every forward pass takes a `tape`, called as `tape(name, tensor)` at each named place; the default
+does nothing, and nothing is ever stored on a module.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ def no_tape(name: str, tensor: Tensor) -> None:
 
 
 def room(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
-    """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large is then written once and not copied."""
+    """Memory that a tape wants a tensor computed into, where it has a method `room`: what is large
+    is then written once and not copied."""
     wanted = getattr(tape, "room", None)
     return None if wanted is None else wanted(name, shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Put(Edit):
-    """Vectors of another run, put in at a named place: what a PatchHead or PatchSite becomes when a pass begins.
+    """Vectors of another run, put in at a named place: what a PatchHead or PatchSite becomes when a
+    pass begins.
 
-    values (token, width) replace as many tokens as there are; `head`: of that head alone; `token`: at that place alone.
+    values (token, width) replace as many tokens as there are; `head`: of that head alone; `token`:
+    at that place alone.
     """
 
     name: str

@@ -1,6 +1,8 @@
-"""What a model says: frozen numpy results of generation, of the logit lens and of direct attribution, and the arithmetic of choosing.
+"""What a model says: frozen numpy results of generation, of the logit lens and of direct
+attribution, and the arithmetic of choosing.
 
-Axis legend: site, token as in `models/recording.py`; `rank` counts the top words from 0; `id` runs over the vocabulary.
+Axis legend: site, token as in `models/recording.py`; `rank` counts the top words from 0; `id` runs
+over the vocabulary.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn. temperature 0 takes the likeliest; top_k 0 and top_p 1 keep every token."""
+    """How the next token is drawn. temperature 0 takes the likeliest; top_k 0 and top_p 1 keep
+    every token."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -32,10 +35,11 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """The distribution (id) that the next token is drawn from: temperature, then top-k, then top-p, then scaled to sum to 1.
+    """The distribution (id) that the next token is drawn from: temperature, then top-k, then top-p,
+    then scaled to sum to 1.
 
-    logits (id). Top-p keeps the likeliest tokens until their probability reaches p (Holtzman et al., 2020). Equal logits at a border are
-    kept in the order of their ids.
+    logits (id). Top-p keeps the likeliest tokens until their probability reaches p (Holtzman et
+    al., 2020). Equal logits at a border are kept in the order of their ids.
     """
     order = np.argsort(-logits, kind="stable")
     if sampling.temperature == 0:
@@ -53,10 +57,11 @@ def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Beam:
-    """One hypothesis of a beam search: its tokens (without [BOS]), their log-probabilities in nats, whether it ended itself.
+    """One hypothesis of a beam search: its tokens (without [BOS]), their log-probabilities in nats,
+    whether it ended itself.
 
-    parent: its place in the step before, -1 at the start. score: what beams are ranked by, sum(logprobs) / ((5 + n) / 6)^alpha
-    (Wu et al., 2016; the paper's section 6.1 takes alpha 0.6).
+    parent: its place in the step before, -1 at the start. score: what beams are ranked by,
+    sum(logprobs) / ((5 + n) / 6)^alpha (Wu et al., 2016; the paper's section 6.1 takes alpha 0.6).
     """
 
     ids: tuple[int, ...]
@@ -68,11 +73,12 @@ class Beam:
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """What each state of a stream would say if it were the last one (the logit lens, nostalgebraist, 2020).
+    """What each state of a stream would say if it were the last one (the logit lens,
+    nostalgebraist, 2020).
 
-    sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts first: final_id (token),
-    rank (site, token) from 0 and logprob (site, token); kl (site, token): KL(last site || this site) in nats. The last site is the
-    model's own answer.
+    sites (s) names; top_ids, top_logprobs (site, token, rank); for the word that the last site puts
+    first: final_id (token), rank (site, token) from 0 and logprob (site, token); kl (site, token):
+    KL(last site || this site) in nats. The last site is the model's own answer.
     """
 
     stream: str
@@ -87,7 +93,8 @@ class Lens:
 
 @dataclass(frozen=True)
 class Part:
-    """One contribution to a logit. `kind`: embedding, position, head, ffn or bias; `attention` and `head` for a head alone."""
+    """One contribution to a logit. `kind`: embedding, position, head, ffn or bias; `attention` and
+    `head` for a head alone."""
 
     kind: str
     layer: int
@@ -98,8 +105,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Attribution:
-    """A logit taken apart: `parts` sum to `logit`. Every LayerNorm is held at the spread it had on this token (its sigma), which makes it
-    linear, so that what was written early is followed through all later ones; its centring falls on each part, its bias is a part."""
+    """A logit taken apart: `parts` sum to `logit`. Every LayerNorm is held at the spread it had on
+    this token (its sigma), which makes it linear, so that what was written early is followed
+    through all later ones; its centring falls on each part, its bias is a part."""
 
     token: int
     id: int

@@ -1,16 +1,21 @@
-"""The contract between the models and everything that shows them: one forward pass over one text, frozen, numpy only.
+"""The contract between the models and everything that shows them: one forward pass over one text,
+frozen, numpy only.
 
 Axis legend:
-    layer, head   counted from 0            query, key   positions of an attention's query stream and key stream
-    site          a named place on the residual stream, in the order the vector passes it
-    token         a position of one stream  d_model, d_head   widths of the stream and of one head
+    layer, head   counted from 0            query, key   positions of an attention's query stream
+    and key stream site          a named place on the residual stream, in the order the vector
+    passes it token         a position of one stream  d_model, d_head   widths of the stream and of
+    one head
 
-Sites obey one conservation law, readable from their names. A site `X.wrote` holds what was added to the state before it, and the
-site right after it is the sum. A `X.normed` that follows is the LayerNorm of that sum and the state from there on. A site `X.read` is
-what a sub-layer reads, the LayerNorm of the state, where that stands before the sub-layer: a side branch. States are all sites but the
+Sites obey one conservation law, readable from their names. A site `X.wrote` holds what was added to
+the state before it, and the site right after it is the sum. A `X.normed` that follows is the
+LayerNorm of that sum and the state from there on. A site `X.read` is what a sub-layer reads, the
+LayerNorm of the state, where that stands before the sub-layer: a side branch. States are all sites
+but the
 `.wrote` and `.read` ones.
 
-A model that runs in another's code may show less of itself: fewer sites, and attentions of which only the pattern is known.
+A model that runs in another's code may show less of itself: fewer sites, and attentions of which
+only the pattern is known.
 """
 
 from __future__ import annotations
@@ -60,9 +65,9 @@ class Card:
 class Stream:
     """One column of residual vectors over a text.
 
-    tokens (n) as a person reads them; ids (n); special (n), True for a token that is not text; spans (n, 2), start and end in
-    characters of the text, -1 where there is none; sites (s) names; resid (site, token, d_model).
-    Raises ValueError where the shapes disagree.
+    tokens (n) as a person reads them; ids (n); special (n), True for a token that is not text;
+    spans (n, 2), start and end in characters of the text, -1 where there is none; sites (s) names;
+    resid (site, token, d_model). Raises ValueError where the shapes disagree.
     """
 
     name: str
@@ -84,7 +89,8 @@ class Stream:
         _freeze(self)
 
     def at(self, site: str) -> np.ndarray:
-        """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not have."""
+        """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not
+        have."""
         if site not in self.sites:
             raise KeyError(
                 f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}"
@@ -92,7 +98,8 @@ class Stream:
         return self.resid[self.sites.index(site)]
 
     def writes(self) -> tuple[tuple[str, str, str], ...]:
-        """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit took the residual away."""
+        """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit
+        took the residual away."""
         triples, state = [], self.sites[0]
         for at, site in enumerate(self.sites):
             if site.endswith(".wrote"):
@@ -106,13 +113,15 @@ class Stream:
 class Attention:
     """One attention of a model, all layers and heads.
 
-    query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k after scaling, before the mask and
-    the softmax. pattern, the same shape: after both; rows sum to 1. allowed (query, key): True where attending is permitted.
-    q (layer, head, query, d_head); k and v (layer, head, key, d_head). scale (layer): what q . k was
-    multiplied by, by the model or under an edit; where it is not given, 1 / sqrt(d_head), or 1 where that makes the recorded scores.
-    Raises ValueError where shapes, sums or the mask disagree.
+    query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k
+    after scaling, before the mask and the softmax. pattern, the same shape: after both; rows sum to
+    1. allowed (query, key): True where attending is permitted. q (layer, head, query, d_head); k
+    and v (layer, head, key, d_head). scale (layer): what q . k was multiplied by, by the model or
+    under an edit; where it is not given, 1 / sqrt(d_head), or 1 where that makes the recorded
+    scores. Raises ValueError where shapes, sums or the mask disagree.
 
-    Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and `opens` is False.
+    Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and
+    `opens` is False.
     """
 
     name: str
@@ -147,14 +156,16 @@ class Attention:
 
     @property
     def opens(self) -> bool:
-        """True where a cell can be opened down to the vectors it came from; False where scores, q, k and v are not known."""
+        """True where a cell can be opened down to the vectors it came from; False where scores, q,
+        k and v are not known."""
         return len(self.scores) > 0
 
     @classmethod
     def closed(
         cls, name: str, query: str, key: str, pattern: np.ndarray, allowed: np.ndarray
     ) -> Attention:
-        """An attention of which only the pattern (layer, head, query, key) and `allowed` (query, key) are known."""
+        """An attention of which only the pattern (layer, head, query, key) and `allowed` (query,
+        key) are known."""
         _, heads, queries, keys = pattern.shape
         none = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
         return cls(
@@ -172,11 +183,14 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One forward pass: the model's card, the text, the edits it ran under, its streams and attentions.
+    """One forward pass: the model's card, the text, the edits it ran under, its streams and
+    attentions.
 
-    `dropped` is how many tokens of the text did not fit the model and were left out, at the end. `target` is the second text of a model
-    that reads one and writes another: what its decoder read, and `target_dropped` what of that did not fit.
-    Raises ValueError where an attention names a stream that is not there or of another length.
+    `dropped` is how many tokens of the text did not fit the model and were left out, at the end.
+    `target` is the second text of a model
+    that reads one and writes another: what its decoder read, and `target_dropped` what of that did
+    not fit. Raises ValueError where an attention names a stream that is not there or of another
+    length.
     """
 
     model: Card
@@ -216,7 +230,8 @@ class Recording:
 
 
 def to_npz(recording: Recording) -> bytes:
-    """The whole recording as an .npz file: one JSON header under `header`, and each array as `stream.<name>.<field>` or
+    """The whole recording as an .npz file: one JSON header under `header`, and each array as
+    `stream.<name>.<field>` or
     `attention.<name>.<field>`. `from_npz` reads it back into an equal Recording."""
     arrays: dict[str, Any] = {}
     header: dict[str, Any] = {
@@ -275,8 +290,8 @@ def from_npz(data: bytes) -> Recording:
 
 
 def _likeliest_scale(attention: Attention) -> np.ndarray:
-    """By what each layer multiplied q . k, (layer): 1 / sqrt(d_head), or 1 where the first head's scores come nearer to that. Files and
-    models that do not say it knew no third."""
+    """By what each layer multiplied q . k, (layer): 1 / sqrt(d_head), or 1 where the first head's
+    scores come nearer to that. Files and models that do not say it knew no third."""
     q, k, scores = (
         each[:, 0].astype(np.float64) for each in (attention.q, attention.k, attention.scores)
     )

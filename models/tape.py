@@ -17,10 +17,12 @@ FEW_SITES, SITES_OF_A_LAYER = (
 
 
 class Seen:
-    """The tape that keeps what a Recording needs: the stream's sites in order, and the tensors of the heads.
+    """The tape that keeps what a Recording needs: the stream's sites in order, and the tensors of
+    the heads.
 
-    Scores and patterns are computed where they are to lie, in one array of all layers; all else is copied into one array at once, so that the
-    pass can use its memory again. A list to be stacked afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
+    Scores and patterns are computed where they are to lie, in one array of all layers; all else is
+    copied into one array at once, so that the pass can use its memory again. A list to be stacked
+    afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
     """
 
     def __init__(self, n_layer: int) -> None:
@@ -42,7 +44,8 @@ class Seen:
             self.sites.append(name)
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's, ([1,] token, d_model)."""
+        """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's,
+        ([1,] token, d_model)."""
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
             if not self.sites:
@@ -67,7 +70,8 @@ class Seen:
         return torch.from_numpy(kept[what][int(layer)])[None]
 
     def first_bad(self) -> str | None:
-        """The first place of the stream where a number is not finite, a layer's scores before what it wrote; None where all are."""
+        """The first place of the stream where a number is not finite, a layer's scores before what
+        it wrote; None where all are."""
         for name, vectors in zip(self.sites, self.resid):
             sublayer, _, what = name.rpartition(".")
             layer, _, attention = sublayer.partition(".")
@@ -99,7 +103,8 @@ class Seen:
 
 
 class Kept:
-    """The tape that keeps the tensors of some names: sites (token, d_model), and heads' outputs "0.attn.z" (head, token, d_head).
+    """The tape that keeps the tensors of some names: sites (token, d_model), and heads' outputs
+    "0.attn.z" (head, token, d_head).
 
     `wanted`: the names, or None for all sites and all z.
     """

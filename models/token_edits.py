@@ -1,4 +1,5 @@
-"""The edits that change the text a model reads, and not the model: they work on tokens, whichever code reads them."""
+"""The edits that change the text a model reads, and not the model: they work on tokens, whichever
+code reads them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from models.tokenizer import Tokens
 
 
 def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
-    """The tokens in the order that the edits ask for; everything that belongs to a token goes with it, its place in the text too."""
+    """The tokens in the order that the edits ask for; everything that belongs to a token goes with
+    it, its place in the text too."""
     for edit in edits:
         if isinstance(edit, ShuffleTokens):
             order = edit.order(tokens.special)
@@ -21,7 +23,8 @@ def shuffled(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
 
 
 def that_fit(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits without those that hide a token which these tokens have not: a text that lends its vectors may be the shorter one."""
+    """The edits without those that hide a token which these tokens have not: a text that lends its
+    vectors may be the shorter one."""
     return tuple(
         edit
         for edit in edits

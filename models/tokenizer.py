@@ -1,7 +1,8 @@
 """Text to token ids and back, and what each token is called on screen.
 
-Byte-level BPE (Hugging Face `tokenizers`): every text tokenises and nothing is unknown, because the 256 bytes are in the vocabulary.
-A token may then be a piece of a character; `pieces` says which, so that a split emoji is shown as what it is.
+Byte-level BPE (Hugging Face `tokenizers`): every text tokenises and nothing is unknown, because the
+256 bytes are in the vocabulary. A token may then be a piece of a character; `pieces` says which, so
+that a split emoji is shown as what it is.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[
 # The special tokens of a model that fills masked words, and of one that writes.
 FOR_FILLING, FOR_WRITING = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
 
-# An apostrophe inside a word that is no English short form's (n't, 's, 're ...): "l'animal", "o'clock".
+# An apostrophe inside a word that is no English short form's (n't, 's, 're ...): "l'animal",
+# "o'clock".
 ELISION = r"(?<=\p{L})'(?!(?:s|t|re|ve|m|ll|d)(?!\p{L}))(?=\p{L})"
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """A tokenised text. All four are aligned; `spans` are (start, end) in characters of the text, (-1, -1) for a special token."""
+    """A tokenised text. All four are aligned; `spans` are (start, end) in characters of the text,
+    (-1, -1) for a special token."""
 
     ids: tuple[int, ...]
     labels: tuple[str, ...]
@@ -34,7 +37,8 @@ class Tokens:
 
 
 class Tokenizer:
-    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens it has, None for those it has not.
+    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens
+    it has, None for those it has not.
 
     `names`: what these six are called, in this order. `more`: other tokens that are no text.
     """
@@ -67,10 +71,11 @@ class Tokenizer:
         specials: tuple[str, ...] = FOR_FILLING,
         elides: bool = False,
     ) -> Tokenizer:
-        """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`. A typographic apostrophe is read as a plain one.
+        """A new tokenizer of `n_vocab` tokens from `texts`, the first of them the `specials`. A
+        typographic apostrophe is read as a plain one.
 
-        `elides`: for French among the texts. What follows an apostrophe is then spelled as after a space, so that "animal" is the same
-        token in "l'animal" and in "un animal".
+        `elides`: for French among the texts. What follows an apostrophe is then spelled as after a
+        space, so that "animal" is the same token in "l'animal" and in "un animal".
         """
         bpe = tokenizers.Tokenizer(models.BPE(unk_token=None))
         bpe.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace("’", "'")])
@@ -104,7 +109,8 @@ class Tokenizer:
         before: tuple[str, ...] = (CLS,),
         after: tuple[str, ...] = (SEP,),
     ) -> tuple[Tokens, int]:
-        """The text between the special tokens `before` and `after`, at most `limit` tokens in all, and how many tokens were dropped at its end."""
+        """The text between the special tokens `before` and `after`, at most `limit` tokens in all,
+        and how many tokens were dropped at its end."""
         encoding = self.bpe.encode(text, add_special_tokens=False)
         room = limit - len(before) - len(after)
         ids = encoding.ids[:room]
@@ -121,7 +127,8 @@ class Tokenizer:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is missing."""
+        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is
+        missing."""
         if self.bos is None or self.eos is None:
             raise ValueError("this vocabulary has no token to begin or end a text with")
         return self.bos, self.eos
@@ -133,13 +140,15 @@ class Tokenizer:
         return found
 
     def text(self, ids: Iterable[int]) -> str:
-        """The text that token ids spell, special tokens left out. A character of which bytes are missing becomes U+FFFD."""
+        """The text that token ids spell, special tokens left out. A character of which bytes are
+        missing becomes U+FFFD."""
         return self.bpe.decode([token for token in ids if token not in self.special]).removeprefix(
             " "
         )
 
     def label(self, token: int) -> str:
-        """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part of a character is shown as its bytes."""
+        """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
+        of a character is shown as its bytes."""
         if token in self.special or token >= len(
             self
         ):  # a model may have room for a few tokens that no text has
@@ -176,7 +185,8 @@ class Tokenizer:
 
 
 class WordPiece(Tokenizer):
-    """BERT's tokenizer (Devlin et al. 2019): pieces that go on inside a word begin with ##, and what it cannot spell is one unknown token."""
+    """BERT's tokenizer (Devlin et al. 2019): pieces that go on inside a word begin with ##, and
+    what it cannot spell is one unknown token."""
 
     def __init__(self, pieces: tokenizers.Tokenizer, names: tuple[str, ...], unknown: str) -> None:
         super().__init__(pieces, names)
@@ -184,7 +194,8 @@ class WordPiece(Tokenizer):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is missing."""
+        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is
+        missing."""
         if self.bos is None or self.eos is None:
             raise ValueError("this vocabulary has no token to begin or end a text with")
         return self.bos, self.eos
@@ -217,7 +228,8 @@ class WordPiece(Tokenizer):
         ]
 
 
-# How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on.
+# How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones
+# as themselves, the rest from U+0100 on.
 SPACE = "\u0120"
 
 
@@ -238,7 +250,8 @@ _SHOWN = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 
 def readable(text: str) -> str:
-    """The text with every character that would be invisible or would disturb its neighbours spelled out."""
+    """The text with every character that would be invisible or would disturb its neighbours spelled
+    out."""
     if text.isascii() and text.isalnum():
         return text
     shown = []
@@ -249,9 +262,11 @@ def readable(text: str) -> str:
 
 
 def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
-    """The span of what the token shows: without the spaces before its first visible character, with the accents after its last.
+    """The span of what the token shows: without the spaces before its first visible character, with
+    the accents after its last.
 
-    A `blank` token (a space that BPE set apart, or put before the text) keeps only the white space it covers.
+    A `blank` token (a space that BPE set apart, or put before the text) keeps only the white space
+    it covers.
     """
     piece = text[start:end]
     if blank:
@@ -262,7 +277,8 @@ def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
 
 
 def _place_in_run(at: int, spans: list[tuple[int, int]], whole: list[bool]) -> tuple[int, int]:
-    """Which of how many pieces of one split character (or of several that share pieces) a token is, counted from 1."""
+    """Which of how many pieces of one split character (or of several that share pieces) a token is,
+    counted from 1."""
     first = last = at
     while first > 0 and not whole[first - 1] and spans[first - 1][1] > spans[first][0]:
         first -= 1

@@ -1,4 +1,5 @@
-"""The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), in the paper's order and with its names.
+"""The Transformer of "Attention Is All You Need" (Vaswani et al., 2017), in the paper's order and
+with its names.
 
 Axis legend, used in every comment below:
     batch    texts side by side            head     0 .. n_head-1
@@ -53,7 +54,8 @@ class FeedForward(nn.Module):
 
 
 class AddAndNorm(nn.Module):
-    """LayerNorm(x + Sublayer(x)), the residual connection and post-LN of section 3.1; or x + Sublayer(LayerNorm(x)), pre-LN."""
+    """LayerNorm(x + Sublayer(x)), the residual connection and post-LN of section 3.1; or x +
+    Sublayer(LayerNorm(x)), pre-LN."""
 
     def __init__(self, config: Config, name: str, layer: int) -> None:
         super().__init__()
@@ -79,7 +81,8 @@ class AddAndNorm(nn.Module):
         return passed(f"{self.name}.read", self.norm(x), tape, edits)
 
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
-        """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same shape."""
+        """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same
+        shape."""
         wrote = passed(f"{self.name}.wrote", wrote, tape, edits)
         total = (
             torch.add(x, wrote, out=room(tape, f"{self.name}.sum", tuple(x.shape)))
@@ -118,10 +121,12 @@ class LastNorm(nn.Module):
 
 
 class Layer(nn.Module):
-    """Self-attention, then in a decoder of two streams attention to the `memory`, then the feed-forward network; each with add & norm.
+    """Self-attention, then in a decoder of two streams attention to the `memory`, then the
+    feed-forward network; each with add & norm.
 
-    One of the N identical layers of section 3.1: without `cross` an encoder's (and, under a causal mask, one of a decoder without a
-    second stream), with it a decoder's. `label` names its attentions, see MultiHeadAttention.
+    One of the N identical layers of section 3.1: without `cross` an encoder's (and, under a causal
+    mask, one of a decoder without a second stream), with it a decoder's. `label` names its
+    attentions, see MultiHeadAttention.
     """
 
     def __init__(
@@ -147,7 +152,8 @@ class Layer(nn.Module):
         memory_allowed: Tensor | None = None,
         stored: Stored | None = None,
     ) -> Tensor:
-        """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the encoder's last vectors, for a layer with `cross`."""
+        """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the
+        encoder's last vectors, for a layer with `cross`."""
         read = self.attention_out.read(x, tape, edits)
         x = self.attention_out(
             x, self.attention(read, read, allowed, tape, edits, stored), tape, edits
@@ -185,7 +191,8 @@ class Model(nn.Module):
         )
 
     def logits(self, x: Tensor) -> Tensor:
-        """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises ValueError for a model without a readout."""
+        """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises
+        ValueError for a model without a readout."""
         if self.readout_bias is None:
             raise ValueError(
                 "this model has no readout: it was trained to give vectors, and says no words"
@@ -232,7 +239,8 @@ class Encoder(Model):
 
 
 class Decoder(Model):
-    """Embedding, a stack of N layers under a causal mask, and the readout that says the next token."""
+    """Embedding, a stack of N layers under a causal mask, and the readout that says the next
+    token."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -247,9 +255,11 @@ class Decoder(Model):
         stored: Stored | None = None,
         start: Tensor | None = None,
     ) -> Tensor:
-        """ids (batch, token) -> the last layer's vectors (batch, token, d_model); a token's vector knows nothing of later ones.
+        """ids (batch, token) -> the last layer's vectors (batch, token, d_model); a token's vector
+        knows nothing of later ones.
 
-        With `stored`, ids follow the positions stored there. `start` (batch, 1) shifts the positions, for training. Texts of unlike
+        With `stored`, ids follow the positions stored there. `start` (batch, 1) shifts the
+        positions, for training. Texts of unlike
         length are padded on the right: nothing sees the padding.
         """
         past = 0 if stored is None else stored.n
@@ -261,7 +271,8 @@ class Decoder(Model):
 
 
 class EncoderDecoder(Model):
-    """The whole architecture of figure 1: an encoder reads one text, a decoder writes another and looks at both."""
+    """The whole architecture of figure 1: an encoder reads one text, a decoder writes another and
+    looks at both."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -281,7 +292,8 @@ class EncoderDecoder(Model):
         tape: Tape = no_tape,
         edits: tuple[Edit, ...] = (),
     ) -> Tensor:
-        """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to (batch, head, key, key)."""
+        """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
+        (batch, head, key, key)."""
         x = self.embedding(ids, None, tape, edits)
         allowed = looking(allowed, ids.shape[1], edits)
         for layer in self.encoder:
@@ -297,10 +309,13 @@ class EncoderDecoder(Model):
         edits: tuple[Edit, ...] = (),
         stored: Stored | None = None,
     ) -> Tensor:
-        """Target ids (batch, token) and the memory (batch, key, d_model) -> vectors (batch, token, d_model), each saying the token after.
+        """Target ids (batch, token) and the memory (batch, key, d_model) -> vectors (batch, token,
+        d_model), each saying the token after.
 
-        The target begins with [BOS], so that the vector of a token says the one that follows: outputs are offset by one (section 3.1).
-        `memory_allowed`, broadcastable to (batch, head, token, key), is False for padding of the source. `stored` as in Decoder. The
+        The target begins with [BOS], so that the vector of a token says the one that follows:
+        outputs are offset by one (section 3.1).
+        `memory_allowed`, broadcastable to (batch, head, token, key), is False for padding of the
+        source. `stored` as in Decoder. The
         positions of a target are never shuffled: it grows as it is written.
         """
         edits = tuple(edit for edit in edits if not isinstance(edit, ShufflePositions))
@@ -313,7 +328,8 @@ class EncoderDecoder(Model):
 
 
 def initialise(module: nn.Module) -> None:
-    """Xavier-uniform matrices, zero biases, embeddings N(0, 1/d_model), so that sqrt(d_model) x embedding has variance 1."""
+    """Xavier-uniform matrices, zero biases, embeddings N(0, 1/d_model), so that sqrt(d_model) x
+    embedding has variance 1."""
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)

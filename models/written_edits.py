@@ -1,6 +1,8 @@
-"""Edits as they are written: as JSON in a recording's file, as one line in an address, and in words.
+"""Edits as they are written: as JSON in a recording's file, as one line in an address, and in
+words.
 
-A line has a word an edit, `Kind:value:value`; equal edits of a block of heads are one word, `UniformHead:0-3:0-7:self`.
+A line has a word an edit, `Kind:value:value`; equal edits of a block of heads are one word,
+`UniformHead:0-3:0-7:self`.
 """
 
 from __future__ import annotations
@@ -39,9 +41,11 @@ def from_json(written: dict) -> Edit:
 
 
 def to_line(edits: tuple[Edit, ...]) -> str:
-    """Edits in one line for an address: "ZeroHead:2:5:self,WithoutScale:"; an empty field is None, signs in words are escaped.
+    """Edits in one line for an address: "ZeroHead:2:5:self,WithoutScale:"; an empty field is None,
+    signs in words are escaped.
 
-    Heads that stand side by side are one word: "UniformHead:0-3:0-7:self" is heads 0 to 7 of layers 0 to 3.
+    Heads that stand side by side are one word: "UniformHead:0-3:0-7:self" is heads 0 to 7 of layers
+    0 to 3.
     """
     return ",".join(
         ":".join([type(edit).__name__, *(_written(value) for value in values.values())])
@@ -52,7 +56,8 @@ def to_line(edits: tuple[Edit, ...]) -> str:
 
 
 def blocks(edits: tuple[Edit, ...]) -> list[tuple[Edit, ...]]:
-    """Edits in their order, those together that do the same to heads side by side: all heads from one to another, layer by layer."""
+    """Edits in their order, those together that do the same to heads side by side: all heads from
+    one to another, layer by layer."""
     found, at = [], 0
     while at < len(edits):
         length = _length_of_block(edits[at:])
@@ -122,7 +127,8 @@ def _written(value: object) -> str:
 
 
 def from_line(line: str) -> tuple[Edit, ...]:
-    """The edits that `to_line` wrote. Raises ValueError, saying what is wrong, for a line that is none."""
+    """The edits that `to_line` wrote. Raises ValueError, saying what is wrong, for a line that is
+    none."""
     return tuple(edit for word in line.split(",") for edit in _from_block(word)) if line else ()
 
 

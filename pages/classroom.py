@@ -1,4 +1,5 @@
-"""Class: a class that follows its teacher, and ten questions on the sentence, for oneself or for the class."""
+"""Class: a class that follows its teacher, and ten questions on the sentence, for oneself or for
+the class."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from explorer.views.sentences import reading, results
 
 
 def page() -> None:
-    """The sentences are read one by one, in the background; what has been read is shown as it comes."""
+    """The sentences are read one by one, in the background; what has been read is shown as it
+    comes."""
     st.subheader(
         "What does a head do in many sentences?",
         anchor=False,

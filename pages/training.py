@@ -15,7 +15,8 @@ MEANS = "induction"  # what is shown in the place of a model that has no earlier
 
 
 def model_on_screen() -> str:
-    """The model on screen without its step, if it has earlier weights; else one that has, with a word for the reader."""
+    """The model on screen without its step, if it has earlier weights; else one that has, with a
+    word for the reader."""
     chosen = st.session_state.model
     base, _, step = chosen.partition("@")
     if stages.checkpoints(base):

@@ -1,4 +1,5 @@
-"""Shared pieces: tiny models made on the spot, so that most tests need no weights, no browser and no network."""
+"""Shared pieces: tiny models made on the spot, so that most tests need no weights, no browser and
+no network."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4
 
 
 def sharpened(model: Model) -> Model:
-    """The model with sharper attention than a fresh one has, and uneven norms, so that a mistake shows."""
+    """The model with sharper attention than a fresh one has, and uneven norms, so that a mistake
+    shows."""
     with torch.no_grad():
         for attention in (each for layers in model.attentions().values() for each in layers):
             attention.w_q.weight *= 3
@@ -97,7 +99,8 @@ def small_translator() -> Handle:
 
 @pytest.fixture(scope="session")
 def small_gpt2() -> Handle:
-    """A random three-layer model as GPT-2 is built: LayerNorm before the sub-layers, learned positions, no factor, nothing around a text."""
+    """A random three-layer model as GPT-2 is built: LayerNorm before the sub-layers, learned
+    positions, no factor, nothing around a text."""
     torch.manual_seed(4)
     config = replace(
         SMALL, norm="pre", positions="learned", activation="gelu_tanh", scaled_embedding=False
@@ -132,7 +135,8 @@ def on_page(app: AppTest) -> list:
 
 
 def typed(app: AppTest, text: str) -> AppTest:
-    """The app after a reader has drawn a text: what the sentence field does when Enter is pressed."""
+    """The app after a reader has drawn a text: what the sentence field does when Enter is
+    pressed."""
     app.session_state["wanted_text"] = text
     return app.run()
 

@@ -1,4 +1,5 @@
-"""Driving a real browser against a real server: what every journey needs. The fixtures `server`, `browser` and `visitor` are in conftest."""
+"""Driving a real browser against a real server: what every journey needs. The fixtures `server`,
+`browser` and `visitor` are in conftest."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ QUIET = [
 
 
 def serving(**settings: str) -> Iterator[str]:
-    """The app on a free port under these settings of its environment, up and healthy: its address."""
+    """The app on a free port under these settings of its environment, up and healthy: its
+    address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -82,7 +84,8 @@ def browsing() -> Iterator[object]:
 
 
 def is_looking(message) -> bool:
-    """True where Streamlit looked for its own addresses below a page's path, found none, and went on to the right place."""
+    """True where Streamlit looked for its own addresses below a page's path, found none, and went
+    on to the right place."""
     return "404" in message.text and "/_stcore/" in message.location.get("url", "")
 
 

@@ -1,4 +1,5 @@
-"""The golden files: bytes that Python's wire.py writes, and in JSON what they say. `python -m tests.golden` writes them anew."""
+"""The golden files: bytes that Python's wire.py writes, and in JSON what they say. `python -m
+tests.golden` writes them anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Folders that are no sound model: each a tiny sound one with one thing spoilt, as accident or malice would leave it."""
+"""Folders that are no sound model: each a tiny sound one with one thing spoilt, as accident or
+malice would leave it."""
 
 from __future__ import annotations
 

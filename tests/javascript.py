@@ -1,4 +1,5 @@
-"""Running the components' JavaScript without a browser: node, its test runner, and the tools that tests/js pins."""
+"""Running the components' JavaScript without a browser: node, its test runner, and the tools that
+tests/js pins."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def tools() -> Path:
 
 
 def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """What the browser's own code makes of `wire.fine`: (weights, half-widths of what is unknown), both of `shape`.
+    """What the browser's own code makes of `wire.fine`: (weights, half-widths of what is unknown),
+    both of `shape`.
 
     Python writes the bytes, the served wire.js reads them.
     """

@@ -1,4 +1,5 @@
-"""Every page by the rules of axe-core, in light and dark and at a phone's width; on a small laptop with a picture above the fold."""
+"""Every page by the rules of axe-core, in light and dark and at a phone's width; on a small laptop
+with a picture above the fold."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tir
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 # Pages that begin with an empty form.
 FORMS = ("sentences",)
-# What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots, Plotly's, and lists with bars.
+# What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots,
+# Plotly's, and lists with bars.
 FIRST_PICTURE = """() => {
   const tops = [], look = (root) => {
     for (const one of root.querySelectorAll('*')) {
@@ -29,7 +31,8 @@ FIRST_PICTURE = """() => {
   look(document.querySelector('[data-testid=stMain]'));
   return Math.min(...tops);
 }"""
-# A label may say more than the sign it stands for ("0.77" for ".77", the head for its figure): one rule wants them letter by letter.
+# A label may say more than the sign it stands for ("0.77" for ".77", the head for its figure): one
+# rule wants them letter by letter.
 AXE = """async () => (await axe.run(document, {resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: false}}})).violations.map(
   (one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""

@@ -1,4 +1,5 @@
-"""The address: every choice declared once, what a link asks for followed or told, and Back in one press."""
+"""The address: every choice declared once, what a link asks for followed or told, and Back in one
+press."""
 
 from __future__ import annotations
 

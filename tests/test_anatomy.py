@@ -1,4 +1,5 @@
-"""A cell opened down to its vectors: every number follows from those before it, in every model, and the page tells them."""
+"""A cell opened down to its vectors: every number follows from those before it, in every model, and
+the page tells them."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def cells(attention: Attention, seed: int = 0) -> list[tuple[int, int, int, int]
 
 
 def holds(recording: Recording, outputs: dict) -> None:
-    """Every step of some cells of every attention, recomputed by the textbook from what the step before shows."""
+    """Every step of some cells of every attention, recomputed by the textbook from what the step
+    before shows."""
     for attention in recording.attention:
         for layer, head, query, key in cells(attention):
             opened = anatomy.cell(recording, attention, layer, head, query, key)

@@ -1,4 +1,5 @@
-"""Every kind of attention on the Attention page: the decoder's triangle, the rectangle between a target and its source, and the choice among them."""
+"""Every kind of attention on the Attention page: the decoder's triangle, the rectangle between a
+target and its source, and the choice among them."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def stream(name: str, tokens: tuple[str, ...]) -> Stream:
 def recording_of(
     patterns: np.ndarray, streams: tuple[Stream, ...], name: str, allowed: np.ndarray
 ) -> Recording:
-    """One layer with the given patterns (head, query, key), from the last stream to the first; everything else is zeros."""
+    """One layer with the given patterns (head, query, key), from the last stream to the first;
+    everything else is zeros."""
     pattern = np.asarray(patterns, dtype=np.float32)[None]
     heads, queries, keys = pattern.shape[1:]
     q, k = np.zeros((1, heads, queries, 2), np.float32), np.zeros((1, heads, keys, 2), np.float32)
@@ -136,7 +138,8 @@ def described(recording: Recording) -> tuple[naming.Head, ...]:
 
 
 def toward(mask: np.ndarray, allowed: np.ndarray, share: float = 0.9) -> np.ndarray:
-    """Rows that give `share` to the masked keys that are allowed and the rest evenly to all that are; even rows where there is none."""
+    """Rows that give `share` to the masked keys that are allowed and the rest evenly to all that
+    are; even rows where there is none."""
     mask = mask & allowed
     held, even = mask.sum(axis=1, keepdims=True), allowed / allowed.sum(axis=1, keepdims=True)
     return np.where(held > 0, share * mask / np.maximum(held, 1) + (1 - share) * even, even)

@@ -1,4 +1,5 @@
-"""The bar at the top of every page: any Hugging Face model, from a folder, by its dialog, by a link; and what the pages offer of it."""
+"""The bar at the top of every page: any Hugging Face model, from a folder, by its dialog, by a
+link; and what the pages offer of it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ NO_MODELS = {
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Tiny models by family, each a folder as the hub would give it; and a folder that is broken."""
+    """Tiny models by family, each a folder as the hub would give it; and a folder that is
+    broken."""
     made = {kind: str(tiny.build(kind, tmp_path_factory.mktemp(kind))) for kind in ("bert", "bart")}
     broken = tmp_path_factory.mktemp("broken")
     (broken / "config.json").write_text('{"model_type": ')
@@ -85,7 +87,8 @@ def test_a_folder_in_our_classes_follows_every_example(folders: dict[str, str]) 
 def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
     folders: dict[str, str],
 ) -> None:
-    """Nothing on the pages may be pressed in vain: every example and switch that stands there makes another run."""
+    """Nothing on the pages may be pressed in vain: every example and switch that stands there makes
+    another run."""
     app = ask(opened("compare", text=TEXT), folders["bart"])
     assert (
         not app.exception

@@ -1,4 +1,5 @@
-"""Every page on borrowed models: tiny ones of several families, in their own code and in ours, and the walk from page to page."""
+"""Every page on borrowed models: tiny ones of several families, in their own code and in ours, and
+the walk from page to page."""
 
 from __future__ import annotations
 
@@ -111,7 +112,8 @@ def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> Non
 
 
 def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Path]) -> None:
-    """T5 divides by nothing and adds a number for the distance: the same at every place, and no failure of the law."""
+    """T5 divides by nothing and adds a number for the distance: the same at every place, and no
+    failure of the law."""
     name = f"hub:{folders['t5']}"
     handle = there(name)
     recording, shows = library.record(handle, TEXT), library.offers(handle)

@@ -1,4 +1,5 @@
-"""Journeys in a real browser against a real server: paste, hover, click, keyboard, link, hostile text, downloads."""
+"""Journeys in a real browser against a real server: paste, hover, click, keyboard, link, hostile
+text, downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Claims: each test of a claim says yes where it must and no where it must, on every kind of model and any text; the page, the file to print, one journey."""
+"""Claims: each test of a claim says yes where it must and no where it must, on every kind of model
+and any text; the page, the file to print, one journey."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def material(
     chance: Callable[[tuple[int, ...] | None], Evidence] | None = None,
     target: tuple[int, ...] | None = None,
 ) -> Evidence:
-    """Evidence straight from the library; `base`: edits that every pass runs under; `chance`: of the permuted model, on the same target."""
+    """Evidence straight from the library; `base`: edits that every pass runs under; `chance`: of
+    the permuted model, on the same target."""
     two = handle.card.kind == "encoder-decoder"
     recording = library.record(handle, text, from_line(base), target)
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if two else None
@@ -172,7 +174,8 @@ def hearing(e: Evidence, change: Callable[[Recording], Recording]) -> Evidence:
 
 
 def feeling(e: Evidence, norm: Callable[[int, int], float]) -> Evidence:
-    """The same with gradients of our own: norm(place of the site, distance from the token asked)."""
+    """The same with gradients of our own: norm(place of the site, distance from the token
+    asked)."""
     n = len(e.recording.streams[-1].tokens)
 
     def highway(stream: str, token: int) -> SimpleNamespace:
@@ -188,7 +191,8 @@ def feeling(e: Evidence, norm: Callable[[int, int], float]) -> Evidence:
 
 
 def deeply(e: Evidence, on: float, off: float) -> Evidence:
-    """The same with a deep stack of our own: what is left of the gradient at the input with residuals and without."""
+    """The same with a deep stack of our own: what is left of the gradient at the input with
+    residuals and without."""
     ways = (
         "residual on",
         "residual off",
@@ -245,7 +249,8 @@ def aligned(a: Attention) -> dict:
 
 
 def unscaled(a: Attention) -> dict:
-    """As in T5: nothing is divided, and each head adds something for the distance between two tokens."""
+    """As in T5: nothing is divided, and each head adds something for the distance between two
+    tokens."""
     distance = np.arange(a.scores.shape[-1]) - np.arange(a.scores.shape[-2])[:, None]
     added = 30 * np.sin(distance / (1 + np.arange(a.scores.shape[1]))[:, None, None])
     return {"scores": (a.q @ a.k.swapaxes(-1, -2) + added).astype(np.float32)}
@@ -636,7 +641,8 @@ def test_a_head_that_looks_at_itself_alone_makes_no_endless_number() -> None:
 
 
 def test_a_sink_is_not_far_away() -> None:
-    """Every head looks next door but for half of its weight, which one of them rests on the first token: it reaches no further for that."""
+    """Every head looks next door but for half of its weight, which one of them rests on the first
+    token: it reaches no further for that."""
     n = len(E().recording.streams[0].tokens)
     beside = np.eye(n, k=1) + np.eye(n, k=-1)
     beside[0, 1] = beside[-1, -2] = 1
@@ -657,7 +663,8 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
     places = grounds.tried(np.flatnonzero(~stream.special))
 
     def deaf(rows: int) -> Evidence:
-        """Of the tokens before `rows` none has weight on those that are exchanged, nor hears of them."""
+        """Of the tokens before `rows` none has weight on those that are exchanged, nor hears of
+        them."""
 
         def quiet(a: Attention) -> dict:
             pattern = a.pattern.copy()
@@ -783,7 +790,8 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
             raise ValueError("this edit needs another model")
         return e.again(edits, *more)
 
-    # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in T5.
+    # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in
+    # T5.
     assert (
         evidence.settle(claims.BY_ID["order-matters"], replace(e, again=elsewhere)).verdict == HOLDS
     )
@@ -903,7 +911,8 @@ def test_every_kind_of_shipped_model(model: str) -> None:
     assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
     undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
     kind = e.recording.model.kind
-    # There may be too few whole words in this text, a vocabulary may be small, and weights too small to be felt.
+    # There may be too few whole words in this text, a vocabulary may be small, and weights too
+    # small to be felt.
     assert (
         undecided - {"context-moves", "messages", "readable-blocks"}
         == {
@@ -1017,7 +1026,8 @@ TWO_ROWS_OF_ALL_WORDS = {("start", "logits"), ("balance", "logits")}
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> None:
-    """Tokens exchanged, orders, other texts, rows of scores: whatever a claim asks a model for, it asks for four at least."""
+    """Tokens exchanged, orders, other texts, rows of scores: whatever a claim asks a model for, it
+    asks for four at least."""
     counted: dict[str, set[str]] = {}
     for claim in claims.CLAIMS:
         seen: dict[str, set] = {}
@@ -1065,7 +1075,8 @@ MEASURED_CLAIMS = [claim for claim in claims.CLAIMS if claim.kind == MEASURED]
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("model", ["encoder", "decoder", "grammar", "translator"])
 def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int) -> None:
-    """One draw of permuted weights beside another: whatever is said of what was learned must not hold there."""
+    """One draw of permuted weights beside another: whatever is said of what was learned must not
+    hold there."""
     base = loaded(model)
     own, other = (
         permuted(replace(base, model=deepcopy(base.model)), f"draw {at}", at)

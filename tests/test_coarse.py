@@ -26,7 +26,8 @@ def test_what_is_kept_comes_back_within_half_a_step() -> None:
     assert kept["a.feed_forward.w_1.weight"].dtype == torch.int8
     for name, most in (("a.feed_forward.w_1.weight", 127), ("a.attention.w_q.weight", 2047)):
         runs = state[name].unflatten(1, (-1, coarse.RUN))
-        # Half a step, and as much again for the rounding of the scale itself to fp16 (11 bits) at the largest number.
+        # Half a step, and as much again for the rounding of the scale itself to fp16 (11 bits) at
+        # the largest number.
         step = runs.abs().amax(-1, keepdim=True) / most
         error = (back[name].unflatten(1, (-1, coarse.RUN)) - runs).abs()
         assert (error <= step * (0.5 + most / 2048)).all()
@@ -38,7 +39,8 @@ def test_what_is_kept_comes_back_within_half_a_step() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "decoder", "translator"])
 def test_patterns_of_coarse_weights_stay_within_a_hundredth(name: str) -> None:
-    """Of the last weights, whose scores are the sharpest: what holds for them holds for earlier ones."""
+    """Of the last weights, whose scores are the sharpest: what holds for them holds for earlier
+    ones."""
     handle = own.load(name)
     model = own.KINDS[handle.card.kind](handle.model.config)
     model.load_state_dict(coarse.restored(coarse.coarsened(handle.model.state_dict())))

@@ -1,4 +1,5 @@
-"""Comparison of two recordings: alignment, distances and spaces obey their laws, and the page shows what was measured."""
+"""Comparison of two recordings: alignment, distances and spaces obey their laws, and the page shows
+what was measured."""
 
 from __future__ import annotations
 

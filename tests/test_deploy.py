@@ -1,4 +1,5 @@
-"""Several processes behind one address: nginx with the project's own configuration, two real processes, and readers who stay where they are."""
+"""Several processes behind one address: nginx with the project's own configuration, two real
+processes, and readers who stay where they are."""
 
 from __future__ import annotations
 

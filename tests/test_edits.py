@@ -1,4 +1,5 @@
-"""Edits: each by the law that it must obey, any combination of them, and their way into an address and back."""
+"""Edits: each by the law that it must obey, any combination of them, and their way into an address
+and back."""
 
 from __future__ import annotations
 
@@ -466,7 +467,8 @@ def test_what_cannot_be_done_is_said(
 
 
 def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:
-    """One model, many threads at once, each with its own switches: every recording is the one that its edits make alone."""
+    """One model, many threads at once, each with its own switches: every recording is the one that
+    its edits make alone."""
     asked = [
         (),
         (ZeroHead(1, 2),),
@@ -554,7 +556,8 @@ def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.
     asked = (PatchHead(donor, 1, 2), HideToken(n - 2))
     made = recorded(small_handle, *asked, text=text)
     assert made.edits == asked and made.streams[0].tokens[n - 2] == "[MASK]"
-    # The lending text has no such token, so it is read as it is; one that it has is hidden there too.
+    # The lending text has no such token, so it is read as it is; one that it has is hidden there
+    # too.
     plain = own.kept(small_handle, donor, ())["encoder"]["1.attn.z"]
     assert torch.equal(own.kept(small_handle, donor, asked)["encoder"]["1.attn.z"], plain)
     both = own.kept(small_handle, donor, (HideToken(1),))["encoder"]["1.attn.z"]

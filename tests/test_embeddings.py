@@ -1,4 +1,5 @@
-"""Paths of embeddings: laws of the plane, cosines and neighbours recomputed from the Recording, and a reader's visit."""
+"""Paths of embeddings: laws of the plane, cosines and neighbours recomputed from the Recording, and
+a reader's visit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ def test_the_hand_made_pairs_are_words_of_their_sentences() -> None:
 def test_alignment_looks_in_the_row_that_says_the_word(
     small_translator: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model whose cross-attention is planted: the row before each French word looks at its English one."""
+    """A model whose cross-attention is planted: the row before each French word looks at its
+    English one."""
     monkeypatch.setattr(
         alignments, "PAIRS", (("the cat sat", "on the mat", "the=on cat=the sat=mat"),)
     )

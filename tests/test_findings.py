@@ -1,4 +1,5 @@
-"""Findings: what is planted is found, random weights show no links, and every statement can be measured again from the recording."""
+"""Findings: what is planted is found, random weights show no links, and every statement can be
+measured again from the recording."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def encoder():
 
 
 def randomised(handle: own.Handle, how: str, seed: int) -> own.Handle:
-    """The same architecture with weights that learned nothing: its own start, the trained numbers shuffled within each tensor, or small
-    normal ones."""
+    """The same architecture with weights that learned nothing: its own start, the trained numbers
+    shuffled within each tensor, or small normal ones."""
     torch.manual_seed(seed)
     model = type(handle.model)(handle.model.config) if how == "own" else copy.deepcopy(handle.model)
     with torch.no_grad():

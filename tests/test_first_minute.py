@@ -1,5 +1,5 @@
-"""The first minute on the Attention page, in a real browser: it opens on what is found, each step leads to its head and word, and any text
-gives a headline or none."""
+"""The first minute on the Attention page, in a real browser: it opens on what is found, each step
+leads to its head and word, and any text gives a headline or none."""
 
 from __future__ import annotations
 

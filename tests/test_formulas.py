@@ -1,4 +1,5 @@
-"""Every equality that the pages print is true at the digits printed: read from their own sentences and computed again in decimals."""
+"""Every equality that the pages print is true at the digits printed: read from their own sentences
+and computed again in decimals."""
 
 from __future__ import annotations
 
@@ -117,7 +118,8 @@ def clauses(text: str) -> list[str]:
 
 
 def side(words: list[str], ends: bool) -> tuple[Decimal, str] | None:
-    """The value and the writing of the longest end (or beginning) of some words that is arithmetic, if any is."""
+    """The value and the writing of the longest end (or beginning) of some words that is arithmetic,
+    if any is."""
     for cut in range(len(words)):
         piece = words[cut:] if ends else words[: len(words) - cut]
         beside = words[:cut][-1:] if ends else words[len(words) - cut :][:1]
@@ -131,7 +133,8 @@ def side(words: list[str], ends: bool) -> tuple[Decimal, str] | None:
 
 
 def wrong(text: str) -> tuple[list[str], int]:
-    """The equalities of a text that do not hold at the digits printed, and how many there are to compute."""
+    """The equalities of a text that do not hold at the digits printed, and how many there are to
+    compute."""
     bad, count = [], 0
     for clause in clauses(text):
         sides = [each.split() for each in re.split(r"[=≈]", clause)]

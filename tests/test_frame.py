@@ -1,4 +1,5 @@
-"""The one line at the top of every page, in a real browser: Enter draws, it draws while one types, and nothing of it is cut."""
+"""The one line at the top of every page, in a real browser: Enter draws, it draws while one types,
+and nothing of it is cut."""
 
 from __future__ import annotations
 

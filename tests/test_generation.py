@@ -1,4 +1,5 @@
-"""Writing with stored keys and values is the full pass, step for step; choosing is the arithmetic it says it is; beams are the best."""
+"""Writing with stored keys and values is the full pass, step for step; choosing is the arithmetic
+it says it is; beams are the best."""
 
 from __future__ import annotations
 
@@ -138,7 +139,8 @@ def test_draws_follow_the_distribution() -> None:
 def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
     small_translator: Handle,
 ) -> None:
-    """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each of which can be tried."""
+    """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each
+    of which can be tried."""
     model, end, n = small_translator.model, 2, 3
     ids = list(range(6))
     memory = own.memory_of(small_translator, own.frame(small_translator, "the dog")[0])

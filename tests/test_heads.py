@@ -1,4 +1,5 @@
-"""Names of heads: what was planted is found, and nothing is claimed that the numbers do not carry."""
+"""Names of heads: what was planted is found, and nothing is claimed that the numbers do not
+carry."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ WORDS = ("[CLS]", "The", "fox", "saw", "the", "bird", ".", "The", "fox", "ran", 
 
 
 def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Recording:
-    """A recording whose one layer has the given patterns (head, query, key); everything else is zeros."""
+    """A recording whose one layer has the given patterns (head, query, key); everything else is
+    zeros."""
     pattern = np.asarray(pattern, dtype=np.float32)[None]
     n, heads = len(tokens), pattern.shape[1]
     special = np.array([token.startswith("[") for token in tokens])
@@ -50,7 +52,8 @@ def recording_of(pattern: np.ndarray, tokens: tuple[str, ...] = WORDS) -> Record
 
 
 def toward(mask: np.ndarray, share: float = 0.9) -> np.ndarray:
-    """Rows that give `share` to the masked keys, evenly, and the rest evenly to all; even rows where nothing is masked."""
+    """Rows that give `share` to the masked keys, evenly, and the rest evenly to all; even rows
+    where nothing is masked."""
     n = len(mask)
     held = mask.sum(axis=1, keepdims=True)
     return np.where(held > 0, share * mask / np.maximum(held, 1) + (1 - share) / n, 1 / n)

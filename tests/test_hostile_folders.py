@@ -1,4 +1,5 @@
-"""Model folders from anywhere: whatever is wrong with one is said in one clear sentence, and the app that tried it is as it was."""
+"""Model folders from anywhere: whatever is wrong with one is said in one clear sentence, and the
+app that tried it is as it was."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from models.pretrained.files import NotLoaded
 from models.pretrained.trial import Tester
 
 pytestmark = pytest.mark.slow
-# What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a text of a few words.
+# What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a
+# text of a few words.
 RAW = re.compile(
     r"Error\b|Exception|object has no|NoneType|modulo|math domain|unsupported operand|invalid literal|state_dict|not subscriptable"
     r"|Traceback|0x[0-9a-f]+|positional argument|index out of|__\w+__|line \d+|column \d+|expected `|shorten|fetch",

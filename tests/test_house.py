@@ -16,7 +16,8 @@ SOURCES = sorted(
 ) + [ROOT / "app.py"]
 LIGHT = {"__future__", "typing"}
 
-# Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may import.
+# Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may
+# import.
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
@@ -249,7 +250,8 @@ def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
                 assert address.startswith("http://www.w3.org/"), f"{name}: {address}"
 
 
-# What sets a choice of the address may have its name as its key; what keeps anything else there may not.
+# What sets a choice of the address may have its name as its key; what keeps anything else there may
+# not.
 SETS_A_CHOICE = {
     "text_area",
     "text_input",
@@ -265,7 +267,8 @@ SETS_A_CHOICE = {
 
 
 def keys_of(path: Path) -> list[tuple[str, str]]:
-    """The keys written out in a file's calls, each with what is called: `key="..."`, and the second argument of a picture's `show`."""
+    """The keys written out in a file's calls, each with what is called: `key="..."`, and the second
+    argument of a picture's `show`."""
     found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

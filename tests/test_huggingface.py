@@ -1,4 +1,5 @@
-"""Hugging Face models in their own code: the Recording says what the model computes, its laws hold, and what cannot be used is refused in a sentence."""
+"""Hugging Face models in their own code: the Recording says what the model computes, its laws hold,
+and what cannot be used is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def recorded(handle: hf.Handle, *changes: edits.Edit) -> hf.Recording:
 
 
 def oracle(folder: Path, recording: hf.Recording) -> tuple[torch.nn.Module, object]:
-    """The model as transformers itself loads it, with its own eager attention, and what it says of the very same tokens."""
+    """The model as transformers itself loads it, with its own eager attention, and what it says of
+    the very same tokens."""
     kind = getattr(
         transformers, json.loads((folder / "config.json").read_text())["architectures"][0]
     )

@@ -1,4 +1,5 @@
-"""The components' JavaScript: read as Python wrote it, checked by types, formatted, and each thing in its one place."""
+"""The components' JavaScript: read as Python wrote it, checked by types, formatted, and each thing
+in its one place."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ LAYER = {
     "tokens",
     "wire",
 }
-# What stands in one module and in no other: exports of files, mounting, colour scales, rasters, news, formats of numbers.
+# What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
+# news, formats of numbers.
 ONLY = {
     r"createObjectURL|toDataURL|toBlob|\.download\b|XMLSerializer": {"sheet"},
     r"WeakMap|setTriggerValue|style\.own": {"mount"},

@@ -1,4 +1,5 @@
-"""The logit lens and a logit's parts: the last row is the model's answer, the parts make the logit, and the page shows just that."""
+"""The logit lens and a logit's parts: the last row is the model's answer, the parts make the logit,
+and the page shows just that."""
 
 from __future__ import annotations
 
@@ -272,7 +273,8 @@ def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
 def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
-    """A planted case: in a last layer that only adds, what a head put in is just what goes when it goes."""
+    """A planted case: in a last layer that only adds, what a head put in is just what goes when it
+    goes."""
     whole = request.getfixturevalue(kind)
     model = type(whole.model)(whole.model.config)
     model.load_state_dict(whole.model.state_dict())
@@ -300,7 +302,8 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
 
 
 def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: Handle) -> None:
-    """The embedding's part, followed by hand: centred, divided by the sigma that each sum had, times the gain."""
+    """The embedding's part, followed by hand: centred, divided by the sigma that each sum had,
+    times the gain."""
     recording = own.record(small_handle, TEXT)
     stream, token, word = recording.streams[0], 3, 11
     vector = stream.at("embed")[token].astype(np.float64)
@@ -662,7 +665,8 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 
 @pytest.mark.slow
 def test_the_same_words_split_otherwise_are_another_cause() -> None:
-    """What is kept beside a recording is not handed to one of the same text whose tokens are others."""
+    """What is kept beside a recording is not handed to one of the same text whose tokens are
+    others."""
     recording = passes.record("decoder", "the cat")
     stream = recording.streams[0]
     import dataclasses

@@ -1,4 +1,5 @@
-"""A class over HTTP: what is answered to whom, to hostile senders too, and its line of server-sent events."""
+"""A class over HTTP: what is answered to whom, to hostile senders too, and its line of server-sent
+events."""
 
 from __future__ import annotations
 

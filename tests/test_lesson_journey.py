@@ -90,7 +90,8 @@ def join(students: list[Visitor], code: str) -> None:
 
 
 def wanders(teacher: Visitor, student: Visitor) -> None:
-    """A student who does something looks around alone, hears of no move, and comes back with one press."""
+    """A student who does something looks around alone, hears of no move, and comes back with one
+    press."""
     student.page.locator(".head .token").nth(2).click()
     student.page.wait_for_selector(".follow .line:has-text('by yourself')")
     at = student.page.url
@@ -107,7 +108,8 @@ def wanders(teacher: Visitor, student: Visitor) -> None:
 
 
 def asks(teacher: Visitor, students: list[Visitor]) -> None:
-    """A question from the teacher's desk, where no student follows; answers, tally, reveal, evidence."""
+    """A question from the teacher's desk, where no student follows; answers, tally, reveal,
+    evidence."""
     page = teacher.page
     press(teacher, "Code")
     page.wait_for_selector(".questions li")

@@ -1,4 +1,5 @@
-"""Classes: the same laws for those kept in this process and those in a real Redis, whatever is sent to them."""
+"""Classes: the same laws for those kept in this process and those in a real Redis, whatever is sent
+to them."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play
         assert (await line.until(lambda said: said["at"] != "/"))["at"] == "/positions?width=64"
         late, at = await classes.join(made.code, "s2")
         assert at == "/positions?width=64" and late != first
-        # One that was away, asleep or without a network, hears how things stand, not what it missed.
+        # One that was away, asleep or without a network, hears how things stand, not what it
+        # missed.
         await line.close()
         for step in range(20):
             await classes.move(made.code, made.key, f"/?token={step}")

@@ -1,4 +1,5 @@
-"""No text, name or link from outside becomes a link that leaves the app: what a stranger could use to send readers elsewhere."""
+"""No text, name or link from outside becomes a link that leaves the app: what a stranger could use
+to send readers elsewhere."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ BAITED = {
 SAYS = """said => document.body.innerText.includes(said)
   || [document, ...[...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean)]
     .some(root => [...root.querySelectorAll('textarea')].some(field => field.value === said))"""
-# Addresses of links anywhere on the page, in shadow roots and in SVG too, that lead to another origin.
+# Addresses of links anywhere on the page, in shadow roots and in SVG too, that lead to another
+# origin.
 LEAVING = """() => {
   const found = [], roots = [document];
   for (const root of roots)
@@ -60,7 +62,8 @@ LEAVING = """() => {
 
 
 def left_by(visitor: Visitor, page: str, asked: dict[str, str], said: str) -> list[str]:
-    """Links out of the app on a page opened with these words in its address, once it says `said`."""
+    """Links out of the app on a page opened with these words in its address, once it says
+    `said`."""
     visitor.page.goto(f"{visitor.server}/{page}?{urlencode(asked)}")
     visitor.until(SAYS, said)
     visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")

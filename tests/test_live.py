@@ -1,4 +1,5 @@
-"""A small model trained live: it learns in a process of its own, stops, goes on, is kept for its visit alone and gone with it."""
+"""A small model trained live: it learns in a process of its own, stops, goes on, is kept for its
+visit alone and gone with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Attention as a lookup, as messages and as one of three constructions: the laws, the page, and one journey."""
+"""Attention as a lookup, as messages and as one of three constructions: the laws, the page, and one
+journey."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Many sentences: means and spreads that follow from the patterns, what is read of what is pasted, and the page."""
+"""Many sentences: means and spreads that follow from the patterns, what is read of what is pasted,
+and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is remembered, and for how long: nothing of a reader's text outlives the shelf, whichever page is open."""
+"""What is remembered, and for how long: nothing of a reader's text outlives the shelf, whichever
+page is open."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ LONG = "The cat sat on the mat, and the dog ran to the park. " * 12
 
 @pytest.fixture
 def callables(monkeypatch: pytest.MonkeyPatch) -> list:
-    """What the server keeps of a visitor's download buttons: the functions that make the files when they are pressed."""
+    """What the server keeps of a visitor's download buttons: the functions that make the files when
+    they are pressed."""
     held: list = []
     add = MediaFileManager.add_deferred
 
@@ -36,7 +38,8 @@ def callables(monkeypatch: pytest.MonkeyPatch) -> list:
 
 
 def arrays(value: object, seen: set[int]) -> Iterator[np.ndarray]:
-    """The arrays that a callable keeps alive by what it closes over; of a view the whole array below it."""
+    """The arrays that a callable keeps alive by what it closes over; of a view the whole array
+    below it."""
     if id(value) in seen or isinstance(value, (types.ModuleType, type)):
         return
     seen.add(id(value))

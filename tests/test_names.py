@@ -1,4 +1,5 @@
-"""How far names can be trusted: the measurement of `benchmarks.names` at a small size, over weights that learned nothing and trained ones."""
+"""How far names can be trusted: the measurement of `benchmarks.names` at a small size, over weights
+that learned nothing and trained ones."""
 
 from __future__ import annotations
 

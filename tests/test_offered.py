@@ -1,4 +1,5 @@
-"""Which models a visitor may choose: any folder at home, what the operator lists on a public server, and never what another visitor opened."""
+"""Which models a visitor may choose: any folder at home, what the operator lists on a public
+server, and never what another visitor opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the views are sent and hand out: bytes of a page, quiet tokens in the grid, files in the screen's font and on white."""
+"""What the views are sent and hand out: bytes of a page, quiet tokens in the grid, files in the
+screen's font and on white."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Positions: the laws of the sinusoids, what order does to real forward passes, and the page that shows both."""
+"""Positions: the laws of the sinusoids, what order does to real forward passes, and the page that
+shows both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The Predictions page, what fills a gap and what comes next: every probability is the bare model's, and all of them add up to 1."""
+"""The Predictions page, what fills a gap and what comes next: every probability is the bare
+model's, and all of them add up to 1."""
 
 from __future__ import annotations
 
@@ -226,7 +227,8 @@ def masked(text: str, places: list[int]) -> list[int]:
 
 
 def check_fillers(app: AppTest, text: str, hidden: list[int], place: int) -> None:
-    """The bars are the softmax of a full pass, the word of the text is among them with its rank, and all add up to 1."""
+    """The bars are the softmax of a full pass, the word of the text is among them with its rank,
+    and all add up to 1."""
     shown = sent(app, "bars")
     p = softmaxed(full_pass("encoder", masked(text, hidden))[place])
     there = own.frame(models.handle("encoder"), own.clean(text))[0].ids[place]

@@ -1,4 +1,5 @@
-"""Pretrained weights in our own classes against the models' own code: tiny random ones of each family, and MiniLM on real sentences."""
+"""Pretrained weights in our own classes against the models' own code: tiny random ones of each
+family, and MiniLM on real sentences."""
 
 from __future__ import annotations
 

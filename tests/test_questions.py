@@ -1,4 +1,5 @@
-"""Questions: ten on any ordinary sentence, each with one right answer by its margin, computed here once more by other means."""
+"""Questions: ten on any ordinary sentence, each with one right answer by its margin, computed here
+once more by other means."""
 
 from __future__ import annotations
 

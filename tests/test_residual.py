@@ -1,4 +1,5 @@
-"""The residual stream: what was written and how far it turned, LayerNorm, heads, gradients; the laws, the page, and one journey."""
+"""The residual stream: what was written and how far it turned, LayerNorm, heads, gradients; the
+laws, the page, and one journey."""
 
 from __future__ import annotations
 

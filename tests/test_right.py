@@ -1,4 +1,5 @@
-"""The checks of a recording: they hold on what a model did, under edits too, and each fails where a number was altered by hand."""
+"""The checks of a recording: they hold on what a model did, under edits too, and each fails where a
+number was altered by hand."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def altered(
     change: Callable[[np.ndarray], None],
     which: int = 0,
 ) -> Recording:
-    """A copy of the recording in which one array was changed by hand. The recording's own checks at birth are passed by."""
+    """A copy of the recording in which one array was changed by hand. The recording's own checks at
+    birth are passed by."""
     one = getattr(recording, part)[which]
     array = getattr(one, field).copy()
     change(array)
@@ -241,7 +243,8 @@ def test_the_laws_hold_under_an_edit_in_a_decoder(small_decoder: Handle, edit: E
     ids=repr,
 )
 def test_an_edit_that_was_not_made_does_not_pass_for_one(small_decoder: Handle, edit: Edit) -> None:
-    """The law that an edit changes no longer holds when the recording claims an edit that the pass did not have."""
+    """The law that an edit changes no longer holds when the recording claims an edit that the pass
+    did not have."""
     claimed = replace(library.record(small_decoder, TEXT), edits=(edit,))
     broken = [law for law, check in checked(small_decoder, claimed).items() if not check.holds]
     expected = {

@@ -1,4 +1,5 @@
-"""Models that scale q . k in their own way: the recording carries it, the laws hold, and pages print it."""
+"""Models that scale q . k in their own way: the recording carries it, the laws hold, and pages
+print it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Why the scale and why residual connections: the laws behind the pictures, and that the words beside them say what they show."""
+"""Why the scale and why residual connections: the laws behind the pictures, and that the words
+beside them say what they show."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def said(app: AppTest) -> str:
 
 def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
     found = scale.at_random(evidence.gaussian)
-    # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more where few terms make the tails heavy.
+    # 6,000 products: their variance has a standard error of about sqrt(2 / 6,000), 1.8 %, more
+    # where few terms make the tails heavy.
     assert found.variance / np.array(found.widths) == pytest.approx(1, abs=0.12)
     assert (np.diff(found.raw) > 0).all(), "the wider, the more one key takes without the scale"
     assert np.ptp(found.scaled) < 0.08 and found.raw[-1] > 0.9
@@ -103,7 +105,8 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
             nudge = torch.zeros_like(x)
             nudge[at, dimension] = step
             slopes.append((output(x + nudge) - output(x - nudge)) / (2 * step))
-    # Central differences of a smooth function in float64: an error of the order of the step squared, and rounding over the step.
+    # Central differences of a smooth function in float64: an error of the order of the step
+    # squared, and rounding over the step.
     assert found.norm[0, 0] == pytest.approx(np.linalg.norm(slopes), rel=SUMMED)
 
 

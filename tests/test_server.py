@@ -1,4 +1,5 @@
-"""What the server answers over HTTP: closed doors, headers, room for so many readers, health, and a log that keeps texts to itself."""
+"""What the server answers over HTTP: closed doors, headers, room for so many readers, health, and a
+log that keeps texts to itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an operator may set: read from the environment, within bounds, and never a limit lost to a slip."""
+"""What an operator may set: read from the environment, within bounds, and never a limit lost to a
+slip."""
 
 from __future__ import annotations
 

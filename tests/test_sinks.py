@@ -61,7 +61,8 @@ def test_sinks_of_many_heads_at_once_are_those_of_each() -> None:
 
 
 def test_attention_to_the_first_token_leaves_out_itself_and_its_neighbour() -> None:
-    """A head that looks at the token before, or at itself, gives the first token nothing that a sink would."""
+    """A head that looks at the token before, or at itself, gives the first token nothing that a
+    sink would."""
     for pattern in (BEFORE, np.eye(N)):
         recording = recording_of(pattern[None])
         assert sinks.on_first(recording.attention[0]).item() == 0

@@ -1,4 +1,5 @@
-"""The small models do their one thing, on what they never saw; their earlier weights load like any model and show it forming."""
+"""The small models do their one thing, on what they never saw; their earlier weights load like any
+model and show it forming."""
 
 from __future__ import annotations
 

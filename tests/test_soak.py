@@ -1,4 +1,5 @@
-"""The benchmark of many readers at its smallest size: a visit to every page over the server's own websocket, two at once."""
+"""The benchmark of many readers at its smallest size: a visit to every page over the server's own
+websocket, two at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Summaries of all heads: rollout, flow, weighted values and heads' writes obey their laws; the page, and one journey."""
+"""Summaries of all heads: rollout, flow, weighted values and heads' writes obey their laws; the
+page, and one journey."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def test_rollout_by_hand() -> None:
 
 
 def cut(layers: np.ndarray, top: int, bottom: int) -> float:
-    """The least capacity of any cut that parts node `top` above from node `bottom` below, by trying all of them."""
+    """The least capacity of any cut that parts node `top` above from node `bottom` below, by trying
+    all of them."""
     depth, n = layers.shape[:2]
     between = [(level, node) for level in range(1, depth) for node in range(n)]
     least = np.inf
@@ -124,7 +126,8 @@ def test_flow_is_the_least_cut() -> None:
 
 
 def test_flow_by_hand() -> None:
-    # Two layers of two tokens. From 0 above to 0 below: straight min(.9, .6), and over 1 min(.1, .3).
+    # Two layers of two tokens. From 0 above to 0 below: straight min(.9, .6), and over 1 min(.1,
+    # .3).
     layers = np.array([[[0.6, 0.4], [0.3, 0.7]], [[0.9, 0.1], [0.2, 0.8]]])
     np.testing.assert_allclose(
         flows.maximum_flow(layers, np.array([0, 0, 1]), np.array([0, 1, 0])), [0.7, 0.5, 0.5]
@@ -294,7 +297,8 @@ def test_choosing_a_row_sends_none_of_the_matrix_again() -> None:
 
 @pytest.mark.slow
 def test_all_summaries_open_at_one_row_and_call_the_layers_the_same() -> None:
-    """The browser goes on showing the words that were chosen, so they may not change their meaning."""
+    """The browser goes on showing the words that were chosen, so they may not change their
+    meaning."""
     seen = {
         what: opened(text=TEXT, sum_what=what)
         for what in ("Mean", "Max", "Rollout", "Flow", "Values")

@@ -1,4 +1,5 @@
-"""Switches: the laws of what is measured, every switch as a deed, links good and bad, patching, and two journeys."""
+"""Switches: the laws of what is measured, every switch as a deed, links good and bad, patching, and
+two journeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The tour: each step's number by another way, every step on every kind of model, and the presenter in a real browser."""
+"""The tour: each step's number by another way, every step on every kind of model, and the presenter
+in a real browser."""
 
 from __future__ import annotations
 

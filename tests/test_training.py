@@ -1,4 +1,5 @@
-"""Training: what is read, what is hidden, and that a run broken off goes on as if it had not been."""
+"""Training: what is read, what is hidden, and that a run broken off goes on as if it had not
+been."""
 
 from __future__ import annotations
 
@@ -352,7 +353,8 @@ def test_a_head_pays_for_a_key_that_takes_most_of_all_rows() -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_in_pieces_is_cross_entropy_and_its_gradient(smoothing: float) -> None:
-    """Against torch's own, over more rows than one piece; fp32 rounding of sums of 300 terms stays far below 1e-6."""
+    """Against torch's own, over more rows than one piece; fp32 rounding of sums of 300 terms stays
+    far below 1e-6."""
     torch.manual_seed(0)
     model = Encoder(Config(500, 32, 1, 4, 64, 64))
     x, wanted = torch.randn(300, 32, requires_grad=True), torch.randint(0, 500, (300,))

@@ -1,4 +1,5 @@
-"""Training, in a real browser: through the checkpoints by slider and Play, and a model that learns live, kept and explored."""
+"""Training, in a real browser: through the checkpoints by slider and Play, and a model that learns
+live, kept and explored."""
 
 from __future__ import annotations
 

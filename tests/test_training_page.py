@@ -1,4 +1,5 @@
-"""Training: the numbers of a model's checkpoints are those of the models themselves, and what is said of them is so."""
+"""Training: the numbers of a model's checkpoints are those of the models themselves, and what is
+said of them is so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The transformer against torch's own layers with copied weights, and against the laws of the paper."""
+"""The transformer against torch's own layers with copied weights, and against the laws of the
+paper."""
 
 from __future__ import annotations
 

@@ -508,7 +508,8 @@ def output(visitor: Visitor) -> list[str]:
 def check_step(
     visitor: Visitor, step: int, recording: Recording, matrix: np.ndarray, logprobs: np.ndarray
 ) -> None:
-    """Slider, word, row, tint and probability are all of the token that row `step` (from 0) of the decoder produces."""
+    """Slider, word, row, tint and probability are all of the token that row `step` (from 0) of the
+    decoder produces."""
     page = visitor.page
     produced = [*recording.stream("decoder").tokens[1:], "[EOS]"]
     assert page.locator(".stepper input").input_value() == str(step + 1)
@@ -526,7 +527,8 @@ def check_step(
         np.exp(logprobs[step]), abs=PASSED
     )
     np.testing.assert_allclose(weights_shown(visitor), matrix[step], atol=STORED)
-    # As drawn: the darkest chip is the source token with the largest weight, and the row's outline lies on the row of the matrix.
+    # As drawn: the darkest chip is the source token with the largest weight, and the row's outline
+    # lies on the row of the matrix.
     tints = page.locator(".source .chip").evaluate_all(
         "all => all.map(one => getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => a + b))"
     )

@@ -1,4 +1,5 @@
-"""Nobody waits for another's long computation: the queue's order, things made once, and what ends early."""
+"""Nobody waits for another's long computation: the queue's order, things made once, and what ends
+early."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The map under the frame: its bars are the lengths of what was written, its words the model's own, and its stops lead where they say."""
+"""The map under the frame: its bars are the lengths of what was written, its words the model's own,
+and its stops lead where they say."""
 
 from __future__ import annotations
 

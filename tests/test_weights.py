@@ -1,4 +1,5 @@
-"""The shipped models of real text do what their cards say, on text that they were never trained on."""
+"""The shipped models of real text do what their cards say, on text that they were never trained
+on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What reaches the browser is the matrix, within the error that is stated and the bytes that are promised."""
+"""What reaches the browser is the matrix, within the error that is stated and the bytes that are
+promised."""
 
 from __future__ import annotations
 

@@ -526,7 +526,8 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
 
 
 def test_a_sink_stays_one_when_tokens_become_words() -> None:
-    """A sink is found among tokens: with words for them rows are shorter, and what an even row gives is more."""
+    """A sink is found among tokens: with words for them rows are shorter, and what an even row
+    gives is more."""
     n = 8
     tokens = tuple(f"t{at}" for at in range(n))
     axes = numbers.Axes(tokens, tokens, (False,) * n)

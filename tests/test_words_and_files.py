@@ -1,4 +1,5 @@
-"""Numbers as words, CSV files and the glossary: what a reader computes again, opens elsewhere, or looks up."""
+"""Numbers as words, CSV files and the glossary: what a reader computes again, opens elsewhere, or
+looks up."""
 
 from __future__ import annotations
 

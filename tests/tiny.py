@@ -1,4 +1,5 @@
-"""A tiny random model of each family of Hugging Face models, saved as a folder the way the hub would give it, with a tokenizer trained here."""
+"""A tiny random model of each family of Hugging Face models, saved as a folder the way the hub
+would give it, with a tokenizer trained here."""
 
 from __future__ import annotations
 
@@ -136,7 +137,8 @@ def framed_bytes() -> transformers.PreTrainedTokenizerFast:
 
 
 def sentencepiece(first: str = "", end: str = "</s>") -> transformers.PreTrainedTokenizerFast:
-    """As T5's, text </s>, or Llama's, <s> text: pieces written "▁the", bytes where a character is unknown."""
+    """As T5's, text </s>, or Llama's, <s> text: pieces written "▁the", bytes where a character is
+    unknown."""
     rules = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
     rules.pre_tokenizer = pre_tokenizers.Metaspace()
     rules.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
@@ -322,7 +324,8 @@ MODELS: dict[str, tuple[Callable, Callable]] = {
 
 @torch.no_grad()
 def stirred(model: torch.nn.Module) -> torch.nn.Module:
-    """The model with random gains and biases: as they begin, at 1 and 0, a sum that leaves one out would pass for right."""
+    """The model with random gains and biases: as they begin, at 1 and 0, a sum that leaves one out
+    would pass for right."""
     for parameter in {id(each): each for each in model.parameters()}.values():
         if parameter.dim() == 1:
             parameter += 0.2 * torch.randn(parameter.shape)

@@ -1,4 +1,5 @@
-"""What a figure or file must say when it stands alone: the model, what is shown, and what was read."""
+"""What a figure or file must say when it stands alone: the model, what is shown, and what was
+read."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from models.written_edits import in_words
 
 
 def model_line(recording: Recording, of: str = "", edits: str = "") -> str:
-    """The model, what of it is shown, and its edits; `edits` where they are told in other words than the recording's own."""
+    """The model, what of it is shown, and its edits; `edits` where they are told in other words
+    than the recording's own."""
     model = recording.model
     shown = f" · {of}" if of else ""
     return (
@@ -19,13 +21,15 @@ def model_line(recording: Recording, of: str = "", edits: str = "") -> str:
 def caption(
     recording: Recording, *what: str, of: str = "", target: str = "Target"
 ) -> tuple[str, ...]:
-    """The lines below a figure: the model's, `what` is shown, and the texts that were read, the second one called `target`."""
+    """The lines below a figure: the model's, `what` is shown, and the texts that were read, the
+    second one called `target`."""
     second = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
     return (model_line(recording, of), *what, f"Text: {read_text(recording)}", *second)
 
 
 def read_text(recording: Recording, target: bool = False) -> str:
-    """What a model read of its text, or of its target, on one line; " …" in place of what did not fit."""
+    """What a model read of its text, or of its target, on one line; " …" in place of what did not
+    fit."""
     whole, dropped, stream = (
         (recording.target, recording.target_dropped, -1)
         if target

@@ -172,8 +172,8 @@ def on_itself(e: Evidence) -> Measured:
 
 
 def asymmetry(e: Evidence) -> Measured:
-    """How far the scores of the median head are from symmetric, as `constructions.asymmetry` defines
-    it."""
+    """How far the scores of the median head are from symmetric, as `constructions.asymmetry`
+    defines it."""
     found, naive = [], 0.0
     opened(e.recording)
     for each in own(e.recording):

@@ -57,7 +57,8 @@ def little_work(e: Evidence) -> Measured:
 
 
 def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
-    """The sub-layers of a stream. Raises Untestable where the model does not show what they write."""
+    """The sub-layers of a stream. Raises Untestable where the model does not show what they
+    write."""
     found = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
     if not found:
         raise Untestable("This model does not show what its sub-layers write.")

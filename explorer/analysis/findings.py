@@ -150,7 +150,8 @@ def _quieter(one: Finding, idle: np.ndarray) -> Finding:
 
 
 def between_words(recording: Recording, attention: Attention, after: str) -> tied.Between:
-    """An attention between the words of its texts. `after`: what follows a target, for its last row."""
+    """An attention between the words of its texts. `after`: what follows a target, for its last
+    row."""
     rows, keys = (
         words.words(recording.stream(name), _text(recording, name))
         for name in (attention.query, attention.key)

@@ -1,17 +1,23 @@
-"""What each head does on this very text: a name where the numbers carry one, the evidence for it, and figures to sort by.
+"""What each head does on this very text: a name where the numbers carry one, the evidence for it,
+and figures to sort by.
 
-A head's score for a relation (`models/relations.py`) is the mean attention its queries give to the keys in that relation. A uniform row
-gives `chance`. The `lift` (score - chance) / (1 - chance) is 0 at chance and 1 when all attention goes there. A head is named after the
-relation of highest lift if that lift is at least `NAMED`, more than half of the queries that could show it reach it too, among them
-`FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would show it in as many rows in fewer than
-one case in fifty (`FLUKE`).
+A head's score for a relation (`models/relations.py`) is the mean attention its queries give to the
+keys in that relation. A uniform row gives `chance`. The `lift` (score - chance) / (1 - chance) is 0
+at chance and 1 when all attention goes there. A head is named after the relation of highest lift if
+that lift is at least `NAMED`, more than half of the queries that could show it reach it too, among
+them
+`FEWEST_ROWS` different tokens, and heads whose every row looks at one key drawn at random would
+show it in as many rows in fewer than one case in fifty (`FLUKE`).
 
-A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say nothing of luck there, since a head
-that rests on a key does so in all of them; what speaks is that the heads that rest on one key agree on such a one far beyond chance
-(`sinks.resting`). Where they do, a head that gives these tokens `RESTED` times what an even row gives is a sink if nothing else fits:
-after the other names, and below a lift of `NAMED` after "broad", a head whose rows are nearly uniform. What is left has no clear pattern.
+A sink is one thing: attention to the first token and the special ones, whichever of them. Rows say
+nothing of luck there, since a head that rests on a key does so in all of them; what speaks is that
+the heads that rest on one key agree on such a one far beyond chance (`sinks.resting`). Where they
+do, a head that gives these tokens `RESTED` times what an even row gives is a sink if nothing else
+fits: after the other names, and below a lift of `NAMED` after "broad", a head whose rows are nearly
+uniform. What is left has no clear pattern.
 
-Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the first token must look at itself.
+Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the
+first token must look at itself.
 """
 
 from __future__ import annotations
@@ -30,7 +36,8 @@ NAMED = 0.43
 BROAD = 0.85
 RESTED = 1.5
 FEWEST_TOKENS = 5
-# So many different tokens must show a relation before it may name a head: on one word said over and over all rows are one.
+# So many different tokens must show a relation before it may name a head: on one word said over and
+# over all rows are one.
 FEWEST_ROWS = 4
 FLUKE = 0.02
 NEAR = relations.NEAR
@@ -107,10 +114,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Relation:
-    """How much one head follows one relation: mean attention, what a uniform row gives, how many queries could show it, and how many
-    do (their own lift reaches `NAMED`; for a sink, their attention `RESTED` times an even row's).
+    """How much one head follows one relation: mean attention, what a uniform row gives, how many
+    queries could show it, and how many do (their own lift reaches `NAMED`; for a sink, their
+    attention `RESTED` times an even row's).
 
-    fluke: the probability that as many do by luck. against: why it cannot name the head, "" where it can.
+    fluke: the probability that as many do by luck. against: why it cannot name the head, "" where
+    it can.
     """
 
     name: str
@@ -130,9 +139,11 @@ class Relation:
 class Head:
     """One head on one text. `score` and `chance` belong to `name`; NaN where it has none.
 
-    entropy: mean row entropy as a share of a uniform row's (0 to 1), over the rows that have a choice. distance: mean |query - key| in
-    tokens, weighted by attention, without what rests on special tokens and sinks (`sinks.reach`). sink: mean attention to the first and
-    the special tokens, as the relation of that name has it; shares: the same of each of them, ("[CLS]", 0.3). NaN where no row tells.
+    entropy: mean row entropy as a share of a uniform row's (0 to 1), over the rows that have a
+    choice. distance: mean |query - key| in tokens, weighted by attention, without what rests on
+    special tokens and sinks (`sinks.reach`). sink: mean attention to the first and the special
+    tokens, as the relation of that name has it; shares: the same of each of them, ("[CLS]", 0.3).
+    NaN where no row tells.
     """
 
     layer: int
@@ -203,7 +214,8 @@ def _figures(
 def _relations(
     recording: Recording, attention: Attention, masks: dict[str, np.ndarray]
 ) -> list[tuple[Relation, ...]]:
-    """Every relation that this text can show and that can name a head, for each head, layer by layer."""
+    """Every relation that this text can show and that can name a head, for each head, layer by
+    layer."""
     across = attention.query != attention.key
     tokens = recording.stream(attention.query).tokens
     kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
@@ -236,7 +248,8 @@ def _relation(
     fluke: float,
     different: int,
 ) -> Relation:
-    """How much a head follows a relation, and what speaks against naming it so. different: how many different tokens show it."""
+    """How much a head follows a relation, and what speaks against naming it so. different: how many
+    different tokens show it."""
     if name == SINK:
         weak, rare = score < RESTED * chance, fluke > sinks.FLUKE
     else:
@@ -266,8 +279,9 @@ def clarity(head: Head) -> float:
 
 
 def masks_of(recording: Recording, attention: Attention) -> dict[str, np.ndarray]:
-    """The relations that this attention can show on this text, each (query, key) bool with some cell: within one text those of order and of
-    words, between two those of relative place. Allowed cells alone, and none of a row whose allowed cells all stand in the relation."""
+    """The relations that this attention can show on this text, each (query, key) bool with some
+    cell: within one text those of order and of words, between two those of relative place. Allowed
+    cells alone, and none of a row whose allowed cells all stand in the relation."""
     keys = recording.stream(attention.key)
     if attention.query == attention.key:
         masks = relations.of(keys.tokens, keys.special)
@@ -296,7 +310,8 @@ def _name(found: tuple[Relation, ...], entropy: float) -> tuple[str, Relation | 
 def _shares(
     recording: Recording, attention: Attention, mask: np.ndarray | None
 ) -> list[tuple[str, np.ndarray]]:
-    """What a head gives to each token that is a sink, on average over the rows of that relation: label and (layer, head)."""
+    """What a head gives to each token that is a sink, on average over the rows of that relation:
+    label and (layer, head)."""
     if mask is None:
         return []
     stream, rows = recording.stream(attention.key), mask.any(axis=1)
@@ -318,8 +333,8 @@ def _shares(
 def _evidence_of(
     pattern: np.ndarray, masks: dict[str, np.ndarray], names: list[str], most: int = 3
 ) -> list[tuple[Evidence, ...]]:
-    """For each head, layer by layer, the strongest cells (query, key) of the relation it is named after, as `masks_of` has it: one for
-    each query at most, strongest first."""
+    """For each head, layer by layer, the strongest cells (query, key) of the relation it is named
+    after, as `masks_of` has it: one for each query at most, strongest first."""
     heads = pattern.reshape(-1, *pattern.shape[2:])
     found: list[tuple[Evidence, ...]] = [()] * len(heads)
     for name in set(names) & set(masks):

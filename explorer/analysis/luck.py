@@ -6,7 +6,8 @@ import numpy as np
 
 
 def at_least(chance: np.ndarray) -> np.ndarray:
-    """The probability that at least k of n independent events happen, for k from 0 to n. chance (n) of each."""
+    """The probability that at least k of n independent events happen, for k from 0 to n. chance (n)
+    of each."""
     exactly = np.zeros(len(chance) + 1)
     exactly[0] = 1
     for one in chance.tolist():

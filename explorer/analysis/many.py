@@ -49,7 +49,8 @@ class Look:
 class Sentence:
     """One sentence. shares (layer, head, place): of the words' attention on average over them, they
     sum to 1. scores: by habit (layer, head), NaN where no token could show it. far (layer, head):
-    the largest weight that a word gives a word at least `FAR` tokens away, and who looks at whom."""
+    the largest weight that a word gives a word at least `FAR` tokens away, and who looks at
+    whom."""
 
     text: str
     n_tokens: int
@@ -128,7 +129,8 @@ def _shares(pattern: np.ndarray, words: np.ndarray) -> np.ndarray:
 def _far(
     pattern: np.ndarray, words: np.ndarray, tokens: Sequence[str]
 ) -> tuple[np.ndarray, tuple[tuple[Look, ...], ...]]:
-    """The largest weight between words far apart, (layer, head), and the words; 0 where none are."""
+    """The largest weight between words far apart, (layer, head), and the words; 0 where none
+    are."""
     near = np.abs(words[:, None] - words[None]) < FAR
     between = np.where(near, 0, pattern[:, :, words[:, None], words[None]])
     layers, heads, n, _ = between.shape
@@ -177,7 +179,8 @@ def habit(found: Sequence[Sentence], name: str) -> Spread:
 
 
 def fires(one: Sentence, name: str) -> np.ndarray:
-    """How much each head does something in a sentence, (layer, head): one of HABITS, or FAR_WORD."""
+    """How much each head does something in a sentence, (layer, head): one of HABITS, or
+    FAR_WORD."""
     return one.far if name == FAR_WORD else one.scores[name]
 
 

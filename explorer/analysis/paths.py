@@ -1,4 +1,5 @@
-"""One stream of two runs beside each other: how long the vectors are, and how far apart they lie."""
+"""One stream of two runs beside each other: how long the vectors are, and how far apart they
+lie."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What a step of the tour shows: small labelled pictures, each with the one number of this sentence written on it.
+"""What a step of the tour shows: small labelled pictures, each with the one number of this sentence
+written on it.
 
-Numbers are finite; a cell that does not exist is None. A mark is a place on the picture and the text that stands there.
+Numbers are finite; a cell that does not exist is None. A mark is a place on the picture and the
+text that stands there.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Grid(Panel):
-    """A matrix: values (row, column), None for a cell that is not there, from 0 to `high`, or from -high to high where `signed`.
+    """A matrix: values (row, column), None for a cell that is not there, from 0 to `high`, or from
+    -high to high where `signed`.
 
-    marks: (row, column, text), framed. bare: rows are those of the picture before, and not named again.
+    marks: (row, column, text), framed. bare: rows are those of the picture before, and not named
+    again.
     """
 
     rows: tuple[str, ...] = ()
@@ -40,7 +44,8 @@ class Grid(Panel):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of bars: its label, a length and a text for each column, and whether it is the one that is spoken of."""
+    """A row of bars: its label, a length and a text for each column, and whether it is the one that
+    is spoken of."""
 
     label: str
     values: tuple[float, ...]
@@ -51,8 +56,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Bars(Panel):
-    """Rows of bars under named columns, each column on its own scale, or all on one where `shared`; `wide` where texts are words. mark: the (row, column) whose text is
-    the step's number."""
+    """Rows of bars under named columns, each column on its own scale, or all on one where `shared`;
+    `wide` where texts are words. mark: the (row, column) whose text is the step's number."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
@@ -63,7 +68,8 @@ class Bars(Panel):
 
 @dataclass(frozen=True)
 class Lines(Panel):
-    """Who looks at whom: weights (left, right), None where it is not allowed; `held` the left one that is spoken of, and its mark (right, text)."""
+    """Who looks at whom: weights (left, right), None where it is not allowed; `held` the left one
+    that is spoken of, and its mark (right, text)."""
 
     left: tuple[str, ...] = ()
     right: tuple[str, ...] = ()
@@ -86,7 +92,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves(Panel):
-    """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x falls to the right."""
+    """Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x
+    falls to the right."""
 
     series: tuple[Series, ...] = ()
     x_title: str = ""
@@ -99,7 +106,8 @@ class Curves(Panel):
 
 @dataclass(frozen=True)
 class Strip:
-    """A vector as a strip of colours: the sign before it, its label, its values and what is written beside it."""
+    """A vector as a strip of colours: the sign before it, its label, its values and what is written
+    beside it."""
 
     label: str
     values: tuple[float, ...]
@@ -118,7 +126,8 @@ class Strips(Panel):
 
 @dataclass(frozen=True)
 class Dial:
-    """A turn: the vector before (length), after the addition (length, degrees) and at the end (length, degrees), in units of `full`."""
+    """A turn: the vector before (length), after the addition (length, degrees) and at the end
+    (length, degrees), in units of `full`."""
 
     label: str
     before: float
@@ -130,7 +139,8 @@ class Dial:
 
 @dataclass(frozen=True)
 class Dials(Panel):
-    """Turns one after another; full: the length of an arrow that reaches the circle, and its name."""
+    """Turns one after another; full: the length of an arrow that reaches the circle, and its
+    name."""
 
     dials: tuple[Dial, ...] = ()
     full: float = 1.0
@@ -172,8 +182,9 @@ class Loops(Panel):
 
 @dataclass(frozen=True)
 class Shown:
-    """A step on this sentence: its number, as it stands on the picture and as a value; the words that its sentence names; its pictures
-    side by side; and the choices of the address that show the same on the step's page."""
+    """A step on this sentence: its number, as it stands on the picture and as a value; the words
+    that its sentence names; its pictures side by side; and the choices of the address that show the
+    same on the step's page."""
 
     number: str
     value: float

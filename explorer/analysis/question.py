@@ -109,9 +109,9 @@ def of_most(ranked: list[Choice], kind: str, **about: object) -> Question | None
 def of_numbers(
     right: float, others: list[float], turn: int, kind: str, **about: object
 ) -> Question | None:
-    """The question how much something is, among other numbers of the same kind. `turn` says how many
-    of these are to be smaller, so that neither the largest nor the smallest is right more often;
-    where there are not so many, the question interests less."""
+    """The question how much something is, among other numbers of the same kind. `turn` says how
+    many of these are to be smaller, so that neither the largest nor the smallest is right more
+    often; where there are not so many, the question interests less."""
     apart: list[float] = []
     for one in sorted(others, key=lambda each: abs(each - right)):
         if all(abs(one - each) >= LEAST[kind] for each in (right, *apart)):

@@ -1,4 +1,5 @@
-"""Questions about heads: what a word looks at, which head does something, and what the scale does."""
+"""Questions about heads: what a word looks at, which head does something, and what the scale
+does."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def about_heads(seen: Between, all_words: bool) -> Iterator[Question]:
 
 
 class Asked:
-    """An attention between words, and which of them can be asked about: those of letters, figures or
-    signs that the text holds once, so that an answer names one place."""
+    """An attention between words, and which of them can be asked about: those of letters, figures
+    or signs that the text holds once, so that an answer names one place."""
 
     def __init__(self, seen: Between, all_words: bool) -> None:
         self.seen, self.w = seen, seen.weights.astype(np.float64)
@@ -159,7 +160,8 @@ class Asked:
             )
 
     def spread(self) -> Iterator[Question]:
-        """Which word spreads its attention over most tokens? The exponential of the row's entropy."""
+        """Which word spreads its attention over most tokens? The exponential of the row's
+        entropy."""
         own = self.seen.attention.query == self.seen.attention.key
         rows = [row for row in self.rows if not own or len(self.columns(row)) >= 1]
         if len(rows) < ROOM:
@@ -220,7 +222,8 @@ class Asked:
                 )
 
     def scales(self) -> Iterator[Question]:
-        """What does a word's largest weight become without the scale, and which head changes most?"""
+        """What does a word's largest weight become without the scale, and which head changes
+        most?"""
         attention = self.seen.attention
         for row in self.rows:
             if self.seen.rows.sizes[row] > 1 or len(self.columns(row)) < ROOM:
@@ -264,7 +267,8 @@ def _drawn(*numbers: int) -> int:
 
 
 def without_scale(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """The softmax of a row's q . k as they are. scores (layer, head, key), scale (layer), allowed (key)."""
+    """The softmax of a row's q . k as they are. scores (layer, head, key), scale (layer), allowed
+    (key)."""
     z = np.where(allowed, scores.astype(np.float64) / scale[:, None, None], -np.inf)
     z = np.exp(z - z.max(axis=-1, keepdims=True))
     return z / z.sum(axis=-1, keepdims=True)

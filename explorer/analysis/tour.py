@@ -1,4 +1,5 @@
-"""The tour's steps: what each shows of the sentence and model on screen, a function a step, by the id that it has in tour.toml."""
+"""The tour's steps: what each shows of the sentence and model on screen, a function a step, by the
+id that it has in tour.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Steps of the tour about what a model says: each block read in words, a text as a product, and the loops that write one."""
+"""Steps of the tour about what a model says: each block read in words, a text as a product, and the
+loops that write one."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ MOST_RUNGS, MOST_ROWS = 9, 10
 
 
 def words(seen: Seen) -> Shown:
-    """What each layer's vector would say if it were the last one: of a decoder after its last word, of an encoder at the held word. The
-    number is the last layer's probability of its likeliest word."""
+    """What each layer's vector would say if it were the last one: of a decoder after its last word,
+    of an encoder at the held word. The number is the last layer's probability of its likeliest
+    word."""
     stream = seen.recording.streams[-1]
     decodes = stream.name == "decoder"
     token = len(stream.tokens) - 1 if decodes else word_held(seen, stream)
@@ -82,7 +84,8 @@ def _called(site: str) -> str:
 
 
 def chain(seen: Seen) -> Shown:
-    """The probability of each next token given those before it, and their product, which is the number."""
+    """The probability of each next token given those before it, and their product, which is the
+    number."""
     stream = seen.recording.streams[-1]
     n = len(stream.tokens)
     if stream.name != "decoder" or not words_of(stream).any():
@@ -129,7 +132,8 @@ def _chances(seen: Seen, stream: Stream) -> np.ndarray:
 
 
 def loops(seen: Seen) -> Shown:
-    """Generation as nested loops, with what is stored: the number is how many numbers lie there after this text."""
+    """Generation as nested loops, with what is stored: the number is how many numbers lie there
+    after this text."""
     model, stream = seen.recording.model, seen.recording.streams[-1]
     own = next((one for one in seen.recording.attention if one.query == one.key == "decoder"), None)
     if own is None:

@@ -95,7 +95,8 @@ def _named(one: Held) -> dict[str, str]:
 
 
 def scale(seen: Seen) -> Shown:
-    """Var(q . k) against the width, with the scale and without; the number is this model's own at the width of its heads."""
+    """Var(q . k) against the width, with the scale and without; the number is this model's own at
+    the width of its heads."""
     if not seen.recording.attention or not seen.recording.attention[0].opens:
         raise Untestable(CLOSED)
     random, own = at_random(seen.evidence.draw), of_model(seen.recording.attention[0])
@@ -131,7 +132,8 @@ def scale(seen: Seen) -> Shown:
 
 
 def match(seen: Seen) -> Shown:
-    """Three ways to score pairs: the vectors as they are, one matrix for both sides, two matrices; the number is the last one's asymmetry."""
+    """Three ways to score pairs: the vectors as they are, one matrix for both sides, two matrices;
+    the number is the last one's asymmetry."""
     one = held(seen, "" if len(seen.recording.streams) == 1 else seen.recording.attention[0].name)
     if not one.attention.opens or one.attention.query != one.attention.key:
         raise Untestable(CLOSED)
@@ -171,8 +173,8 @@ def match(seen: Seen) -> Shown:
 
 
 def heads(seen: Seen) -> Shown:
-    """Every head of the held layer: how far it looks, and how much of what the layer writes at the word is its; the number is the
-    farthest."""
+    """Every head of the held layer: how far it looks, and how much of what the layer writes at the
+    word is its; the number is the farthest."""
     recording = seen.recording
     one = held(seen, "" if len(recording.streams) == 1 else recording.attention[0].name)
     pattern = one.attention.pattern[one.layer].astype(np.float64)
@@ -210,7 +212,8 @@ def heads(seen: Seen) -> Shown:
 
 
 def _written(seen: Seen, one: Held) -> np.ndarray | None:
-    """The length of each head's part of what the layer's attention writes at the query, of all lengths together; None where W_O is not known."""
+    """The length of each head's part of what the layer's attention writes at the query, of all
+    lengths together; None where W_O is not known."""
     if not one.attention.opens:
         return None
     try:
@@ -224,8 +227,8 @@ def _written(seen: Seen, one: Held) -> np.ndarray | None:
 
 
 def kinds(seen: Seen) -> Shown:
-    """Who may look at whom: with and without a causal mask, and between two texts; the number is the share of attention to later tokens
-    where nothing is masked."""
+    """Who may look at whom: with and without a causal mask, and between two texts; the number is
+    the share of attention to later tokens where nothing is masked."""
     recording = seen.recording
     own = recording.attention[0] if recording.attention else None
     if own is None or not own.opens:
@@ -298,7 +301,8 @@ PIZZA = "I love to eat pizza."
 
 
 def pizza(seen: Seen) -> Shown:
-    """The note's own sentence in this model, beside what the note says of it; the number is what its words give themselves."""
+    """The note's own sentence in this model, beside what the note says of it; the number is what
+    its words give themselves."""
     recording = seen.evidence.again("", PIZZA, None)
     own, stream = recording.attention[0], recording.streams[0]
     at = np.flatnonzero(words_of(stream))

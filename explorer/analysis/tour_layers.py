@@ -1,4 +1,5 @@
-"""Steps of the tour about what surrounds attention: the two stages, the FFN, residual connections, and LayerNorm."""
+"""Steps of the tour about what surrounds attention: the two stages, the FFN, residual connections,
+and LayerNorm."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ MOST_LAYERS = 4  # in which a word is exchanged
 
 
 def stages(seen: Seen) -> Shown:
-    """One word's vector exchanged before attention, and before the FFN: how much each token's part then writes differently. The number is
-    the largest change at another word."""
+    """One word's vector exchanged before attention, and before the FFN: how much each token's part
+    then writes differently. The number is the largest change at another word."""
     stream = seen.recording.streams[0]
     places = text_of(stream)
     enough(len(places), "tokens", 2)
@@ -71,7 +72,8 @@ def stages(seen: Seen) -> Shown:
 
 
 def _changed(seen: Seen, stream: Stream, layer: int, place: int, part: str) -> np.ndarray:
-    """By how much of its length what a part of a layer writes at each token changes, when one token's vector before it is another, (token)."""
+    """By how much of its length what a part of a layer writes at each token changes, when one
+    token's vector before it is another, (token)."""
     site, wrote = state_before(stream, layer, part), f"{layer}.{part}.wrote"
     changed = seen.evidence.again(patched(another(stream, place), site, place), "", None)
     here, there = (residual.at(each, wrote) for each in (stream, changed.stream(stream.name)))
@@ -80,8 +82,8 @@ def _changed(seen: Seen, stream: Stream, layer: int, place: int, part: str) -> n
 
 
 def ffn(seen: Seen) -> Shown:
-    """The inside of an FFN at the held word, in the layer that writes most there: its hidden units above zero, and what the strongest
-    write. The number is how many are above zero."""
+    """The inside of an FFN at the held word, in the layer that writes most there: its hidden units
+    above zero, and what the strongest write. The number is how many are above zero."""
     stream = seen.recording.streams[-1]
     token = word_held(seen, stream)
     own = [each for each in residual.sublayers(stream) if each.place == "ffn"]
@@ -133,8 +135,8 @@ def _towards(seen: Seen, writes: np.ndarray) -> list[str]:
 
 
 def deep(seen: Seen) -> Shown:
-    """The gradient through a deep random stack on this sentence, with residual connections and without; the number is what is left of it
-    without them at the input."""
+    """The gradient through a deep random stack on this sentence, with residual connections and
+    without; the number is what is left of it without them at the input."""
     stream = seen.recording.streams[0]
     text_of(stream)
     found = seen.evidence.depth(stream.name)
@@ -159,7 +161,8 @@ def deep(seen: Seen) -> Shown:
 
 
 def sphere(seen: Seen) -> Shown:
-    """The held word's vector turned by each sub-layer, and where LayerNorm leaves it; the number is the largest turn."""
+    """The held word's vector turned by each sub-layer, and where LayerNorm leaves it; the number is
+    the largest turn."""
     stream = seen.recording.streams[-1]
     token = word_held(seen, stream)
     own = [each for each in residual.sublayers(stream) if each.layer >= 0][:MOST_DIALS]

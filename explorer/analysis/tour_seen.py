@@ -1,4 +1,5 @@
-"""What a step of the tour looks at: the evidence of claims, the word and the head that are held, and what else its model shows."""
+"""What a step of the tour looks at: the evidence of claims, the word and the head that are held,
+and what else its model shows."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ NO_WORD = "This step needs a sentence: type one above."
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """evidence: the recording and ways to ask its model for more, as for claims. first: the recording's strongest finding that is seen in a
-    head, None where there is none. labels(ids): tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's
-    hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines. scale: by what embeddings are
-    multiplied, None where that is not known."""
+    """evidence: the recording and ways to ask its model for more, as for claims. first: the
+    recording's strongest finding that is seen in a head, None where there is none. labels(ids):
+    tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's hidden
+    units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines. scale: by
+    what embeddings are multiplied, None where that is not known."""
 
     evidence: Evidence
     first: Finding | None
@@ -38,7 +40,8 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The pair of words that the tour follows: an attention, a head of it, a query and the key that it looks at."""
+    """The pair of words that the tour follows: an attention, a head of it, a query and the key that
+    it looks at."""
 
     attention: Attention
     layer: int
@@ -72,8 +75,9 @@ class Held:
 
 
 def held(seen: Seen, within: str = "") -> Held:
-    """The strongest finding's pair, in the attention `within` where that is named; without a finding the pair of words with the largest
-    weight between two different words. Raises Untestable for a text without two words."""
+    """The strongest finding's pair, in the attention `within` where that is named; without a
+    finding the pair of words with the largest weight between two different words. Raises Untestable
+    for a text without two words."""
     recording, first = seen.recording, seen.first
     if not recording.attention:
         raise Untestable("This model shows no attention.")
@@ -103,7 +107,8 @@ def words_of(stream: Stream) -> np.ndarray:
 
 
 def word_held(seen: Seen, stream: Stream) -> int:
-    """The word that a step about one token follows: the finding's, else the last word. Raises Untestable for a text without one."""
+    """The word that a step about one token follows: the finding's, else the last word. Raises
+    Untestable for a text without one."""
     places = np.flatnonzero(words_of(stream))
     if not len(places):
         raise Untestable(NO_WORD)

@@ -1,4 +1,5 @@
-"""Steps of the tour about the beginning: what came before attention, what a word's vector is made of, and what order is."""
+"""Steps of the tour about the beginning: what came before attention, what a word's vector is made
+of, and what order is."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ SHUFFLE = "ShuffleTokens:1"
 
 
 def before(seen: Seen) -> Shown:
-    """How much of a gradient comes back over the sentence: through an untrained recurrent network, and along attention's one step; the
-    number is what the recurrent network has left at the first word."""
+    """How much of a gradient comes back over the sentence: through an untrained recurrent network,
+    and along attention's one step; the number is what the recurrent network has left at the first
+    word."""
     stream = seen.recording.streams[0]
     places = text_of(stream)
     places = places[places <= np.flatnonzero(words_of(stream))[-1]]
@@ -69,7 +71,8 @@ def before(seen: Seen) -> Shown:
 
 
 def embed(seen: Seen) -> Shown:
-    """A word's vector times the root of d_model, and its position; the number is the length of the first."""
+    """A word's vector times the root of d_model, and its position; the number is the length of the
+    first."""
     stream = seen.recording.streams[-1] if seen.scale is None else seen.recording.streams[0]
     token = word_held(seen, stream)
     word = residual.at(stream, stream.sites[0])[token]
@@ -111,7 +114,8 @@ def embed(seen: Seen) -> Shown:
 
 
 def waves(seen: Seen) -> Shown:
-    """The fastest, a slow and the slowest pair of the sinusoids over this sentence; the number is how often the fastest turns."""
+    """The fastest, a slow and the slowest pair of the sinusoids over this sentence; the number is
+    how often the fastest turns."""
     stream = seen.recording.streams[0]
     n, d = len(stream.tokens), stream.resid.shape[-1]
     enough(n, "tokens")
@@ -138,8 +142,8 @@ def waves(seen: Seen) -> Shown:
 
 
 def order(seen: Seen) -> Shown:
-    """How far each word's last vector moves when the words are read in another order, with positions and without; the number is the
-    largest with positions."""
+    """How far each word's last vector moves when the words are read in another order, with
+    positions and without; the number is the largest with positions."""
     recording, again = seen.recording, seen.evidence.again
     stream = recording.streams[0]
     text_of(stream)
@@ -175,7 +179,8 @@ def order(seen: Seen) -> Shown:
 
 
 def _moved(one: Recording, other: Recording, stream: Stream) -> dict[int, float]:
-    """By place in the text: how far the last vector of a word that the shuffle moved is from its own, of its length."""
+    """By place in the text: how far the last vector of a word that the shuffle moved is from its
+    own, of its length."""
     here, there = one.stream(stream.name), other.stream(stream.name)
     pairs = matched(here, there, same_text=True)
     a, b = residual.at(here, here.sites[-1]), residual.at(there, there.sites[-1])

@@ -1,7 +1,9 @@
-"""Heads forming: the scores of habits over a model's checkpoints, when a head took one up for good, and the loss beside it.
+"""Heads forming: the scores of habits over a model's checkpoints, when a head took one up for good,
+and the loss beside it.
 
-A habit, its score, its chance and what speaks against it are those of `explorer.analysis.heads`, measured on the same text at each
-checkpoint. A head *has* a habit at a checkpoint where nothing speaks against it there: it lies beyond chance and beyond luck.
+A habit, its score, its chance and what speaks against it are those of `explorer.analysis.heads`,
+measured on the same text at each checkpoint. A head *has* a habit at a checkpoint where nothing
+speaks against it there: it lies beyond chance and beyond luck.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class Stage:
 class Course:
     """One head and one habit over the checkpoints. All four tuples are aligned with `steps`.
 
-    scores, chances: NaN where the text cannot show the habit. has: True where nothing speaks against it.
+    scores, chances: NaN where the text cannot show the habit. has: True where nothing speaks
+    against it.
     """
 
     habit: str
@@ -41,20 +44,23 @@ class Course:
 
     @property
     def became(self) -> int | None:
-        """The place of the first checkpoint from which on the head has the habit at every one; None where it lacks it at the last."""
+        """The place of the first checkpoint from which on the head has the habit at every one; None
+        where it lacks it at the last."""
         lacking = [place for place, has in enumerate(self.has) if not has]
         first = lacking[-1] + 1 if lacking else 0
         return first if first < len(self.steps) else None
 
     @property
     def lost(self) -> int | None:
-        """The place of the last checkpoint with the habit, where the last of all lacks it; None where it never had it, or has it."""
+        """The place of the last checkpoint with the habit, where the last of all lacks it; None
+        where it never had it, or has it."""
         having = [place for place, has in enumerate(self.has) if has]
         return having[-1] if having and not self.has[-1] else None
 
     @property
     def jump(self) -> int | None:
-        """The place of the checkpoint with the largest rise in score since the one before; None where it never rises."""
+        """The place of the checkpoint with the largest rise in score since the one before; None
+        where it never rises."""
         rises = [
             (self.scores[place] - self.scores[place - 1], place)
             for place in range(1, len(self.steps))
@@ -103,7 +109,8 @@ def best_courses(stages: Sequence[Stage]) -> tuple[Course, ...]:
 
 
 def most_telling(courses: Sequence[Course]) -> Course | None:
-    """The course a reader should see first: of the habits a head has in the end, induction, else the one that rose most."""
+    """The course a reader should see first: of the habits a head has in the end, induction, else
+    the one that rose most."""
     formed = [one for one in courses if one.became is not None and one.jump is not None]
     if not formed:
         return max(courses, key=lambda one: _or_nothing(one.scores[-1]), default=None)
@@ -123,14 +130,16 @@ def first_below(curve: Curve, loss: float) -> float | None:
 
 
 def smoothed(curve: Curve, most: int = 400) -> Curve:
-    """At most so many points, each the mean of its neighbours, so that a long curve is drawn quickly."""
+    """At most so many points, each the mean of its neighbours, so that a long curve is drawn
+    quickly."""
     by = -(-len(curve) // most)
     parts = [curve[at : at + by] for at in range(0, len(curve), max(1, by))]
     return tuple((part[-1][0], sum(loss for _, loss in part) / len(part)) for part in parts if part)
 
 
 def pairs(cards: Mapping[str, Mapping]) -> tuple[tuple[str, str], ...]:
-    """Models trained alike but for one thing, (whole, other), where both cards keep their curves: real text first."""
+    """Models trained alike but for one thing, (whole, other), where both cards keep their curves:
+    real text first."""
     found = []
     for name, card in cards.items():
         whole = card.get("of") or (name.partition("-no-")[0] if card.get("without") else "")

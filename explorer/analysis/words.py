@@ -1,14 +1,15 @@
 """Words out of tokens, from a recording's spans and text alone, and a head's matrix between words.
 
 A word is
-    a run of letters, digits and their marks, with an apostrophe between two letters (don't, l'eau) and a point or comma between two digits (3.14),
-    one Han character; a run of hiragana; a run of katakana: Chinese and Japanese put no spaces between words,
-    one letter with its marks in Thai, Lao, Khmer and Burmese, which put none either,
-    one emoji with all that belongs to it (skin, variation, what a joiner joins), one flag,
-    any other sign by itself.
-The tokens that hold parts of one word are that word, and a token that holds parts of several words makes them one. A space that is a
-token of its own goes with what follows it, as the spaces within tokens do. Special tokens, other white space, and tokens of which it
-is not known where they stand in the text stay by themselves.
+    a run of letters, digits and their marks, with an apostrophe between two letters (don't, l'eau)
+    and a point or comma between two digits (3.14), one Han character; a run of hiragana; a run of
+    katakana: Chinese and Japanese put no spaces between words, one letter with its marks in Thai,
+    Lao, Khmer and Burmese, which put none either, one emoji with all that belongs to it (skin,
+    variation, what a joiner joins), one flag, any other sign by itself.
+The tokens that hold parts of one word are that word, and a token that holds parts of several words
+makes them one. A space that is a token of its own goes with what follows it, as the spaces within
+tokens do. Special tokens, other white space, and tokens of which it is not known where they stand
+in the text stay by themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A list of words, or of anything else with a name, with bars and numbers; bars below zero go to the left of a zero line."""
+"""A list of words, or of anything else with a name, with bars and numbers; bars below zero go to
+the left of a zero line."""
 
 from __future__ import annotations
 
@@ -17,9 +18,12 @@ TONES = ("", "cut", "rest")
 class Bar:
     """One row.
 
-    value: the length of the filled bar, negative to the left of the zero line; behind: the length of a pale bar behind it, on the same scale.
-    numbers: what stands at the right, a text for each column. key: what choosing the row sends, "" for a row that is not to be chosen.
-    tone: "cut" for what is out (hatched, struck through), "rest" for many things taken together. mark: a short word beside the name.
+    value: the length of the filled bar, negative to the left of the zero line; behind: the length
+    of a pale bar behind it, on the same scale.
+    numbers: what stands at the right, a text for each column. key: what choosing the row sends, ""
+    for a row that is not to be chosen.
+    tone: "cut" for what is out (hatched, struck through), "rest" for many things taken together.
+    mark: a short word beside the name.
     gap: True where rows were left out above it. Raises ValueError for a tone that does not exist.
     """
 
@@ -50,9 +54,12 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw the list.
 
-    columns: heads of the numbers. about: what the list is, for those who hear it. token: the name of this picture, for whoever waits for it.
-    chosen: the key of the row that is chosen, "" for none. full: the value of a bar as long as its track, the largest of all where None; longer bars are drawn torn.
-    action: what choosing a row does, in a few words ("writes it"). signed: the zero line stands where the values need it.
+    columns: heads of the numbers. about: what the list is, for those who hear it. token: the name
+    of this picture, for whoever waits for it.
+    chosen: the key of the row that is chosen, "" for none. full: the value of a bar as long as its
+    track, the largest of all where None; longer bars are drawn torn.
+    action: what choosing a row does, in a few words ("writes it"). signed: the zero line stands
+    where the values need it.
     """
     lengths = [length for row in rows for length in (row.value, row.behind or 0.0)]
     low, high = (
@@ -94,5 +101,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw the list. A chosen row's key stands in `st.session_state[key]["row"]` when `on_choice` is called."""
+    """Draw the list. A chosen row's key stands in `st.session_state[key]["row"]` when `on_choice`
+    is called."""
     _mount(data=data, key=key, on_row_change=on_choice)

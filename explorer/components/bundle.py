@@ -1,8 +1,10 @@
-"""The components' code on its way to the browser: real modules, fetched once and kept, not sent again with every message.
+"""The components' code on its way to the browser: real modules, fetched once and kept, not sent
+again with every message.
 
-Streamlit puts a component's JavaScript and CSS into every message that carries its data. Ours stay out of it: a message holds a few
-lines that import the component's module from this server. Modules import each other by relative names from one folder, whose name carries
-a hash of all of them, so that a browser may keep each for good and a change of any is a change of all.
+Streamlit puts a component's JavaScript and CSS into every message that carries its data. Ours stay
+out of it: a message holds a few lines that import the component's module from this server. Modules
+import each other by relative names from one folder, whose name carries a hash of all of them, so
+that a browser may keep each for good and a change of any is a change of all.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 @cache
 def modules() -> dict[str, bytes]:
-    """Every module by its name: the .js files as they are, each style as a module that exports its text, and the light theme's colours."""
+    """Every module by its name: the .js files as they are, each style as a module that exports its
+    text, and the light theme's colours."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted(set(HERE.glob("*.css")) - {SHARED}):
         made[f"{file.name}.js"] = _exporting(_whole(file))
@@ -45,7 +48,8 @@ def files() -> dict[str, bytes]:
 
 
 def loader(component: str) -> str:
-    """The lines that stand in for the component's code in a message. Raises ValueError for a component that does not exist."""
+    """The lines that stand in for the component's code in a message. Raises ValueError for a
+    component that does not exist."""
     if f"{component}.js" not in modules():
         raise ValueError(f"there is no component {component!r}")
     return f"""const loaded = import(new URL("{ROUTE}/{folder()}/{component}.js", document.baseURI));

@@ -1,4 +1,5 @@
-"""Curves over the steps of a training, one panel below the other, with the step that is looked at, and the controls that move it."""
+"""Curves over the steps of a training, one panel below the other, with the step that is looked at,
+and the controls that move it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ LOG_FROM = 50
 
 @dataclass(frozen=True)
 class Line:
-    """One line: points (step, value), its colour as a place in the theme's list, thick or not, dashed or not."""
+    """One line: points (step, value), its colour as a place in the theme's list, thick or not,
+    dashed or not."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -28,7 +30,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines over one axis of values. low and high: what the axis must reach; it reaches further where a line does."""
+    """Lines over one axis of values. low and high: what the axis must reach; it reaches further
+    where a line does."""
 
     name: str
     lines: Sequence[Line]
@@ -50,8 +53,8 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw them.
 
-    about: what they are, for those who hear it. token: names the picture, the step apart. steps: the checkpoints that can be gone
-    to; `at`: the place of the one looked at, -1 for none.
+    about: what they are, for those who hear it. token: names the picture, the step apart. steps:
+    the checkpoints that can be gone to; `at`: the place of the one looked at, -1 for none.
     """
     every = [step for panel in panels for line in panel.lines for step, _ in line.points]
     first = min((step for step in every if step > 0), default=1)
@@ -100,5 +103,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_step: Callable[[], None] = lambda: None) -> None:
-    """Draw the curves. The place of the checkpoint that a reader goes to stands in `st.session_state[key]["step"]` when `on_step` is called."""
+    """Draw the curves. The place of the checkpoint that a reader goes to stands in
+    `st.session_state[key]["step"]` when `on_step` is called."""
     _mount(data=data, key=key, on_step_change=on_step)

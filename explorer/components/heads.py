@@ -1,4 +1,5 @@
-"""All heads of an attention at once: thumbnails under buttons, filter by pattern, and a sortable list."""
+"""All heads of an attention at once: thumbnails under buttons, filter by pattern, and a sortable
+list."""
 
 from __future__ import annotations
 
@@ -40,10 +41,12 @@ RESTS = 0.5  # of a head's attention, from which on it is one that rests on quie
 class Grid:
     """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
 
-    pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two axes, `meaning` of their names; `tokens`
-    names the rows, `keys` the columns; scale "row", "head" or "global"; `token` names this picture, for whoever waits for it; `across` where
-    rows and columns are two texts. quiet (key) bool, None for none: keys whose columns stay empty, so that colours reach to the largest of the
-    others; heads that give them more than RESTS of their attention stand back.
+    pattern (layer, head, query, key), allowed (query, key); `heads` in the order of the first two
+    axes, `meaning` of their names; `tokens` names the rows, `keys` the columns; scale "row", "head"
+    or "global"; `token` names this picture, for whoever waits for it; `across` where rows and
+    columns are two texts. quiet (key) bool, None for none: keys whose columns stay empty, so that
+    colours reach to the largest of the others; heads that give them more than RESTS of their
+    attention stand back.
     """
 
     pattern: np.ndarray
@@ -117,5 +120,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw the heads. A choice stands in `st.session_state[key]["head"]` as "layer.head" when `on_choice` is called."""
+    """Draw the heads. A choice stands in `st.session_state[key]["head"]` as "layer.head" when
+    `on_choice` is called."""
     _mount(data=data, key=key, on_head_change=on_choice)

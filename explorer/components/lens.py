@@ -79,7 +79,8 @@ def grid(
 
 
 def way(column: Sequence, held: int, labels: Mapping[int, str], axes: Axes, token: str) -> bytes:
-    """What the browser needs to show one token's way through the sites, and to mark it in the table.
+    """What the browser needs to show one token's way through the sites, and to mark it in the
+    table.
 
     column: the token at every site, each with token, ids, final_id, rank, probability and kl;
     `held` the place of the chosen one; labels of their words by id.

@@ -1,4 +1,5 @@
-"""What one token looks at, in every head: the sentence tinted by one of them or by their mean, and all of them as rows of a map."""
+"""What one token looks at, in every head: the sentence tinted by one of them or by their mean, and
+all of them as rows of a map."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw it.
 
-    rows (layer, head, key), each sums to 1; tokens (key) and their tones, "" or "said"; chosen: "layer.head" or MEAN; who: the token that
-    looks; token: the name of this picture.
+    rows (layer, head, key), each sums to 1; tokens (key) and their tones, "" or "said"; chosen:
+    "layer.head" or MEAN; who: the token that looks; token: the name of this picture.
     """
     layers, heads, keys = rows.shape
     mean = rows.mean(axis=(0, 1), dtype=np.float64)
@@ -50,5 +51,6 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None]) -> None:
-    """Draw it. The chosen row stands in `st.session_state[key]["row"]`, as "layer.head" or MEAN, when `on_choice` is called."""
+    """Draw it. The chosen row stands in `st.session_state[key]["row"]`, as "layer.head" or MEAN,
+    when `on_choice` is called."""
     _mount(data=data, key=key, on_row_change=on_choice)

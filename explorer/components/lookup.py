@@ -18,7 +18,8 @@ COLDEST, HOTTEST = 0.01, 100.0  # between exactly 0 and exactly infinity
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A query's row: scores and allowed (key), values (key, d_head), and what the keys are called."""
+    """A query's row: scores and allowed (key), values (key, d_head), and what the keys are
+    called."""
 
     scores: np.ndarray
     allowed: np.ndarray

@@ -1,4 +1,5 @@
-"""The presenter: P fills the screen with the current picture, its headline and its caption. It lives in the browser alone."""
+"""The presenter: P fills the screen with the current picture, its headline and its caption. It
+lives in the browser alone."""
 
 from __future__ import annotations
 

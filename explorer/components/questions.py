@@ -1,4 +1,5 @@
-"""Questions with answers to choose from: for oneself, each with what is right and where it is seen; and for a class."""
+"""Questions with answers to choose from: for oneself, each with what is right and where it is seen;
+and for a class."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from explorer.components.bundle import loader
 
 @dataclass(frozen=True)
 class Item:
-    """A question: its text, its answers and what was measured of each ("" where the answer says it),
-    which is right, what is said then, and the address that shows it."""
+    """A question: its text, its answers and what was measured of each ("" where the answer says
+    it), which is right, what is said then, and the address that shows it."""
 
     text: str
     choices: tuple[str, ...]

@@ -1,4 +1,5 @@
-"""The sentence field: one line that grows. Enter draws, Shift + Enter breaks the line, and where the model is quick it draws while one types."""
+"""The sentence field: one line that grows. Enter draws, Shift + Enter breaks the line, and where
+the model is quick it draws while one types."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ _mount = st.components.v2.component(
 
 def show(text: str, key: str, longest: int, live: bool, on_text: Callable[[], None]) -> None:
     """The field with the text that is drawn. What the reader wants drawn stands in
-    `st.session_state[key]["text"]` when `on_text` is called; at most `longest` characters are taken.
+    `st.session_state[key]["text"]` when `on_text` is called; at most `longest` characters are
+    taken.
 
     live: draw while the reader types, a moment after the last key.
     """

@@ -15,7 +15,8 @@ TONES = ("", "special", "hidden", "said")
 
 @dataclass(frozen=True)
 class Token:
-    """One token: its label, a small line under it, how it stands there, and whether it can be chosen.
+    """One token: its label, a small line under it, how it stands there, and whether it can be
+    chosen.
 
     Raises ValueError for a tone that does not exist.
     """
@@ -44,8 +45,9 @@ def payload(
 ) -> bytes:
     """What the browser needs to draw the tokens.
 
-    about: what the row is, for those who hear it. says: a line under it, spoken when it changes. token: the name of this picture. chosen: the
-    place of the token looked at, -1 for none. every: seconds after which the browser asks for the next token by itself, 0 for never.
+    about: what the row is, for those who hear it. says: a line under it, spoken when it changes.
+    token: the name of this picture. chosen: the place of the token looked at, -1 for none. every:
+    seconds after which the browser asks for the next token by itself, 0 for never.
     at_end: True to keep the end of a long text in sight.
     """
     header = {
@@ -78,6 +80,7 @@ _mount = st.components.v2.component(
 
 
 def show(data: bytes, key: str, on_choice: Callable[[], None], on_tick: Callable[[], None]) -> None:
-    """Draw the tokens. A chosen token's place stands in `st.session_state[key]["at"]` when `on_choice` is called; where `every` was set,
-    the number of tokens that the browser has stands in `st.session_state[key]["tick"]` when `on_tick` is called, again and again."""
+    """Draw the tokens. A chosen token's place stands in `st.session_state[key]["at"]` when
+    `on_choice` is called; where `every` was set, the number of tokens that the browser has stands
+    in `st.session_state[key]["tick"]` when `on_tick` is called, again and again."""
     _mount(data=data, key=key, on_at_change=on_choice, on_tick_change=on_tick)

@@ -1,4 +1,5 @@
-"""A step of the tour: its headline and sentence, one picture of large type that fits the screen, and the way to the other steps."""
+"""A step of the tour: its headline and sentence, one picture of large type that fits the screen,
+and the way to the other steps."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ from explorer.components.bundle import loader
 
 @dataclass(frozen=True)
 class Step:
-    """What is drawn. at: which of the steps called `names` it is. says: its sentence before the number, the number, and after it.
-    panels: its pictures side by side, as plain data with a "kind" each; none where there is nothing to show."""
+    """What is drawn. at: which of the steps called `names` it is. says: its sentence before the
+    number, the number, and after it.
+    panels: its pictures side by side, as plain data with a "kind" each; none where there is nothing
+    to show."""
 
     at: int
     names: tuple[str, ...]
@@ -30,10 +33,12 @@ _mount = st.components.v2.component(
 
 
 def payload(step: Step, token: str) -> bytes:
-    """What the browser draws a step from. token: the name of the picture, for whoever waits for it."""
+    """What the browser draws a step from. token: the name of the picture, for whoever waits for
+    it."""
     return wire.encode(asdict(step) | {"token": token}, {})
 
 
 def show(data: bytes, key: str, on_go: Callable[[], None]) -> None:
-    """Draw what `payload` made. The step that the reader goes to stands in `st.session_state[key]["go"]` when `on_go` is called."""
+    """Draw what `payload` made. The step that the reader goes to stands in
+    `st.session_state[key]["go"]` when `on_go` is called."""
     _mount(data=data, key=key, on_go_change=on_go)

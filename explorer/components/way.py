@@ -13,8 +13,9 @@ from explorer.components.bundle import loader
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of the map: what stands on it, what it says when pointed at, where it leads, the height
-    of its bar from 0 to 1 (below 0 for none), whether the page shows it, and whether a gap goes before it."""
+    """A stop of the map: what stands on it, what it says when pointed at, where it leads, the
+    height of its bar from 0 to 1 (below 0 for none), whether the page shows it, and whether a gap
+    goes before it."""
 
     label: str
     says: str
@@ -48,7 +49,8 @@ def show(
     on_goal: Callable[[], None],
 ) -> None:
     """Draw the map. `lit` where the page shows what is said. about: what it is, for those who hear
-    it. A chosen stop's goal stands in `st.session_state["way"]["goal"]` when `on_goal` is called."""
+    it. A chosen stop's goal stands in `st.session_state["way"]["goal"]` when `on_goal` is
+    called."""
     header = {
         "stops": [asdict(stop) for stop in stops],
         "words": [[word, float(p)] for word, p in said.words],

@@ -1,7 +1,9 @@
-"""Bytes for the browser: one JSON header and raw blocks, so that a matrix travels as itself and nothing is guessed from types.
+"""Bytes for the browser: one JSON header and raw blocks, so that a matrix travels as itself and
+nothing is guessed from types.
 
-Layout: a little-endian u32 with the header's length, the header in UTF-8 padded with spaces to a multiple of 8, then the blocks, each
-padded to 8. `header["blocks"]` lists (name, dtype, offset, count) with offsets from the end of the header.
+Layout: a little-endian u32 with the header's length, the header in UTF-8 padded with spaces to a
+multiple of 8, then the blocks, each padded to 8. `header["blocks"]` lists (name, dtype, offset,
+count) with offsets from the end of the header.
 """
 
 from __future__ import annotations
@@ -49,10 +51,12 @@ def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def thumbnails(pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Every head small enough to send: (bytes (layer, head, rows, columns), peak (layer, head), fold).
+    """Every head small enough to send: (bytes (layer, head, rows, columns), peak (layer, head),
+    fold).
 
-    A block of fold x fold cells becomes its maximum (an average would wash a diagonal out). A byte b stands for peak x (b / 255)^2: the
-    square root gives small weights more of the 256 levels; the error is at most peak x 0.004.
+    A block of fold x fold cells becomes its maximum (an average would wash a diagonal out). A byte
+    b stands for peak x (b / 255)^2: the square root gives small weights more of the 256 levels; the
+    error is at most peak x 0.004.
     """
     layers, heads, queries, keys = pattern.shape
     side = min(LARGEST_SIDE, isqrt(LARGEST_GRID // (layers * heads)))
@@ -64,7 +68,8 @@ def thumbnails(pattern: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def _fold_rows(array: np.ndarray, fold: int) -> np.ndarray:
-    """(..., rows, columns) -> maxima of runs of `fold` rows, the last run as long as what is left."""
+    """(..., rows, columns) -> maxima of runs of `fold` rows, the last run as long as what is
+    left."""
     whole = array.shape[-2] // fold * fold
     runs = array[..., :whole, :].reshape(*array.shape[:-2], -1, fold, array.shape[-1]).max(axis=-2)
     rest = array[..., whole:, :]
@@ -76,7 +81,8 @@ def _fold_rows(array: np.ndarray, fold: int) -> np.ndarray:
 
 
 def _fold_columns(array: np.ndarray, fold: int) -> np.ndarray:
-    """The same along columns; strided maxima, several times faster than a reduction over a short last axis."""
+    """The same along columns; strided maxima, several times faster than a reduction over a short
+    last axis."""
     whole = array.shape[-1] // fold * fold
     runs = np.maximum.reduce([array[..., at:whole:fold] for at in range(fold)])
     rest = array[..., whole:]
@@ -90,9 +96,10 @@ def _fold_columns(array: np.ndarray, fold: int) -> np.ndarray:
 def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
     """One head's weights in about one byte a cell and `spare` more, exact where that is possible.
 
-    A small matrix goes as float32 under `exact`. A larger one goes as two planes of a 16-bit code, weight = (code / 65535)^2: `high`, a
-    byte for every cell, and `low`, the second byte of those cells whose high byte is at least `floor` (a block of one number), as many
-    as fit, in reading order. A cell without its low byte is known to within sqrt(weight) / 256.
+    A small matrix goes as float32 under `exact`. A larger one goes as two planes of a 16-bit code,
+    weight = (code / 65535)^2: `high`, a byte for every cell, and `low`, the second byte of those
+    cells whose high byte is at least `floor` (a block of one number), as many as fit, in reading
+    order. A cell without its low byte is known to within sqrt(weight) / 256.
     """
     if 3 * matrix.size <= spare:
         return {"exact": matrix.astype(np.float32)}
@@ -114,9 +121,10 @@ def numbers(
 ) -> dict[str, np.ndarray]:
     """Any numbers, NaN where there is none, under names that end in `at`.
 
-    At most `most` go in single precision, under `v`. More go as a code of 16 bits, in two planes `high` and `low`, and beyond `fine` as one
-    of 8, `high` alone, evenly between the `ends`; the last code stands for no number. A number is then known to within
-    (largest - smallest) / 131,068, or / 508.
+    At most `most` go in single precision, under `v`. More go as a code of 16 bits, in two planes
+    `high` and `low`, and beyond `fine` as one of 8, `high` alone, evenly between the `ends`; the
+    last code stands for no number. A number is then known to within (largest - smallest) / 131,068,
+    or / 508.
     """
     if values.size <= most:
         return {f"v{at}": values.astype(np.float32)}

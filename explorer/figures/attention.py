@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 LONGEST_LABEL, LONGEST_LINE = 14, 120
-# Readable on a light and on a dark page alike: Plotly keeps its data colours when the theme changes.
+# Readable on a light and on a dark page alike: Plotly keeps its data colours when the theme
+# changes.
 COLOURS = "Cividis"
 
 
@@ -24,12 +25,13 @@ def heatmap(
     legend: str,
     sides: tuple[str, str] = ("query", "key"),
 ) -> go.Figure:
-    """A heatmap of `z` (query, key) from `low` to `high`: keys along x, queries down y, row 0 on top, the weights on hover.
+    """A heatmap of `z` (query, key) from `low` to `high`: keys along x, queries down y, row 0 on
+    top, the weights on hover.
 
     A NaN in `z` is left blank, without hover. `sides` are what queries and keys are called.
 
-    Positions are numbers and labels only name them, so that equal words stay apart. `about` are the lines above the figure, the first one
-    its title. Everything is escaped.
+    Positions are numbers and labels only name them, so that equal words stay apart. `about` are the
+    lines above the figure, the first one its title. Everything is escaped.
     """
     query, key = sides
     title, *rest = (html.escape(_cut(line, LONGEST_LINE), quote=False) for line in about)

@@ -18,7 +18,8 @@ def by_width(
     *,
     log: bool,
 ) -> go.Figure:
-    """One line for each (name, widths, values) over the width, which doubles from tick to tick; log: the values' axis is logarithmic too."""
+    """One line for each (name, widths, values) over the width, which doubles from tick to tick;
+    log: the values' axis is logarithmic too."""
     figure = go.Figure()
     for at, (name, widths, values) in enumerate(series):
         figure.add_scatter(

@@ -39,7 +39,8 @@ class Subject:
         return shelf.name_of(self.recording, self.attention.name, *what)
 
     def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
-        """How a picture is called. lines: what it shows; file: how its files are told from others."""
+        """How a picture is called. lines: what it shows; file: how its files are told from
+        others."""
         return Picture(title, self.caption(*lines), self.file(file), self.name(*what))
 
     def caption(self, *lines: str, of: str = "") -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""What is on screen and what the address bar says of it: the choices of all pages, by the same names in both."""
+"""What is on screen and what the address bar says of it: the choices of all pages, by the same
+names in both."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ LONGEST_ADDRESS = (
     4000  # characters of encoded text that browsers, servers and chat programs all pass on
 )
 
-# What a page opens on where no text is asked for: Translation on one that its small model gets right.
+# What a page opens on where no text is asked for: Translation on one that its small model gets
+# right.
 FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
 MOST_NUMBERS = 8000  # characters of a list of numbers
 
@@ -29,11 +31,13 @@ def first_text(page: str) -> str:
 
 
 def begin(page: str) -> None:
-    """Take what the address says into the session, before any widget is made: at the start, and when the reader went back or forward.
+    """Take what the address says into the session, before any widget is made: at the start, and
+    when the reader went back or forward.
 
-    An address that is not the one last written, in a run that no widget of the frame began, is the reader's own doing. A bare address
-    on another `page` than before is a step through the app's own navigation: text and choices go along. The bare address stays in
-    the browser's history; going back to it later means what it meant then (`bare`).
+    An address that is not the one last written, in a run that no widget of the frame began, is the
+    reader's own doing. A bare address on another `page` than before is a step through the app's own
+    navigation: text and choices go along. The bare address stays in the browser's history; going
+    back to it later means what it meant then (`bare`).
     """
     collector.served()
     state = st.session_state
@@ -91,7 +95,8 @@ def forget_head() -> None:
 
 
 def whole(name: str, below: int) -> int | None:
-    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten: None."""
+    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
+    None."""
     value = str(st.session_state.get(name, ""))
     if value.isdecimal() and len(value) < 6 and int(value) < below:
         _follow(name)
@@ -101,7 +106,8 @@ def whole(name: str, below: int) -> int | None:
 
 
 def numbers(name: str, below: int) -> tuple[int, ...]:
-    """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such list is forgotten: ()."""
+    """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such
+    list is forgotten: ()."""
     value = str(st.session_state.get(name, ""))
     parts = value.split(".") if value else []
     if len(value) <= MOST_NUMBERS and all(
@@ -124,12 +130,14 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
 
 
 def _follow(name: str) -> None:
-    """What a link asked for here could be followed: what becomes of it later is the reader's doing."""
+    """What a link asked for here could be followed: what becomes of it later is the reader's
+    doing."""
     st.session_state.get("linked", {}).pop(name, None)
 
 
 def _refuse(name: str, value: str, instead: str) -> None:
-    """Put another value in the place of one that cannot be; what a link asked for is told to the reader when the page stands."""
+    """Put another value in the place of one that cannot be; what a link asked for is told to the
+    reader when the page stands."""
     st.session_state[name] = instead
     if value and st.session_state.get("linked", {}).pop(name, None) == value:
         st.session_state.setdefault("refusals", {})[name] = value
@@ -156,7 +164,8 @@ def fits_address(text: str) -> bool:
 
 
 def wanted() -> dict[str, str]:
-    """What an address has to say, so that it opens what is on screen: all that is not as it is by itself."""
+    """What an address has to say, so that it opens what is on screen: all that is not as it is by
+    itself."""
     state = st.session_state
     asked = {
         name: str(state[name])

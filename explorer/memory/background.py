@@ -1,4 +1,5 @@
-"""What is computed step by step: beam searches, sweeps and experiments, each kept as far as anyone has taken it."""
+"""What is computed step by step: beam searches, sweeps and experiments, each kept as far as anyone
+has taken it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ HEAVY = (
 
 
 class Search:
-    """A beam search as far as it has come. Many may read it; whoever wants more takes the next step, for all.
+    """A beam search as far as it has come. Many may read it; whoever wants more takes the next
+    step, for all.
 
     `steps`: after each step the best hypotheses, best first. `finished`: there is no further step.
     """
@@ -48,7 +50,8 @@ class Search:
 
 
 def search(model: str, text: str, n_beams: int) -> Search:
-    """The beam search for a text's translation, begun once for everyone and kept as far as it has come."""
+    """The beam search for a text's translation, begun once for everyone and kept as far as it has
+    come."""
     loaded, text = handle(model), beginning(text)
     key = ("search", model, loaded.card.fingerprint, text, n_beams)
     return shelf.get(
@@ -57,8 +60,9 @@ def search(model: str, text: str, n_beams: int) -> Search:
 
 
 class Experiment:
-    """Something that goes on by itself in a thread, and can be stopped and gone on with. Each of its steps takes its turn with all else,
-    unless it `takes_turns` itself for what it asks of a model.
+    """Something that goes on by itself in a thread, and can be stopped and gone on with. Each of
+    its steps takes its turn with all else, unless it `takes_turns` itself for what it asks of a
+    model.
 
     `latest`: what it has come to so far, None before the first; `running`, `finished`.
     """
@@ -122,25 +126,29 @@ def _experiment(
 
 
 def in_turn(recording: Recording, what: str, begin: Callable[[], Iterator[Any]]) -> Experiment:
-    """Something about a recording that is worked out step by step under the name `what`: not begun, or as far as anyone has taken it."""
+    """Something about a recording that is worked out step by step under the name `what`: not begun,
+    or as far as anyone has taken it."""
     return _experiment((what, *cause_of(recording)), begin, takes_turns=False)
 
 
 def decay(recording: Recording, stream: str, lag: int) -> Experiment:
-    """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone has taken it."""
+    """The experiment of `library.decay` on the tokens of a stream: not begun, or as far as anyone
+    has taken it."""
     ids = tuple(int(each) for each in recording.stream(stream).ids)
     return _experiment(("decay", ids[:100], lag), lambda: library.decay(ids, lag))
 
 
 def longest_lag(n: int) -> int:
-    """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too short."""
+    """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too
+    short."""
     return library.longest_lag(n)
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep of patches as far as it has come: the logit difference in the run as it is and in the donor's, how many places there are, and
-    what each patch so far made of it, (place, logit difference). `error` says in words why it cannot be done."""
+    """A sweep of patches as far as it has come: the logit difference in the run as it is and in the
+    donor's, how many places there are, and what each patch so far made of it, (place, logit
+    difference). `error` says in words why it cannot be done."""
 
     clean: float = 0.0
     donor: float = 0.0
@@ -152,8 +160,10 @@ class Swept:
 def sweep(
     recording: Recording, what: str, donor: str, name: str, token: int, id: int, against: int
 ) -> Experiment:
-    """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the attention `name`, or "Sites", of the stream
-    `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far as anyone has taken it."""
+    """Every part of the donor's run put into the recording's, one by one: `what` is "Heads", of the
+    attention `name`, or "Sites", of the stream
+    `name`. What it does to logit(id) - logit(against) at a token is read off. Not begun, or as far
+    as anyone has taken it."""
     loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
     donor = beginning(donor)
     begin = library.sweep_heads if what == "Heads" else library.sweep_sites

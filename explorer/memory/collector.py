@@ -1,8 +1,10 @@
-"""Garbage collection by our own clock: when nobody is served, and before memory grows, never in the middle of a click.
+"""Garbage collection by our own clock: when nobody is served, and before memory grows, never in the
+middle of a click.
 
-Python's collector walks every object there is, a second or more with torch imported. What stays (modules, models) is frozen
-out of its sight. The rest is collected by one thread, when nobody has been served for a moment, or at the latest when memory
-has grown by a tenth of the shelf. Now and then, in a quiet moment, what was frozen is looked at too: a visit may have been among it.
+Python's collector walks every object there is, a second or more with torch imported. What stays
+(modules, models) is frozen out of its sight. The rest is collected by one thread, when nobody has
+been served for a moment, or at the latest when memory has grown by a tenth of the shelf. Now and
+then, in a quiet moment, what was frozen is looked at too: a visit may have been among it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def settle() -> None:
 
 
 def begin() -> None:
-    """Start the thread that collects, once in a process; Python's own collections of old objects are left to it."""
+    """Start the thread that collects, once in a process; Python's own collections of old objects
+    are left to it."""
     global _thread
     with _begun:
         if _thread is None:
@@ -56,8 +59,9 @@ def in_memory() -> int:
 
 
 def what_is_due(quiet: float, since: float, since_all: float, grown: int) -> str:
-    """ "all", "some" or "" to collect, after so many seconds without a reader's run, since the last collection, and since the last
-    one of everything, and so many bytes more in memory than after the last."""
+    """ "all", "some" or "" to collect, after so many seconds without a reader's run, since the last
+    collection, and since the last one of everything, and so many bytes more in memory than after
+    the last."""
     if quiet >= QUIET and since_all >= THOROUGH:
         return "all"
     if grown > settings().shelf_bytes / 10 or (quiet >= QUIET and since >= LEAST):
@@ -77,8 +81,9 @@ def collect(what: str) -> None:
 
 
 def _give_back() -> None:
-    """Hand freed memory back to the system. Without this the C library keeps what each thread's arrays took, and a server that has
-    served many threads looks full though little of it is in use."""
+    """Hand freed memory back to the system. Without this the C library keeps what each thread's
+    arrays took, and a server that has served many threads looks full though little of it is in
+    use."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:  # glibc's; others give it back by themselves
         trim(0)

@@ -21,7 +21,8 @@ Draw = Callable[[np.ndarray, int], int]
 
 @dataclass(frozen=True)
 class Said:
-    """A token that was written: its id, the probability `own` that the model itself gave it, and its rank from 0."""
+    """A token that was written: its id, the probability `own` that the model itself gave it, and
+    its rank from 0."""
 
     id: int
     own: float
@@ -29,9 +30,11 @@ class Said:
 
 
 class Draft:
-    """A reader's text in the making: the prompt, what was said after it, and the scores for what comes next.
+    """A reader's text in the making: the prompt, what was said after it, and the scores for what
+    comes next.
 
-    `writing` is the model's side of it, with its stored keys and values; `n_prompt` how many tokens the prompt has.
+    `writing` is the model's side of it, with its stored keys and values; `n_prompt` how many tokens
+    the prompt has.
     """
 
     def __init__(self, model: str, text: str) -> None:
@@ -60,9 +63,11 @@ class Draft:
         return self.writing.is_full
 
     def towards(self, ids: tuple[int, ...]) -> int:
-        """Take one step to where `ids` is all that was said: one token more, or one fewer. How many steps are left, 0 where it is there.
+        """Take one step to where `ids` is all that was said: one token more, or one fewer. How many
+        steps are left, 0 where it is there.
 
-        What stands in `ids` after the model's sign for the end, and what has no room, counts as not there.
+        What stands in `ids` after the model's sign for the end, and what has no room, counts as not
+        there.
         """
         with self._stepping:
             eos = handle(self.model).tokenizer.eos
@@ -106,7 +111,8 @@ def ahead(model: str, text: str, most: int, how: Hashable, draw: Draw) -> tuple[
 
 
 def draft(model: str, text: str) -> Draft:
-    """This reader's text in the making after a prompt, as far as it has come. Only the last one is kept.
+    """This reader's text in the making after a prompt, as far as it has come. Only the last one is
+    kept.
 
     Raises ValueError, with words for the reader, where the prompt leaves no room.
     """

@@ -1,4 +1,5 @@
-"""Classes: what a teacher shows, what is asked and what is answered, for as long as a class lasts and no longer.
+"""Classes: what a teacher shows, what is asked and what is answered, for as long as a class lasts
+and no longer.
 
 A class is kept by a `Store`, in this process or in Redis; what a class is and who may do what is
 said here alone. Nothing of a student is kept but a random word that the student's own browser holds
@@ -45,11 +46,13 @@ class TooMany(RuntimeError):
 class Store(Protocol):
     """Where classes are kept. Every method is one step: no other one sees half of it."""
 
-    # Called with a code and for whom there is something new; with "" for all, where some was missed.
+    # Called with a code and for whom there is something new; with "" for all, where some was
+    # missed.
     news: Callable[[str, str], None]
 
     async def make(self, code: str, fields: dict[str, str], life: float, most: int) -> bool:
-        """Keep a new class; False where the code is taken. Raises TooMany beyond so many classes."""
+        """Keep a new class; False where the code is taken. Raises TooMany beyond so many
+        classes."""
 
     async def read(self, code: str) -> dict[str, str] | None:
         """The fields of a class, None where there is none."""

@@ -68,7 +68,8 @@ return n
 
 
 class InRedis:
-    """A `lessons.Store` of a Redis server, by its address. ConnectionError where it does not answer."""
+    """A `lessons.Store` of a Redis server, by its address. ConnectionError where it does not
+    answer."""
 
     def __init__(self, address: str) -> None:
         self.news: Callable[[str, str], None] = lambda code, whom: None

@@ -1,7 +1,8 @@
-"""Readers' own small models in training: at most so many at once on a server, the others in a queue, each gone with its visit.
+"""Readers' own small models in training: at most so many at once on a server, the others in a
+queue, each gone with its visit.
 
-A training is a process of its own with the lowest priority. One thread looks after all: it starts who is next, stops what has had its
-time, and ends what belongs to a visit that is over.
+A training is a process of its own with the lowest priority. One thread looks after all: it starts
+who is next, stops what has had its time, and ends what belongs to a visit that is over.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Training:
 
 
 class Trainings:
-    """All trainings of this server. `at_once`: how many learn at a time; `here(session)`: whether a reader is connected, `known`: or may come back."""
+    """All trainings of this server. `at_once`: how many learn at a time; `here(session)`: whether a
+    reader is connected, `known`: or may come back."""
 
     def __init__(
         self,
@@ -66,7 +68,8 @@ class Trainings:
         self._thread: threading.Thread | None = None
 
     def begin(self, plan: Plan, session: str) -> Training:
-        """A new training of a visit, learning or in the queue; the one before it ends. Raises ValueError where none are allowed."""
+        """A new training of a visit, learning or in the queue; the one before it ends. Raises
+        ValueError where none are allowed."""
         if not self._at_once():
             raise ValueError("This server trains no models.")
         one = Training(plan, session)
@@ -108,7 +111,8 @@ class Trainings:
         return max(0.0, min(left, default=0.0))
 
     def keep(self, one: Training) -> tuple[str, tuple[str, ...]]:
-        """Hold a training's model for its visit: its name, and the names of those that went to make room. Raises ValueError where it has no weights yet."""
+        """Hold a training's model for its visit: its name, and the names of those that went to make
+        room. Raises ValueError where it has no weights yet."""
         name = learn.keep(one.run)
         with self._lock:
             mine = [each for each, whose in self._kept.items() if whose == one.session]

@@ -1,4 +1,5 @@
-"""Models in memory: loaded once for everyone, in the background, with what each of them says and shows of itself."""
+"""Models in memory: loaded once for everyone, in the background, with what each of them says and
+shows of itself."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _asked: dict[tuple[str, str], float] = {}  # when a session last asked for a pre
 
 
 def handle(name: str) -> Any:
-    """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for one that cannot be used."""
+    """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for
+    one that cannot be used."""
     with _handles_lock:
         _note(name)
         if name in _handles:
@@ -75,9 +77,11 @@ def forget(base: str) -> None:
 
 
 class Loading:
-    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then its `result`, or a `problem` in a sentence.
+    """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then
+    its `result`, or a `problem` in a sentence.
 
-    Everyone who asks for the same model waits for the same loading. Borrowed models come one after the other, since each looks at what memory is free.
+    Everyone who asks for the same model waits for the same loading. Borrowed models come one after
+    the other, since each looks at what memory is free.
     """
 
     _under_way: dict[Hashable, Loading] = {}
@@ -110,7 +114,8 @@ class Loading:
 
     @classmethod
     def found(cls, where: str) -> Loading:
-        """A Hugging Face model's files on their way, and its trial; the result is its name for `handle`."""
+        """A Hugging Face model's files on their way, and its trial; the result is its name for
+        `handle`."""
 
         def begin(self: Loading) -> str:
             if settings().public:
@@ -165,7 +170,8 @@ class Loading:
 
 
 def _keep(name: str, made: Any) -> None:
-    """Put a model among those in memory; where there are too many pretrained ones, the least used that nobody looks at goes."""
+    """Put a model among those in memory; where there are too many pretrained ones, the least used
+    that nobody looks at goes."""
     with _handles_lock:
         _handles[name] = made
         for old in [each for each in _handles if _is_earlier(each)][:-EARLIER]:
@@ -206,7 +212,8 @@ def _readers(name: str) -> set[str]:
 
 
 def no_room(name: str) -> str:
-    """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is looked at by another reader."""
+    """Why a pretrained model cannot be taken into memory now, "" where it can: each one there is
+    looked at by another reader."""
     run = get_script_run_ctx(suppress_warning=True)
     mine = run.session_id if run is not None else ""
     with _handles_lock:
@@ -259,7 +266,8 @@ def facts(model: str) -> dict:
 
 
 def shows_writes(recording: Recording) -> bool:
-    """True where what each head writes can be known: the model hands out its values, and W_O can be had."""
+    """True where what each head writes can be known: the model hands out its values, and W_O can be
+    had."""
     return all(attention.opens for attention in recording.attention) and bool(
         offers(recording.model.name).weights
     )
@@ -276,8 +284,8 @@ def cards() -> dict[str, dict]:
 
 
 def embedding_scale(model: str) -> float | None:
-    """By what a model multiplies a word's embedding before anything is added: √d_model in the paper, 1 in models that leave it as it is; None
-    where a model in its own code does not say."""
+    """By what a model multiplies a word's embedding before anything is added: √d_model in the
+    paper, 1 in models that leave it as it is; None where a model in its own code does not say."""
     return float(_embedding(model).scale) if offers(model).weights else None
 
 
@@ -297,7 +305,8 @@ def _embedding(model: str) -> Any:
 
 
 def readout(model: str) -> str | None:
-    """How a model says its words: "tied" to its embedding, by a "transform" before that, by its "own code", or None where it says none."""
+    """How a model says its words: "tied" to its embedding, by a "transform" before that, by its
+    "own code", or None where it says none."""
     offered = offers(model)
     if not offered.logits:
         return None
@@ -305,7 +314,8 @@ def readout(model: str) -> str | None:
 
 
 def position_table(model: str) -> np.ndarray | None:
-    """The table of positions that a model has learned, (position, d_model); None for one that adds sinusoids or nothing, or does not show it."""
+    """The table of positions that a model has learned, (position, d_model); None for one that adds
+    sinusoids or nothing, or does not show it."""
     offered = offers(model)
     return (
         np.array(_embedding(model).position.detach().numpy())
@@ -315,7 +325,8 @@ def position_table(model: str) -> np.ndarray | None:
 
 
 def embeddings(model: str) -> np.ndarray:
-    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not kept."""
+    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not
+    kept."""
     return library.embeddings(handle(model))
 
 
@@ -325,7 +336,8 @@ def spelled(model: str, ids: Iterable[int]) -> str:
 
 
 def first_token(model: str, text: str) -> tuple[int, int] | None:
-    """The id of the first token that a text is split into when it stands alone, and how many there are. None where there are none."""
+    """The id of the first token that a text is split into when it stands alone, and how many there
+    are. None where there are none."""
     ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
     return (ids[0], len(ids)) if ids else None
 

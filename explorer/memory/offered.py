@@ -1,5 +1,5 @@
-"""Which models a visitor may choose. On a public server those that come with it and those that its operator lists; else any, and what
-one visitor opened stands on no other's list."""
+"""Which models a visitor may choose. On a public server those that come with it and those that its
+operator lists; else any, and what one visitor opened stands on no other's list."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ OPENED = "opened models"  # in a visit's state: the borrowed models that this vi
 
 
 def here() -> tuple[str, ...]:
-    """The models that come with this server: the shipped ones, MiniLM in both ways, and what the operator lists."""
+    """The models that come with this server: the shipped ones, MiniLM in both ways, and what the
+    operator lists."""
     shipped = library.names()
     minilm = (f"{library.IN_ITS_OWN_CODE}{library.MINILM}",) if library.MINILM in shipped else ()
     return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
 
 
 def is_allowed(name: str) -> bool:
-    """True for a model that may be opened on this server. It says nothing of whether there is one."""
+    """True for a model that may be opened on this server. It says nothing of whether there is
+    one."""
     base = name.partition("@")[0]
     if learn.is_live(name):
         return base in opened()  # of this visit alone
@@ -50,7 +52,8 @@ def forget(names: tuple[str, ...]) -> None:
 
 
 def needs_asking(name: str) -> bool:
-    """True for a model that a link alone does not open: it does not come with this server, and this visitor has not opened it."""
+    """True for a model that a link alone does not open: it does not come with this server, and this
+    visitor has not opened it."""
     base = name.partition("@")[0]
     known = name in opened() or (learn.is_live(name) and base in opened())
     return name not in here() and base not in library.names() and not known

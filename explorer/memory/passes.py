@@ -1,4 +1,5 @@
-"""A model's passes over a text, and what is read off them: each made once for everyone and kept on the shelf."""
+"""A model's passes over a text, and what is read off them: each made once for everyone and kept on
+the shelf."""
 
 from __future__ import annotations
 
@@ -25,13 +26,15 @@ Made = TypeVar("Made")
 
 
 def warm_up() -> None:
-    """Load the first model and run it once on the first text, so that what is imported at first use is there."""
+    """Load the first model and run it once on the first text, so that what is imported at first use
+    is there."""
     record(DEFAULT_MODEL, DEFAULT_TEXT)
     collector.settle()
 
 
 def made_in_turn(make: Callable[[], Made]) -> Made:
-    """What `make` gives, made in turn. A computation that takes too long ends the reader's run with a sentence."""
+    """What `make` gives, made in turn. A computation that takes too long ends the reader's run with
+    a sentence."""
     try:
         with turn():
             return make()
@@ -45,7 +48,8 @@ def made_in_turn(make: Callable[[], Made]) -> Made:
 def record(
     model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None
 ) -> Recording:
-    """The recording of a model on a text, from the shelf where it lies there. `target` as in `library.record`.
+    """The recording of a model on a text, from the shelf where it lies there. `target` as in
+    `library.record`.
 
     Of a text longer than the server reads, and of such a target, it is that of the beginning.
     """
@@ -56,16 +60,19 @@ def record(
 
 
 def watched(run: Any, text: str, step: int | None = None) -> Recording:
-    """A text as a training's model reads it now, or after so many steps. Of a list that is answered, its decoder reads the right answer.
+    """A text as a training's model reads it now, or after so many steps. Of a list that is
+    answered, its decoder reads the right answer.
 
-    It is not kept: a moment later there is another. Raises ValueError before there are weights, and for a text that it cannot read.
+    It is not kept: a moment later there is another. Raises ValueError before there are weights, and
+    for a text that it cannot read.
     """
     return made_in_turn(lambda: learn.read(run, text, step))
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Which recording is meant, without holding it: what `record` is asked for. Light enough to be kept for every visitor."""
+    """Which recording is meant, without holding it: what `record` is asked for. Light enough to be
+    kept for every visitor."""
 
     model: str
     text: str
@@ -82,7 +89,8 @@ class Shown:
 
 
 def shown_of(recording: Recording) -> Shown:
-    """The name of a recording, for what is kept longer than a run: a button to press later, a function to call back."""
+    """The name of a recording, for what is kept longer than a run: a button to press later, a
+    function to call back."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     return Shown(recording.model.name, recording.text, recording.edits, ids)
 
@@ -126,7 +134,8 @@ def attribution(
 def nearest(
     recording: Recording, stream: str, token: int, top: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The words of the vocabulary that a token's vectors come nearest to at every site of its stream: ids and cosines, each (site, rank)."""
+    """The words of the vocabulary that a token's vectors come nearest to at every site of its
+    stream: ids and cosines, each (site, rank)."""
     vectors = recording.stream(stream).resid[:, token]
     loaded = handle(recording.model.name)
     return derived(
@@ -137,7 +146,8 @@ def nearest(
 
 
 def all_logits(recording: Recording, stream: str) -> np.ndarray:
-    """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so not kept."""
+    """The model's scores over the vocabulary at every token of a stream, (token, id). Large, and so
+    not kept."""
     loaded = handle(recording.model.name)
     return np.stack(
         [
@@ -188,13 +198,15 @@ def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
 
 
 def nearest_to(model: str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row, rank). Not kept."""
+    """The words that vectors (row, d_model) come nearest to by cosine: ids and cosines, each (row,
+    rank). Not kept."""
     loaded = handle(model)
     return made_in_turn(lambda: library.nearest(loaded, vectors, top))
 
 
 def depth(recording: Recording, stream: str) -> Any:
-    """The gradients of a deep random stack on a stream's embeddings, as `library.depth`. Another model of the same words has other ones."""
+    """The gradients of a deep random stack on a stream's embeddings, as `library.depth`. Another
+    model of the same words has other ones."""
     of = recording.stream(stream)
     return derived(
         recording,

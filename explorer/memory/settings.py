@@ -1,7 +1,8 @@
-"""What whoever runs a server may set: limits on text, time, memory and readers, each from an environment variable `HEADLIGHT_...`.
+"""What whoever runs a server may set: limits on text, time, memory and readers, each from an
+environment variable `HEADLIGHT_...`.
 
-A value that is no number, or is out of its bounds, stops the server at its start with a sentence, so that a slip never
-becomes a limit that is not there.
+A value that is no number, or is out of its bounds, stops the server at its start with a sentence,
+so that a slip never becomes a limit that is not there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 class Settings:
     """Limits of this server. Each field is read from `HEADLIGHT_` and its name in capitals.
 
-    `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`: of one long computation.
-    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed. `live`: small models that
-    readers train at once, 0 for none. `public`: strangers use this
-    server, so they choose among `models` and open none of their own. `models`: names that are offered beside the
-    shipped ones, with commas between them. `redis`: where classes are kept when several processes
-    serve, as redis://host:port/number; "" for this process.
+    `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`:
+    of one long computation.
+    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed.
+    `live`: small models that readers train at once, 0 for none. `public`: strangers use this
+    server, so they choose among `models` and open none of their own. `models`: names that are
+    offered beside the shipped ones, with commas between them. `redis`: where classes are kept when
+    several processes serve, as redis://host:port/number; "" for this process.
     """
 
     max_chars: int = 20_000
@@ -52,7 +54,8 @@ BOUNDS = {
 
 
 def read(given: Mapping[str, str]) -> Settings:
-    """Settings from environment variables. Raises ValueError, naming the variable, for a value that cannot be."""
+    """Settings from environment variables. Raises ValueError, naming the variable, for a value that
+    cannot be."""
     found: dict[str, Any] = {}
     for field in fields(Settings):
         value = given.get(f"{PREFIX}{field.name.upper()}", "").strip()
@@ -87,6 +90,6 @@ def settings() -> Settings:
 
 
 def beginning(text: str) -> str:
-    """What is read of a text: all of it, or as many characters as this server reads. A text is cut before it is split into
-    tokens, which takes seconds for a million characters."""
+    """What is read of a text: all of it, or as many characters as this server reads. A text is cut
+    before it is split into tokens, which takes seconds for a million characters."""
     return text[: settings().max_chars]

@@ -1,4 +1,5 @@
-"""The shelf: whatever has been computed, by its cause (model, weights' fingerprint, text, edits), bounded by bytes."""
+"""The shelf: whatever has been computed, by its cause (model, weights' fingerprint, text, edits),
+bounded by bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Making:
 
 
 class Shelf:
-    """Computed things by key, the least used ones dropped when together they weigh more than `limit` bytes. Safe for threads.
+    """Computed things by key, the least used ones dropped when together they weigh more than
+    `limit` bytes. Safe for threads.
 
     Each is made once, whoever asks; who wants one thing never waits for the making of another.
     """
@@ -45,7 +47,8 @@ class Shelf:
     def get(
         self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
     ) -> Any:
-        """What lies under `key`, made now if it does not. It weighs what its arrays and texts take, and `weigh(it)` if that is more."""
+        """What lies under `key`, made now if it does not. It weighs what its arrays and texts take,
+        and `weigh(it)` if that is more."""
         while True:
             with self.looking:
                 if key in self.held:
@@ -99,8 +102,8 @@ class Shelf:
 
 
 def weight_of(value: Any) -> int:
-    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole array below it, texts, and a
-    little for every object."""
+    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole
+    array below it, texts, and a little for every object."""
     seen: set[int] = set()
     total, left = 0, [value]
     while left:
@@ -154,7 +157,8 @@ def kept(
     make: Callable[[], Any],
     weigh: Callable[[Any], int] | None = None,
 ) -> Any:
-    """Something computed from several recordings of a model, kept under `what`, which names them, so that it needs none of them again."""
+    """Something computed from several recordings of a model, kept under `what`, which names them,
+    so that it needs none of them again."""
     return get(("kept", model, handle(model).card.fingerprint, what), make, weigh)
 
 
@@ -168,7 +172,8 @@ def of_model(recording: Recording, what: tuple[Hashable, ...], make: Callable[[A
 
 
 def name_of(recording: Recording, *what: Hashable) -> str:
-    """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the browser waits for this name."""
+    """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
+    browser waits for this name."""
     cause = (*cause_of(recording), what)
     return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 

@@ -10,14 +10,16 @@ from models import library
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Weights of a model after so many steps, under the name that `handle` takes; the last ones are the model itself."""
+    """Weights of a model after so many steps, under the name that `handle` takes; the last ones are
+    the model itself."""
 
     step: int
     model: str
 
 
 def checkpoints(model: str) -> tuple[Checkpoint, ...]:
-    """A model's checkpoints in the order of their steps; none for a model that has no earlier weights. `model` may be one of them."""
+    """A model's checkpoints in the order of their steps; none for a model that has no earlier
+    weights. `model` may be one of them."""
     base = model.partition("@")[0]
     early = library.checkpoints(base)
     if not early:

@@ -1,4 +1,5 @@
-"""The server's log: one line for a slow run, a refusal or an exception, with page, model, tokens and seconds, and never the text."""
+"""The server's log: one line for a slow run, a refusal or an exception, with page, model, tokens
+and seconds, and never the text."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ LONGEST = 80  # characters of a name
 
 
 def begin() -> None:
-    """Send the log to the terminal, and keep Streamlit from writing exceptions there: their words may hold a reader's text."""
+    """Send the log to the terminal, and keep Streamlit from writing exceptions there: their words
+    may hold a reader's text."""
     if not log.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))

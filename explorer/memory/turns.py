@@ -1,8 +1,10 @@
-"""One fair queue for everything that keeps torch busy: short passes in the order of asking, long computations slice by slice.
+"""One fair queue for everything that keeps torch busy: short passes in the order of asking, long
+computations slice by slice.
 
-Passes are fastest one by one. A long computation gives its place away between two slices (`models.slices`): it waits behind the
-short ones, so that no reader's sentence waits for more than one slice of another's. It ends there when its reader has gone,
-has asked for something else, or has used up what one computation may take.
+Passes are fastest one by one. A long computation gives its place away between two slices
+(`models.slices`): it waits behind the short ones, so that no reader's sentence waits for more than
+one slice of another's. It ends there when its reader has gone, has asked for something else, or has
+used up what one computation may take.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from explorer.memory.settings import settings
 from models.slices import breathing
 
 LOOK = 0.1  # seconds between two looks at whether the reader is still there
-# So many short passes may go before a long computation that waits; then it has a slice, however many there are.
+# So many short passes may go before a long computation that waits; then it has a slice, however
+# many there are.
 PATIENCE = 8
 
 
@@ -28,14 +31,16 @@ class TooLong(ValueError):
 
 
 def still_wanted() -> None:
-    """Raises what Streamlit ends a run with, where the reader of this run has gone or asked for another."""
+    """Raises what Streamlit ends a run with, where the reader of this run has gone or asked for
+    another."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None:
         run.yield_check()
 
 
 class Turns:
-    """A queue of threads of which one has the turn. `seconds`: how long a computation in slices may work in all."""
+    """A queue of threads of which one has the turn. `seconds`: how long a computation in slices may
+    work in all."""
 
     def __init__(self, seconds: Callable[[], float], wanted: Callable[[], None] = still_wanted):
         self._seconds, self._wanted = seconds, wanted
@@ -48,7 +53,8 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The turn, after those who asked before. Inside it a long computation breathes. A turn within a turn is the same one.
+        """The turn, after those who asked before. Inside it a long computation breathes. A turn
+        within a turn is the same one.
 
         Raises TooLong out of a computation that has used up its seconds.
         """
@@ -66,7 +72,8 @@ class Turns:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Whoever has the turn gives it away for as long as it waits for another thread, which may need the turn for what it makes."""
+        """Whoever has the turn gives it away for as long as it waits for another thread, which may
+        need the turn for what it makes."""
         ticket = self._has if self._owner == threading.get_ident() else None
         if ticket is None:
             yield

@@ -26,6 +26,7 @@ def literal(text: str) -> str:
 
 
 def plain(markdown: str) -> str:
-    """A sentence of Markdown as it reads: without its marks, and user text in it as it was typed."""
+    """A sentence of Markdown as it reads: without its marks, and user text in it as it was
+    typed."""
     said = re.sub(r"\\(.)|\*+|`", lambda found: found[1] or "", markdown, flags=re.DOTALL)
     return " ".join(said.replace(WORD_JOINER, "").split())

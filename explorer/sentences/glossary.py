@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 TERMS = Path(__file__).with_name("glossary.toml")
 MOST = 4  # terms explained at one place: more is a page to read
-# Spellings that are everyday words too, name something else beside the term, or stand in every other
-# sentence: explained where they are asked for, and not wherever they stand in a text.
+# Spellings that are everyday words too, name something else beside the term, or stand in every
+# other sentence: explained where they are asked for, and not wherever they stand in a text.
 EVERYDAY = (
     *("attention", "token", "tokens", "allowed", "bit", "bits", "cross", "donor", "flow", "key"),
     *("keys", "patch", "positions", "residual", "scale", "scaling", "silent", "special", "stream"),

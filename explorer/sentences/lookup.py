@@ -112,7 +112,8 @@ def heard(key: str, most: float, mean: float) -> str:
 
 
 def received(length: float, error: float, wrote: float | None) -> str:
-    """That the messages add up to z; wrote: how far all heads' sums are from what attention wrote."""
+    """That the messages add up to z; wrote: how far all heads' sums are from what attention
+    wrote."""
     told = (
         f"**Σ messages = z**, of length **{fixed(length)}**: added one by one or as weights · "
         f"V, the largest difference is **{power(error, 2)}**."

@@ -1,5 +1,6 @@
-"""Questions in words: what is asked, what is said when the answer is shown, and what was measured of
-each answer. Plain text, words of the readers' own in quotation marks; whoever shows it escapes it."""
+"""Questions in words: what is asked, what is said when the answer is shown, and what was measured
+of each answer. Plain text, words of the readers' own in quotation marks; whoever shows it escapes
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Questions and answers as one HTML page to print: it holds all that it needs, and loads nothing."""
+"""Questions and answers as one HTML page to print: it holds all that it needs, and loads
+nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ bdi { unicode-bidi: isolate; }
 
 
 def sheet(asked: Sequence[Question], text: str, model: str, fingerprint: str) -> str:
-    """The page: the sentence, the questions, and on a page of its own the answers with what was measured."""
+    """The page: the sentence, the questions, and on a page of its own the answers with what was
+    measured."""
     questions = "".join(
         f"<li>{_text(sentences.ask(one))}<ol>"
         + "".join(f"<li>{_text(sentences.choice(each))}</li>" for each in one.choices)

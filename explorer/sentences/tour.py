@@ -22,7 +22,8 @@ PAGES = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its id, which is its address, what it is called and says, where more is seen, whose way goes by, and what of the notes it shows."""
+    """One step: its id, which is its address, what it is called and says, where more is seen, whose
+    way goes by, and what of the notes it shows."""
 
     id: str
     title: str
@@ -58,6 +59,7 @@ def way(kind: str) -> tuple[Step, ...]:
 
 
 def said(step: Step, shown: Shown) -> tuple[str, str, str]:
-    """The sentence with this text's words in it: what stands before its number, the number, and what stands after it."""
+    """The sentence with this text's words in it: what stands before its number, the number, and
+    what stands after it."""
     before, _, after = step.says.partition("{number}")
     return before.format(**shown.words), shown.number, after.format(**shown.words)

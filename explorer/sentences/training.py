@@ -77,7 +77,8 @@ def evidence(one: Course) -> str:
 
 
 def beside_loss(one: Course, curve: Curve) -> str:
-    """The largest rise of a score and what the loss did in the same steps; "" where either is missing."""
+    """The largest rise of a score and what the loss did in the same steps; "" where either is
+    missing."""
     place = one.jump
     if place is None or len(curve) < 2:
         return ""
@@ -99,7 +100,8 @@ def beside_loss(one: Course, curve: Curve) -> str:
 
 
 def twins(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
-    """Two runs that differ in one thing, their losses compared at the end of the shorter one, in one sentence."""
+    """Two runs that differ in one thing, their losses compared at the end of the shorter one, in
+    one sentence."""
     last = min(curve[-1][0] for curve in curves)
     ends = [float(loss_at(curve, last) or 0) for curve in curves]
     better, worse = (0, 1) if ends[0] <= ends[1] else (1, 0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-# Streamlit makes a stop in the browser's history of every change of the address. A stop is another page, another text or
-# another model; all else, and what a page writes into its own address when it opens, takes the place of what was there.
+# Streamlit makes a stop in the browser's history of every change of the address. A stop is another
+# page, another text or another model; all else, and what a page writes into its own address when it
+# opens, takes the place of what was there.
 SCRIPT = b"""<script>
 (() => {
   const push = history.pushState.bind(history);

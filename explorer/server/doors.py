@@ -1,6 +1,8 @@
-"""Which addresses this server answers: its pages, what they are made of, and its health. Everything else is 404.
+"""Which addresses this server answers: its pages, what they are made of, and its health. Everything
+else is 404.
 
-Streamlit answers more than this app uses, uploads and figures about itself among them, and gives its page for any address it does not know.
+Streamlit answers more than this app uses, uploads and figures about itself among them, and gives
+its page for any address it does not know.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ STATIC = Path(streamlit.__file__).resolve().parent / "static"
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 FIRST_PAGE = "attention"  # it stands at "/"
 METHODS = ("GET", "HEAD", "OPTIONS")
-# Streamlit's own routes that its page needs: is the server there, what may it do, a reader's session, downloads and pictures, our font.
+# Streamlit's own routes that its page needs: is the server there, what may it do, a reader's
+# session, downloads and pictures, our font.
 OPEN = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|code\.svg))"
 )

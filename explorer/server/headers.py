@@ -1,11 +1,13 @@
-"""Headers on every answer: nothing comes from another host, nobody frames the page, and no other host learns its address."""
+"""Headers on every answer: nothing comes from another host, nobody frames the page, and no other
+host learns its address."""
 
 from __future__ import annotations
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# Streamlit's page has one inline script and styles itself from script; everything must come from this server.
+# Streamlit's page has one inline script and styles itself from script; everything must come from
+# this server.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "

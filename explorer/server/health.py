@@ -1,4 +1,5 @@
-"""Is it well? `/healthz` makes a tiny real pass and says how things stand; `/readyz` says whether readers can be sent here."""
+"""Is it well? `/healthz` makes a tiny real pass and says how things stand; `/readyz` says whether
+readers can be sent here."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _last: tuple[float, dict[str, object]] = (0.0, {})
 
 
 async def healthz(request: Request) -> Response:
-    """200 and figures as JSON after a pass of the first model over one word; 503 where there is no model or the pass fails."""
+    """200 and figures as JSON after a pass of the first model over one word; 503 where there is no
+    model or the pass fails."""
     found = await run_in_threadpool(look)
     return JSONResponse(found, 200 if found["ok"] else 503, {"Cache-Control": "no-store"})
 

@@ -1,4 +1,5 @@
-"""The page on which a student joins a class, light enough for any phone, and the code that leads to it."""
+"""The page on which a student joins a class, light enough for any phone, and the code that leads to
+it."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def shown(code: str) -> str:
 
 
 async def join(request: Request) -> Response:
-    """The page, with the code of the address in its field. It says nothing of whether there is such a class."""
+    """The page, with the code of the address in its field. It says nothing of whether there is such
+    a class."""
     code = spelled(request.path_params.get("code", ""))
     base = "../" if "code" in request.path_params else ""
     module = f"{bundle.ROUTE}/{bundle.folder()}/join.js"

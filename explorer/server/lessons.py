@@ -33,7 +33,8 @@ _lessons: list[Lessons] = []
 
 
 def lessons() -> Lessons:
-    """The classes of this server: in Redis where `HEADLIGHT_REDIS` names one, else in this process."""
+    """The classes of this server: in Redis where `HEADLIGHT_REDIS` names one, else in this
+    process."""
     if not _lessons:
         if settings().redis:
             from explorer.memory.lessons_redis import InRedis
@@ -58,7 +59,8 @@ def goal(at: object) -> str:
 
 
 def question(said: object) -> dict[str, Any] | None:
-    """A teacher's question as it is kept: text, choices, which is right, what is said then and where it is seen.
+    """A teacher's question as it is kept: text, choices, which is right, what is said then and
+    where it is seen.
 
     Raises ValueError where a part is missing or too long.
     """
@@ -183,7 +185,8 @@ def _refused(status: int, why: str) -> Response:
 
 
 async def news(request: Request) -> Response:
-    """The line of a student or of the teacher. To one who has no part in a class it says that the class is over: a browser would ask again and again after an error."""
+    """The line of a student or of the teacher. To one who has no part in a class it says that the
+    class is over: a browser would ask again and again after an error."""
     code, word = spelled(request.query_params.get("code")), request.query_params.get("as", "")[:64]
     heard = lessons().listen(code, word)
     try:

@@ -1,4 +1,5 @@
-"""How many readers this server has at once, and what a newcomer sees when it has all it can serve."""
+"""How many readers this server has at once, and what a newcomer sees when it has all it can
+serve."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ HELD = 10.0  # seconds for which a place is kept for a browser that has just bee
 
 
 class Places:
-    """The places of readers: each open connection has one, and so has a page that is still on its way."""
+    """The places of readers: each open connection has one, and so has a page that is still on its
+    way."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.taken = limit, 0
@@ -53,7 +55,8 @@ places = Places(settings().max_sessions)
 
 
 class Room:
-    """Counts readers by their connections; those who come when all places are taken wait on a page that lets them in."""
+    """Counts readers by their connections; those who come when all places are taken wait on a page
+    that lets them in."""
 
     def __init__(self, app: ASGIApp, places: Places = places) -> None:
         self.app, self.places = app, places
@@ -75,7 +78,8 @@ class Room:
         await self.app(scope, receive, send)
 
     async def _reader(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The reader's own page may be what is kept; whoever was here a moment ago comes back to their own session.
+        # The reader's own page may be what is kept; whoever was here a moment ago comes back to
+        # their own session.
         if self.places.taken >= self.places.limit and not comes_back(scope):
             refused("full", page="stream")
             await receive()
@@ -98,7 +102,8 @@ class Room:
 
 
 def comes_back(scope: Scope) -> bool:
-    """True for a reader whose line broke and whose session Streamlit still has. The browser names it as the third subprotocol."""
+    """True for a reader whose line broke and whose session Streamlit still has. The browser names
+    it as the third subprotocol."""
     asked = Headers(scope=scope).get("sec-websocket-protocol", "").split(",")
     if len(asked) < 3 or not Runtime.exists():
         return False

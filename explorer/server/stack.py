@@ -1,4 +1,5 @@
-"""What stands between the browser and Streamlit, outermost first, and the addresses that are answered without it."""
+"""What stands between the browser and Streamlit, outermost first, and the addresses that are
+answered without it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from explorer.server.room import Room
 from explorer.server.static import CompressedStatic, component
 from explorer.server.words import FirstWords
 
-# Headers on whatever is answered; then what is closed; then whether there is room; then words and files.
+# Headers on whatever is answered; then what is closed; then whether there is room; then words and
+# files.
 MIDDLEWARE = [Middleware(each) for each in (SafeHeaders, Doors, Room, FirstWords, CompressedStatic)]
 ROUTES = [
     Route(f"/{bundle.ROUTE}/{{name:path}}", component),

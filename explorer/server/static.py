@@ -1,4 +1,5 @@
-"""Files on their way to the browser: Streamlit's own scripts and styles, compressed once and kept, and the components' code."""
+"""Files on their way to the browser: Streamlit's own scripts and styles, compressed once and kept,
+and the components' code."""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ FOR_GOOD = {"Cache-Control": "public, immutable, max-age=31536000"}
 
 @lru_cache(maxsize=256)
 def compressed(file: Path) -> bytes:
-    """The file's bytes, gzipped. Streamlit's file names carry a hash of their content, so a kept copy is never stale."""
+    """The file's bytes, gzipped. Streamlit's file names carry a hash of their content, so a kept
+    copy is never stale."""
     return gzip.compress(file.read_bytes(), compresslevel=6)
 
 
 class CompressedStatic:
-    """Sends Streamlit's own scripts and styles gzipped: they are two thirds of a first visit, and Streamlit sends them as they are."""
+    """Sends Streamlit's own scripts and styles gzipped: they are two thirds of a first visit, and
+    Streamlit sends them as they are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,5 @@
-"""Pages of a few words: what stands there until Streamlit's scripts have run, and what is said where there is no page or no room."""
+"""Pages of a few words: what stands there until Streamlit's scripts have run, and what is said
+where there is no page or no room."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ ROOT_WITH_WORDS = (
 def page(
     status: int, lines: tuple[str, ...], again: int = 0, headers: dict[str, str] | None = None
 ) -> HTMLResponse:
-    """A page of a few lines, which may hold HTML. `again`: seconds after which a browser asks for the same address once more."""
+    """A page of a few lines, which may hold HTML. `again`: seconds after which a browser asks for
+    the same address once more."""
     refresh = f'<meta http-equiv="refresh" content="{again}">' if again else ""
     return HTMLResponse(
         f'<!doctype html><html lang="en"><meta charset="utf-8">{refresh}<meta name="viewport" content="width=device-width">'
@@ -55,7 +57,8 @@ def link(to: str, name: str) -> str:
 
 
 class FirstWords:
-    """Puts something to read into Streamlit's empty page, so that a slow line or machine shows words and not white."""
+    """Puts something to read into Streamlit's empty page, so that a slow line or machine shows
+    words and not white."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,5 @@
-"""A model that was trained live, as it is held: its weights at each step that was kept, the model of any of them, and its card."""
+"""A model that was trained live, as it is held: its weights at each step that was kept, the model
+of any of them, and its card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A training in a process of its own, as the app sees it: begun, followed, stopped, gone on with, and gone when nobody wants it."""
+"""A training in a process of its own, as the app sees it: begun, followed, stopped, gone on with,
+and gone when nobody wants it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ GRACE = 5.0  # seconds that a process told to stop has for its last words
 
 
 class Run:
-    """One training. `progress` and `weights` are what it told last; `running`; `done`: it may not go on; `problem`: it broke off."""
+    """One training. `progress` and `weights` are what it told last; `running`; `done`: it may not
+    go on; `problem`: it broke off."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

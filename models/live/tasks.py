@@ -1,7 +1,9 @@
-"""What can be trained live: a list said again, backwards or on, and a text of one's own, each by a model that learns it in a minute.
+"""What can be trained live: a list said again, backwards or on, and a text of one's own, each by a
+model that learns it in a minute.
 
-The first three learn on random lists of tokens, never the same list twice: those of the reader's sentence, letters and signs. A text
-is learned by its first nine tenths; the last tenth is kept out and measured.
+The first three learn on random lists of tokens, never the same list twice: those of the reader's
+sentence, letters and signs. A text is learned by its first nine tenths; the last tenth is kept out
+and measured.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Task:
         self.words = sorted({token for side in sides for token in side})
 
     def batch(self, rng: Random, kept_out: bool = False) -> tuple[Tensor, ...]:
-        """Ids, and what is to be said (-100 where nothing counts); of a list that is answered, source, target and what is to be said."""
+        """Ids, and what is to be said (-100 where nothing counts); of a list that is answered,
+        source, target and what is to be said."""
         if self.text is not None:
             return self._windows(self.text, rng, kept_out)
         n = rng.randint(3, LONGEST_LIST)
@@ -84,7 +87,8 @@ class Task:
         return ids[:, :-1], ids[:, 1:]
 
     def scores(self, model: Model, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """(scores over the vocabulary (row, id), what is to be said (row)) of what counts in a batch."""
+        """(scores over the vocabulary (row, id), what is to be said (row)) of what counts in a
+        batch."""
         *read, wanted = batch
         if isinstance(model, EncoderDecoder):
             source, target = read

@@ -1,4 +1,5 @@
-"""Frames between the app and a process that trains: a line of JSON, then so many bytes as its `size` says."""
+"""Frames between the app and a process that trains: a line of JSON, then so many bytes as its
+`size` says."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The process that trains one small model: `python -m models.live.worker`, told by frames and telling by frames (models/live/wire.py).
+"""The process that trains one small model: `python -m models.live.worker`, told by frames and
+telling by frames (models/live/wire.py).
 
-The first frame is the plan, with the state of a training that was stopped where it goes on from one. From then on it learns, with one
-thread and the lowest priority, and twice a second tells how far it is, with its weights; a frame or the end of its input stops it, so it
-never outlives the app. The last frame holds what it takes to go on.
+The first frame is the plan, with the state of a training that was stopped where it goes on from
+one. From then on it learns, with one thread and the lowest priority, and twice a second tells how
+far it is, with its weights; a frame or the end of its input stops it, so it never outlives the app.
+The last frame holds what it takes to go on.
 """
 
 from __future__ import annotations

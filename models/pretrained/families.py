@@ -1,7 +1,8 @@
 """Pretrained weights of the BERT and GPT-2 families, running in our own classes.
 
-A family is a plain configuration of `models/transformer.py` and a table of where each of our tensors is called what in its files; no
-forward pass knows of any of them. So every switch, every cell's anatomy and every readout works on them as on our own models.
+A family is a plain configuration of `models/transformer.py` and a table of where each of our
+tensors is called what in its files; no forward pass knows of any of them. So every switch, every
+cell's anatomy and every readout works on them as on our own models.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ Tensors = dict[str, Tensor]
 class Family:
     """How a family's files become one of our models.
 
-    prefix: what stands before the names where the file holds a readout too. config: from its config.json and its tensors (prefix gone).
+    prefix: what stands before the names where the file holds a readout too. config: from its
+    config.json and its tensors (prefix gone).
     tensors: (our name, tensor) for everything that the model has.
     """
 
@@ -50,7 +52,8 @@ class Family:
 def load(folder: Path, name: str) -> Handle:
     """The model in a folder of Hugging Face files, in fp32, in our own classes.
 
-    Raises ValueError, saying what is missing, for a family or a variant that our classes do not cover, and for a broken folder.
+    Raises ValueError, saying what is missing, for a family or a variant that our classes do not
+    cover, and for a broken folder.
     """
     described = files.read_config(folder, name)
     family = described.get("model_type")
@@ -103,7 +106,8 @@ def covers(folder: Path) -> bool:
 
 
 def build(described: dict, tensors: Tensors) -> Model:
-    """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a tensor is missing or left over."""
+    """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a
+    tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
     bare = {_modern(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
     config = family.config(described, bare)
@@ -145,7 +149,8 @@ def _modern(key: str) -> str:
 
 
 def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
-    """Raises ValueError for weights that our model would leave out: a readout of its own, or layers that the configuration does not name."""
+    """Raises ValueError for weights that our model would leave out: a readout of its own, or layers
+    that the configuration does not name."""
     words = tensors.get("wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight")
     for key in READOUT_MATRICES:
         if key in tensors and words is not None and not torch.equal(tensors[key], words):
@@ -177,7 +182,8 @@ def _activation(name: str) -> str:
 
 
 def bert_config(described: dict, tensors: Tensors) -> Config:
-    """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its words through a transform."""
+    """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its
+    words through a transform."""
     if described.get("position_embedding_type", "absolute") != "absolute" or described.get(
         "is_decoder"
     ):
@@ -200,7 +206,8 @@ def bert_config(described: dict, tensors: Tensors) -> Config:
 
 
 def skipped(described: dict) -> int:
-    """How many rows of its position table a model never uses: RoBERTa counts positions from the number of its padding token on."""
+    """How many rows of its position table a model never uses: RoBERTa counts positions from the
+    number of its padding token on."""
     return described["pad_token_id"] + 1 if described["model_type"] == "roberta" else 0
 
 
@@ -247,7 +254,8 @@ def bert_tensors(
     stack: str = "encoder.layer",
     layer_names: dict[str, str] = BERT_LAYER,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a layer."""
+    """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a
+    layer."""
     yield "embedding.token.weight", tensors["embeddings.word_embeddings.weight"]
     yield (
         "embedding.position",
@@ -294,7 +302,8 @@ def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, 
 
 
 def gpt2_config(described: dict, tensors: Tensors) -> Config:
-    """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the embedding."""
+    """GPT-2's: LayerNorm before the sub-layers, learned positions, a readout tied to the
+    embedding."""
     if (
         not described.get("scale_attn_weights", True)
         or described.get("scale_attn_by_inverse_layer_idx")
@@ -320,7 +329,8 @@ def gpt2_config(described: dict, tensors: Tensors) -> Config:
 
 
 def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
-    """Our names with GPT-2's tensors: its matrices are stored (in, out), and those of q, k and v in one."""
+    """Our names with GPT-2's tensors: its matrices are stored (in, out), and those of q, k and v in
+    one."""
     embedding = tensors["wte.weight"]
     yield "embedding.token.weight", embedding
     yield "embedding.position", tensors["wpe.weight"]

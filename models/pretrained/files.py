@@ -1,7 +1,8 @@
-"""A folder of a Hugging Face model, looked at before anything is built of it: sizes, heads of weight files, configuration, tokenizer rules.
+"""A folder of a Hugging Face model, looked at before anything is built of it: sizes, heads of
+weight files, configuration, tokenizer rules.
 
-A folder may come from anywhere. Nothing here reads more of it than has been found to be of a sensible size, and whatever is wrong
-with it is one sentence that says what to do.
+A folder may come from anywhere. Nothing here reads more of it than has been found to be of a
+sensible size, and whatever is wrong with it is one sentence that says what to do.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ def is_folder(where: str) -> bool:
 
 
 def mend(name: str) -> str:
-    """What to do about a model whose files are wrong: of a folder, look at it; from the hub, fetch it anew."""
+    """What to do about a model whose files are wrong: of a folder, look at it; from the hub, fetch
+    it anew."""
     where = name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
     return "check the folder" if is_folder(where) else "fetch the model again"
 
 
 def check_sizes(folder: Path, name: str) -> None:
-    """Raises NotLoaded where a file of configuration or vocabulary is larger than any real one, or is no file at all."""
+    """Raises NotLoaded where a file of configuration or vocabulary is larger than any real one, or
+    is no file at all."""
     for path in folder.iterdir():
         if path.suffix not in (".json", ".txt", ".model", ".spm"):
             continue
@@ -87,7 +90,8 @@ def read_config(folder: Path, name: str) -> dict:
 
 
 def read_rules(folder: Path, name: str) -> dict:
-    """The folder's tokenizer.json, {} where it has another kind of vocabulary. Raises NotLoaded where it cannot be read."""
+    """The folder's tokenizer.json, {} where it has another kind of vocabulary. Raises NotLoaded
+    where it cannot be read."""
     file = folder / "tokenizer.json"
     return _object(file, name, "no tokenizer") if file.is_file() else {}
 
@@ -107,7 +111,8 @@ def _object(file: Path, name: str, otherwise: str) -> dict:
 
 
 def check_numbers(config: dict, name: str) -> None:
-    """Raises NotLoaded where config.json names more layers than any model that is taken, which would be built without end."""
+    """Raises NotLoaded where config.json names more layers than any model that is taken, which
+    would be built without end."""
     for key, value in config.items():
         if "layers" in key or key == "n_layer":
             if isinstance(value, bool) or not isinstance(value, int):
@@ -129,7 +134,8 @@ def check_layers(config: dict, tensors: int, name: str) -> None:
 
 
 def check_rules(folder: Path, name: str) -> None:
-    """Raises NotLoaded where the tokenizer's rules would make a text many times longer, or put much around it."""
+    """Raises NotLoaded where the tokenizer's rules would make a text many times longer, or put much
+    around it."""
     if not any(
         path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)
     ):  # transformers would make up an empty one
@@ -153,7 +159,8 @@ def check_rules(folder: Path, name: str) -> None:
 
 
 def _growth(rule: dict | None) -> int:
-    """By how much a rule can lengthen a text of one character at most: what is put in place of a match, one rule after the other."""
+    """By how much a rule can lengthen a text of one character at most: what is put in place of a
+    match, one rule after the other."""
     if rule is None:
         return 1
     steps = [*rule.get("normalizers", ()), *rule.get("pretokenizers", ())]
@@ -186,7 +193,8 @@ def _around(rule: dict | None) -> int:
 
 
 def weights_of(folder: Path, name: str) -> list[Path]:
-    """The safetensors files of a folder, in the order of their names. Raises NotLoaded where there are none or one is missing."""
+    """The safetensors files of a folder, in the order of their names. Raises NotLoaded where there
+    are none or one is missing."""
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").is_file():
         files = [folder / "model.safetensors"]
@@ -214,7 +222,8 @@ def weights_of(folder: Path, name: str) -> list[Path]:
 
 
 def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Type and shape of every tensor of a folder's weights, read from the files' heads alone. Raises NotLoaded for a broken file."""
+    """Type and shape of every tensor of a folder's weights, read from the files' heads alone.
+    Raises NotLoaded for a broken file."""
     for file in weights_of(folder, name):
         size = file.stat().st_size
         try:

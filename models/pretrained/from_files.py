@@ -1,4 +1,5 @@
-"""A Hugging Face model and its tokenizer from the files of a folder, or one sentence that says why not."""
+"""A Hugging Face model and its tokenizer from the files of a folder, or one sentence that says why
+not."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
 
 
 def model_of(folder: Path, name: str) -> nn.Module:
-    """The model with its readout where it was trained with one, else without. Raises NotLoaded where weights are missing or do not fit."""
+    """The model with its readout where it was trained with one, else without. Raises NotLoaded
+    where weights are missing or do not fit."""
     import transformers
 
     try:
@@ -73,7 +75,8 @@ def model_of(folder: Path, name: str) -> nn.Module:
 
 
 def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
-    """Raises NotLoaded where the configuration describes a far larger model than the files hold: what is missing would be made up, in memory."""
+    """Raises NotLoaded where the configuration describes a far larger model than the files hold:
+    what is missing would be made up, in memory."""
     with torch.device("meta"):
         described = sum(each.numel() for each in kind.from_config(config).parameters())
     held = files.parameters(folder, name)
@@ -84,7 +87,8 @@ def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
 
 
 def _readouts(config: object) -> tuple[type, ...]:
-    """The class with a readout over the vocabulary that the weights were saved from, if they were."""
+    """The class with a readout over the vocabulary that the weights were saved from, if they
+    were."""
     import transformers
     from transformers.models.auto import modeling_auto as tables
 
@@ -116,7 +120,8 @@ _silence = Lock()
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is put back is what was there."""
+    """Without the bars and remarks that transformers writes to the terminal, one at a time: what is
+    put back is what was there."""
     from transformers.utils import logging
 
     _silence.acquire()

@@ -33,7 +33,8 @@ def stream_of(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
 
 
 def expect_finite(heard: Pass, streams: tuple[Stream, ...]) -> None:
-    """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits here change attention alone."""
+    """Raises NotFinite where a stream ends in numbers that are none; scores come first, since edits
+    here change attention alone."""
     if all(np.isfinite(stream.resid[-1]).all() for stream in streams):
         return
     for name, heads in heard.heads.items():
@@ -58,7 +59,8 @@ def _rows(heard: Pass, place: Place) -> Tensor:
 def attentions_of(
     plan: Plan, heard: Pass, output: object, streams: tuple[Stream, ...]
 ) -> tuple[Attention, ...]:
-    """The attentions in the plan's order. output: what the model gave, for one that lets nobody compute its attention."""
+    """The attentions in the plan's order. output: what the model gave, for one that lets nobody
+    compute its attention."""
     one = streams[0].name
     ends = {
         "self": (one, one),

@@ -1,9 +1,12 @@
-"""Hearing a Hugging Face model run: one attention function of our own, and hooks that write to the tape of the pass they belong to.
+"""Hearing a Hugging Face model run: one attention function of our own, and hooks that write to the
+tape of the pass they belong to.
 
-transformers lets a model compute its attention by a function from outside (`AttentionInterface`). Ours computes what a model's own eager code
-does, hands q, k, v, scores and pattern to a tape, and honours edits. Other places are heard by hooks put on once, when the model is loaded.
+transformers lets a model compute its attention by a function from outside (`AttentionInterface`).
+Ours computes what a model's own eager code does, hands q, k, v, scores and pattern to a tape, and
+honours edits. Other places are heard by hooks put on once, when the model is loaded.
 
-Neither stores anything on a module. Both ask a context variable which pass is running: each thread sees its own, and none where nobody listens.
+Neither stores anything on a module. Both ask a context variable which pass is running: each thread
+sees its own, and none where nobody listens.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ HONOURED = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor that passes somewhere in a model: what `module` reads ("in") or gives ("out") the `call`-th time it is called in a pass."""
+    """A tensor that passes somewhere in a model: what `module` reads ("in") or gives ("out") the
+    `call`-th time it is called in a pass."""
 
     module: nn.Module
     side: str
@@ -44,14 +48,16 @@ class Place:
 
 @dataclass
 class Heads:
-    """What an attention's calls handed over, copied layer by layer into one array of all: (layer, head, ...). `allowed` is (query, key)."""
+    """What an attention's calls handed over, copied layer by layer into one array of all: (layer,
+    head, ...). `allowed` is (query, key)."""
 
     n_layer: int
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     allowed: np.ndarray | None = None
 
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
-        """One layer's tensors, (1, head, ...) each, and what it multiplies q . k by. Raises ValueError where layers differ in what they allow."""
+        """One layer's tensors, (1, head, ...) each, and what it multiplies q . k by. Raises
+        ValueError where layers differ in what they allow."""
         if self.allowed is None:
             self.allowed = allowed
         elif not np.array_equal(self.allowed, allowed):
@@ -69,9 +75,10 @@ class Heads:
 class Pass:
     """One forward pass that someone listens to.
 
-    attentions: which attention a module computes, by the module's id, with how many layers each has. edits: what is asked of them. heads and
-    places fill up where `keeps`; calls counts how often each module was called; `log` takes every AttentionCall. `answer`, (1, row, d_model), takes the place of the stack's
-    last state, so that the model's own readout speaks about it.
+    attentions: which attention a module computes, by the module's id, with how many layers each
+    has. edits: what is asked of them. heads and places fill up where `keeps`; calls counts how
+    often each module was called; `log` takes every AttentionCall. `answer`, (1, row, d_model),
+    takes the place of the stack's last state, so that the model's own readout speaks about it.
     """
 
     attentions: dict[int, str] = field(default_factory=dict)
@@ -85,14 +92,16 @@ class Pass:
     log: list[object] | None = None
 
     def next_layer(self, attention: str) -> int:
-        """Which layer's turn it is: attentions of one name are computed in order, once a layer, and again from the first where text is generated."""
+        """Which layer's turn it is: attentions of one name are computed in order, once a layer, and
+        again from the first where text is generated."""
         self.calls[attention] += 1
         return (self.calls[attention] - 1) % self.n_layer[attention]
 
 
 @dataclass(frozen=True)
 class AttentionCall:
-    """One call of the attention function, as the survey sees it: the module, how many queries and keys, what its scores were made with."""
+    """One call of the attention function, as the survey sees it: the module, how many queries and
+    keys, what its scores were made with."""
 
     module: nn.Module
     n_query: int
@@ -115,7 +124,8 @@ def listening(to: Pass) -> Iterator[Pass]:
 
 
 def register() -> None:
-    """Makes our attention function known to transformers, with the masks that eager attention gets."""
+    """Makes our attention function known to transformers, with the masks that eager attention
+    gets."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
@@ -132,12 +142,15 @@ def attend(
     scaling: float | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor]:
-    """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the pattern.
+    """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the
+    pattern.
 
-    query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head / n_group heads each; the mask adds 0 or about
-    -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head, query, key). Of `others`, `position_bias` is
-    added to the scores and `softcap` bounds them; the rest (dropout's and what only fused kernels read) change nothing here; whether that is
-    so for a model is tried when it is loaded.
+    query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head /
+    n_group heads each; the mask adds 0 or about
+    -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head,
+    query, key). Of `others`, `position_bias` is added to the scores and `softcap` bounds them; the
+    rest (dropout's and what only fused kernels read) change nothing here; whether that is so for a
+    model is tried when it is loaded.
     """
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
@@ -178,7 +191,8 @@ def _shaped(
     softcap: float | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None, bool]:
-    """Scores with what a family adds to them, what the mask permits, and whether anything was added."""
+    """Scores with what a family adds to them, what the mask permits, and whether anything was
+    added."""
     if position_bias is not None:
         scores = scores + position_bias
     if softcap is not None:
@@ -190,7 +204,8 @@ def _shaped(
 
 
 def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:
-    """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads. They stay, and are silent outside a pass."""
+    """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads.
+    They stay, and are silent outside a pass."""
     for module in {id(module): module for module in modules}.values():
         module.register_forward_pre_hook(_came, with_kwargs=True)
         module.register_forward_hook(_went)
@@ -199,7 +214,8 @@ def put_hooks(modules: Iterable[nn.Module], door: nn.Module | None) -> None:
 
 
 def first_tensor(values: object) -> Tensor | None:
-    """The first tensor in what a module reads or gives, be it a tensor, a tuple or one of transformers' outputs: the vectors, in all of them."""
+    """The first tensor in what a module reads or gives, be it a tensor, a tuple or one of
+    transformers' outputs: the vectors, in all of them."""
     if isinstance(values, Tensor):
         return values
     if isinstance(values, dict):
@@ -227,7 +243,8 @@ def _went(module: nn.Module, args: tuple, output: object) -> None:
 
 
 def answered(module: nn.Module, args: tuple, output: object) -> object:
-    """A hook on the module that the readout reads: the pass's `answer` in the place of its output, where there is one."""
+    """A hook on the module that the readout reads: the pass's `answer` in the place of its output,
+    where there is one."""
     now = _PASS.get()
     if now is None or now.answer is None:
         return None
@@ -238,7 +255,8 @@ def answered(module: nn.Module, args: tuple, output: object) -> object:
 
 
 def _parted(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-    """An additive mask as what it permits, bool, and the bias it adds there, None where it adds none."""
+    """An additive mask as what it permits, bool, and the bias it adds there, None where it adds
+    none."""
     if mask is None:
         return None, None
     if mask.dtype == torch.bool:

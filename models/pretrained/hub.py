@@ -1,7 +1,9 @@
-"""Where a Hugging Face model's files come from: a folder, this machine's cache, or the hub; and whether they can be run here.
+"""Where a Hugging Face model's files come from: a folder, this machine's cache, or the hub; and
+whether they can be run here.
 
-Everything that can be known before the weights are fetched is checked before: the kind of model, the file format, size against memory and
-disk. Weights are read from safetensors alone, which hold numbers and no code, and no code of a model's own is ever run.
+Everything that can be known before the weights are fetched is checked before: the kind of model,
+the file format, size against memory and disk. Weights are read from safetensors alone, which hold
+numbers and no code, and no code of a model's own is ever run.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from pathlib import Path
 from models.pretrained import files
 from models.pretrained.files import PICKLES, NotLoaded, mend
 
-# The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes seconds.
+# The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes
+# seconds.
 MOST_PARAMETERS = 1_600_000_000
 # What running needs beside the weights: the libraries, and one recording in the making.
 MEMORY_TO_SPARE = 1 << 30
@@ -23,7 +26,8 @@ WAIT_SECONDS = 10.0
 
 SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
 
-# Another address of the hub, such as a mirror; None for the one that the environment (HF_ENDPOINT) or huggingface_hub knows.
+# Another address of the hub, such as a mirror; None for the one that the environment (HF_ENDPOINT)
+# or huggingface_hub knows.
 ENDPOINT: str | None = None
 
 Progress = Callable[[int, int], None]
@@ -32,7 +36,8 @@ Progress = Callable[[int, int], None]
 def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     """The folder with a model's files, fetched from the hub first where `where` is a name there.
 
-    `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded, which calls the model `name`, `where` if empty.
+    `progress(done_bytes, total_bytes)` is called while files arrive. Raises NotLoaded, which calls
+    the model `name`, `where` if empty.
     """
     folder = locate(where, progress)
     if files.is_folder(where.strip()):
@@ -64,8 +69,8 @@ def fetched() -> tuple[str, ...]:
 
 
 def check(folder: Path, name: str) -> None:
-    """Raises NotLoaded where a folder's model cannot be used: files out of all proportion, what `check_config` and `check_size` refuse, no
-    safetensors, or no vocabulary or a strange one."""
+    """Raises NotLoaded where a folder's model cannot be used: files out of all proportion, what
+    `check_config` and `check_size` refuse, no safetensors, or no vocabulary or a strange one."""
     try:
         files.check_sizes(folder, name)
         config = files.read_config(folder, name)
@@ -81,7 +86,8 @@ def check(folder: Path, name: str) -> None:
 
 
 def check_config(config: dict, name: str) -> None:
-    """Raises NotLoaded where config.json says that a model is not one of text with attention that transformers itself knows."""
+    """Raises NotLoaded where config.json says that a model is not one of text with attention that
+    transformers itself knows."""
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -137,7 +143,8 @@ def check_config(config: dict, name: str) -> None:
 
 
 def check_size(count: int, download: int, name: str) -> None:
-    """Raises NotLoaded where `count` parameters in float32, or a `download` of that many bytes, do not fit this machine."""
+    """Raises NotLoaded where `count` parameters in float32, or a `download` of that many bytes, do
+    not fit this machine."""
     if count > MOST_PARAMETERS:
         raise NotLoaded(
             f"{name} has {_count(count)} parameters and Headlight takes up to {_count(MOST_PARAMETERS)}; choose a smaller model."
@@ -158,7 +165,8 @@ def check_size(count: int, download: int, name: str) -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes of memory that this process may still take, as the machine or its container says; None where neither does."""
+    """Bytes of memory that this process may still take, as the machine or its container says; None
+    where neither does."""
     said = []
     meminfo = Path("/proc/meminfo")
     if meminfo.is_file():
@@ -236,7 +244,8 @@ def _from_cache(name: str, error: Exception) -> Path:
 
 
 def _wanted(sizes: dict[str, int], name: str) -> list[str]:
-    """The files that are needed, small ones first. Raises NotLoaded where there is no configuration or there are no safetensors."""
+    """The files that are needed, small ones first. Raises NotLoaded where there is no configuration
+    or there are no safetensors."""
     if "config.json" not in sizes:
         raise NotLoaded(
             f"There is no config.json in {name}, so it is not a model that transformers can read; choose another."
@@ -260,7 +269,8 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
 
 
 def _count_on_hub(info: object, sizes: dict[str, int], wanted: list[str]) -> int:
-    """How many parameters a model on the hub has, as the hub counted; else the most that its files can hold (2 bytes each)."""
+    """How many parameters a model on the hub has, as the hub counted; else the most that its files
+    can hold (2 bytes each)."""
     counted = getattr(info, "safetensors", None)
     if counted is not None and counted.total:
         return counted.total

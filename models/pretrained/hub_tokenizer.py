@@ -1,7 +1,9 @@
-"""The tokenizer of a Hugging Face model, answering as `models/tokenizer.py` does: tokens as a person reads them, and where they stand in the text.
+"""The tokenizer of a Hugging Face model, answering as `models/tokenizer.py` does: tokens as a
+person reads them, and where they stand in the text.
 
-A fast tokenizer (its rules are in `tokenizer.json`) says where in the text each token stands. A slow one, in Python code, does not:
-its spans are -1. Three spellings of a word's pieces are read: WordPiece ("##ing"), byte-level BPE ("Ġthe") and SentencePiece ("▁the").
+A fast tokenizer (its rules are in `tokenizer.json`) says where in the text each token stands. A
+slow one, in Python code, does not: its spans are -1. Three spellings of a word's pieces are read:
+WordPiece ("##ing"), byte-level BPE ("Ġthe") and SentencePiece ("▁the").
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ NOWHERE = (-1, -1)
 
 
 class HubTokenizer:
-    """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens, None where the model has none."""
+    """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
+    None where the model has none."""
 
     def __init__(self, own: object) -> None:
         self.own = own
@@ -27,7 +30,8 @@ class HubTokenizer:
         self.eos: int | None = own.eos_token_id
         self.special = frozenset(own.all_special_ids)
         self._unknown: int | None = own.unk_token_id
-        # A copy of the rules that nothing else sets: transformers writes on its own at every call, which two threads cannot do at once.
+        # A copy of the rules that nothing else sets: transformers writes on its own at every call,
+        # which two threads cannot do at once.
         backend = getattr(own, "backend_tokenizer", None)
         self._rules = None if backend is None else tokenizers.Tokenizer.from_str(backend.to_str())
         self._slow = Lock()
@@ -46,9 +50,11 @@ class HubTokenizer:
         return len(self.own)
 
     def tokens(self, text: str, limit: int) -> tuple[Tokens, int]:
-        """The text as the model reads it, special tokens and all, at most `limit` tokens, and how many of the text's own were left out at its end.
+        """The text as the model reads it, special tokens and all, at most `limit` tokens, and how
+        many of the text's own were left out at its end.
 
-        A text of no tokens becomes one special token, since a model reads at least one. Raises ValueError where the model has none for that.
+        A text of no tokens becomes one special token, since a model reads at least one. Raises
+        ValueError where the model has none for that.
         """
         ids, special, spans = self._fast(text) if self._rules is not None else self._in_python(text)
         own = [at for at, mark in enumerate(special) if not mark]
@@ -64,7 +70,8 @@ class HubTokenizer:
         ), dropped
 
     def said(self, ids: Sequence[int]) -> Tokens:
-        """Tokens that no text was split into, such as a model's own answer: each labelled by itself, none with a place in a text."""
+        """Tokens that no text was split into, such as a model's own answer: each labelled by
+        itself, none with a place in a text."""
         return Tokens(
             tuple(ids),
             tuple(map(self.label, ids)),
@@ -73,7 +80,8 @@ class HubTokenizer:
         )
 
     def target_ids(self, text: str) -> list[int]:
-        """A second text as the model's own answers end up: ids with the special tokens that the model was trained to say."""
+        """A second text as the model's own answers end up: ids with the special tokens that the
+        model was trained to say."""
         with self._slow:
             return (
                 list(self.own(text_target=text).input_ids)
@@ -90,7 +98,8 @@ class HubTokenizer:
             return self.own.decode(ids, skip_special_tokens=False).strip()
 
     def label(self, token: int) -> str:
-        """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on inside a word, a part of a character is its bytes."""
+        """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on
+        inside a word, a part of a character is its bytes."""
         piece = self._piece(token)
         if piece is None:  # a model may have room for a few tokens that no text has
             return f"unused {token}"
@@ -184,7 +193,8 @@ class HubTokenizer:
 
 
 def _bytes(piece: str) -> list[int]:
-    """The bytes that a byte-level BPE's letters stand for (Radford et al., 2019): printable ones as themselves, the rest from U+0100 on."""
+    """The bytes that a byte-level BPE's letters stand for (Radford et al., 2019): printable ones as
+    themselves, the rest from U+0100 on."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     rest = [byte for byte in range(256) if byte not in plain]
     return [ord(letter) if ord(letter) in plain else rest[ord(letter) - 256] for letter in piece]

@@ -16,7 +16,8 @@ SAME = 1e-5
 
 @dataclass(frozen=True)
 class Moment:
-    """A tensor that came by on the probe: at which place, of a module of which name, and whether that module has none inside it."""
+    """A tensor that came by on the probe: at which place, of a module of which name, and whether
+    that module has none inside it."""
 
     place: Place
     name: str
@@ -29,7 +30,8 @@ class Moment:
 
 @dataclass
 class Seen:
-    """The log with each moment's value as (token, d_model) where it has that shape, and the search for a value in it."""
+    """The log with each moment's value as (token, d_model) where it has that shape, and the search
+    for a value in it."""
 
     log: list[Moment | AttentionCall]
     n: int
@@ -93,7 +95,8 @@ class Seen:
 
 
 def everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | AttentionCall]:
-    """All that modules read and give during a run, in order, with the calls of our attention function in between."""
+    """All that modules read and give during a run, in order, with the calls of our attention
+    function in between."""
     log: list[Moment | AttentionCall] = []
     calls: Counter = Counter()
 
@@ -127,7 +130,8 @@ def everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | Att
 
 
 def is_norm(moment: Moment | AttentionCall) -> bool:
-    """True for LayerNorm, RMSNorm and their kin: a module with none inside it and one gain for each dimension."""
+    """True for LayerNorm, RMSNorm and their kin: a module with none inside it and one gain for each
+    dimension."""
     if isinstance(moment, AttentionCall) or not moment.leaf:
         return False
     weight = getattr(moment.place.module, "weight", None)

@@ -1,7 +1,9 @@
-"""Whether a model that was just loaded works: its numbers are numbers, its vocabulary is its tokenizer's, and a text goes through it.
+"""Whether a model that was just loaded works: its numbers are numbers, its vocabulary is its
+tokenizer's, and a text goes through it.
 
-What fails here would fail at a reader's first sentence. `prove` is quick and done at every load; `stretch`, a text as long as the model
-takes and signs of all kinds, is for the trial (models/pretrained/trial.py).
+What fails here would fail at a reader's first sentence. `prove` is quick and done at every load;
+`stretch`, a text as long as the model takes and signs of all kinds, is for the trial
+(models/pretrained/trial.py).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from models.recording import NotFinite, Recording
 
 Handle = own.Handle | huggingface.Handle
 WORDS = "The cat sat on the mat, didn't it?"
-# Printable signs, letters of several scripts, marks, spaces of all kinds: whatever a tokenizer's rules may stumble over.
+# Printable signs, letters of several scripts, marks, spaces of all kinds: whatever a tokenizer's
+# rules may stumble over.
 SIGNS = "".join(
     map(chr, (*range(32, 127), *range(160, 384), 0x3B1, 0x439, 0x5D0, 0x627, 0x915))
 ) + ("日本語 한국어 ไทย e\u0301 \u200b \u202e \ufeff \ufb03 ½ 🙂 👩‍👩‍👧 \n\t\r \x00")
@@ -26,7 +29,8 @@ MOST_TOKENS_A_SIGN = 64
 
 
 def prove(handle: Handle, name: str) -> Handle:
-    """The handle again. Raises NotLoaded where the model has numbers that are none, words that its tokenizer does not know, or fails on a text."""
+    """The handle again. Raises NotLoaded where the model has numbers that are none, words that its
+    tokenizer does not know, or fails on a text."""
     _expect_numbers(handle, name)
     _expect_words(handle, name)
     _run(handle, WORDS, name)
@@ -34,7 +38,8 @@ def prove(handle: Handle, name: str) -> Handle:
 
 
 def stretch(handle: Handle, name: str) -> None:
-    """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer on signs of all kinds."""
+    """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer
+    on signs of all kinds."""
     for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500):
         n = _count(handle, signs)
         if n > MOST_TOKENS_A_SIGN * len(signs):

@@ -1,5 +1,5 @@
-"""Where a stream of vectors is heard in a model, found by its law: a tensor `wrote` counts as a sub-layer's output only where
-state + wrote comes by as well."""
+"""Where a stream of vectors is heard in a model, found by its law: a tensor `wrote` counts as a
+sub-layer's output only where state + wrote comes by as well."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Source = tuple[tuple[Place, float], ...]
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """Where one stream is heard: its sites in order, each the sum of tensors at places, times a factor. `n_layer` layers, `d_model` wide.
+    """Where one stream is heard: its sites in order, each the sum of tensors at places, times a
+    factor. `n_layer` layers, `d_model` wide.
 
-    law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the last layer. positions: the table that is
-    added to the embeddings. norm: "post" or "pre".
+    law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
+    last layer. positions: the table that is added to the embeddings. norm: "post" or "pre".
     """
 
     name: str
@@ -38,13 +39,15 @@ class StreamPlan:
 
 
 class Unfollowed(ValueError):
-    """A model's states or attentions could not be found in what its modules read and give; says which."""
+    """A model's states or attentions could not be found in what its modules read and give; says
+    which."""
 
 
 def stream_plan(
     name: str, states: list[Tensor], ids: Tensor, log: list[Moment | AttentionCall]
 ) -> StreamPlan:
-    """A stream's sites; states (layer + 1) of (token, d_model) are what the model itself says they are, the last one after a last LayerNorm."""
+    """A stream's sites; states (layer + 1) of (token, d_model) are what the model itself says they
+    are, the last one after a last LayerNorm."""
     seen = Seen(log, *states[0].shape)
     final = _final_norm(seen, states[-1])
     if final is not None:
@@ -119,7 +122,8 @@ class _Sublayer:
 def _sublayers(
     seen: Seen, state: Tensor, goal: Tensor, begin: int, end: int, post: bool
 ) -> list[_Sublayer] | None:
-    """The sub-layers that lead from one state to the next, None where they cannot be followed all the way."""
+    """The sub-layers that lead from one state to the next, None where they cannot be followed all
+    the way."""
     found, at = [], begin
     while not same(state, goal):
         step = next(
@@ -159,7 +163,8 @@ def _sum_after(seen: Seen, state: Tensor, out: int, end: int) -> int | None:
 
 
 def _sublayer_name(between: list[Moment | AttentionCall], module: str) -> str:
-    """By the attention that was computed on the way; where that is the model's own code, unseen, by the name of the module that wrote."""
+    """By the attention that was computed on the way; where that is the model's own code, unseen, by
+    the name of the module that wrote."""
     calls = [moment for moment in between if isinstance(moment, AttentionCall)]
     if calls:
         return "attn" if calls[-1].n_query == calls[-1].n_key else "cross"
@@ -169,7 +174,8 @@ def _sublayer_name(between: list[Moment | AttentionCall], module: str) -> str:
 def _entrance(
     seen: Seen, state: Tensor, when: int, ids: Tensor
 ) -> tuple[list[tuple[str, Source]], nn.Module | None]:
-    """The sites before the first layer, up to the state that enters it, and the module that gives what is added for positions."""
+    """The sites before the first layer, up to the state that enters it, and the module that gives
+    what is added for positions."""
     words, positions, segments = [], [], []
     for at, moment in enumerate(seen.log[: when + 1]):
         if (
@@ -199,7 +205,8 @@ def _entrance(
                         found := _entered(seen, state, when, word, scale, segment, position)
                     ) is not None:
                         return found, None if position is None else position.place.module
-    # Positions that are no module's output, or an embedding of another width: what enters the first layer holds both.
+    # Positions that are no module's output, or an embedding of another width: what enters the first
+    # layer holds both.
     return [("embed+pos", ((seen.log[when].place, 1.0),))], table
 
 

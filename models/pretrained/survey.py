@@ -1,8 +1,11 @@
 """What a Hugging Face model shows of itself, found by trying it on a short text when it is loaded.
 
-No table says where a family keeps its residual stream. Everything that passes through any module on the probe is noted, and the
-stream is looked for in it by its law: a tensor `wrote` counts as a sub-layer's output only where state + wrote comes by as well. What is not
-found is not offered: a model whose attention and feed-forward write side by side (GPT-NeoX, Falcon) has no sum between the two, and none is made up.
+No table says where a family keeps its residual stream. Everything that passes through any module on
+the probe is noted, and the
+stream is looked for in it by its law: a tensor `wrote` counts as a sub-layer's output only where
+state + wrote comes by as well. What is not
+found is not offered: a model whose attention and feed-forward write side by side (GPT-NeoX, Falcon)
+has no sum between the two, and none is made up.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ N_SOURCE, N_TARGET = 7, 5
 
 @dataclass(frozen=True)
 class Plan:
-    """What was found. attentions: which attention a module computes, by its id; n_layer, n_head and d_head of each attention by name.
+    """What was found. attentions: which attention a module computes, by its id; n_layer, n_head and
+    d_head of each attention by name.
 
-    opens: q, k, v and scores are heard. scale: what q . k is multiplied by, None where layers differ; biased: something is added to it.
-    door: the module whose output the readout reads, None where there is no readout that could be used by itself.
+    opens: q, k, v and scores are heard. scale: what q . k is multiplied by, None where layers
+    differ; biased: something is added to it.
+    door: the module whose output the readout reads, None where there is no readout that could be
+    used by itself.
     """
 
     streams: tuple[StreamPlan, ...]
@@ -45,8 +51,9 @@ class Plan:
 
 @torch.inference_mode()
 def survey(model: nn.Module, start: int | None) -> Plan:
-    """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the first token of its decoder, None where it
-    has one stream. Leaves it with our attention function where that computes what its own does, else with its own.
+    """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the
+    first token of its decoder, None where it has one stream. Leaves it with our attention function
+    where that computes what its own does, else with its own.
 
     Raises Unfollowed where its states are not found, and where not every layer has attention.
     """
@@ -138,7 +145,8 @@ def _probe(model: nn.Module, start: int | None) -> dict[str, Tensor]:
 def _ours(
     model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
 ) -> tuple[dict[int, str], set[float], bool]:
-    """Which attention each module computes, what it scales by, and whether it adds a bias, where our function computes its patterns; else none."""
+    """Which attention each module computes, what it scales by, and whether it adds a bias, where
+    our function computes its patterns; else none."""
     model.set_attn_implementation(OURS)
     first = Pass(keeps=False, log=[])
     with listening(first):
@@ -182,7 +190,8 @@ def _head_width(model: nn.Module, n_head: int, d_model: int) -> int:
 
 
 def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) -> str:
-    """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "distance" (a bias on the scores), "relative", or "unknown"."""
+    """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "distance" (a
+    bias on the scores), "relative", or "unknown"."""
     if any("Rotary" in type(module).__name__ for module in model.modules()):
         return "rotary"
     if table is not None:
@@ -204,7 +213,8 @@ def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) 
 def _door(
     model: nn.Module, inputs: dict[str, Tensor], true: object, stream: StreamPlan
 ) -> nn.Module | None:
-    """The module after which a model's readout begins, None where there is no readout or it reads something else besides."""
+    """The module after which a model's readout begins, None where there is no readout or it reads
+    something else besides."""
     if (
         "logits" not in true
         or true.logits.dim() != 3
@@ -226,7 +236,8 @@ def _door(
 def _shows(
     model: nn.Module, inputs: dict[str, Tensor], door: nn.Module, true: object, last: Tensor
 ) -> bool:
-    """True where a module gives the last state, once, and the logits are those of the state that is put in its place in another run."""
+    """True where a module gives the last state, once, and the logits are those of the state that is
+    put in its place in another run."""
     shown: list[Tensor] = []
     hook = door.register_forward_hook(
         lambda module, args, output: shown.append(first_tensor(output))

@@ -1,10 +1,12 @@
-"""A model from anywhere is loaded and run once in a process of its own, under limits on memory and time, before the app loads it.
+"""A model from anywhere is loaded and run once in a process of its own, under limits on memory and
+time, before the app loads it.
 
     python -m models.pretrained.trial
 
-is that process's parent: it imports the heavy libraries once, reads one request a line, and answers each from a fork of itself, so that
-many trials cost one start. Whatever a folder does to a fork, out of memory, without end or a crash inside a library, the fork is gone
-afterwards and the answer is one sentence. It ends when nobody asks for a while, or when its own parent is gone.
+is that process's parent: it imports the heavy libraries once, reads one request a line, and answers
+each from a fork of itself, so that many trials cost one start. Whatever a folder does to a fork,
+out of memory, without end or a crash inside a library, the fork is gone afterwards and the answer
+is one sentence. It ends when nobody asks for a while, or when its own parent is gone.
 """
 
 from __future__ import annotations
@@ -48,9 +50,11 @@ class Tester:
         seconds: float = SECONDS,
         spare: int = SPARE,
     ) -> str:
-        """How the model in a folder runs, "ours:" or "hub:"; `way` where it is to be one of them. `name` is what sentences call it.
+        """How the model in a folder runs, "ours:" or "hub:"; `way` where it is to be one of them.
+        `name` is what sentences call it.
 
-        Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more memory than its weights explain, or
+        Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more
+        memory than its weights explain, or
         `cancelled()` became true.
         """
         asked = {
@@ -113,7 +117,8 @@ class Tester:
 
 
 def tried(folder: Path, name: str, way: str = "") -> str:
-    """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where it is given. Raises NotLoaded."""
+    """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
+    it is given. Raises NotLoaded."""
     from models.pretrained import families, hub, huggingface, proof
 
     hub.check(folder, name)
@@ -196,7 +201,8 @@ def _forked(asked: dict) -> dict:
 
 
 def _warm() -> None:
-    """Try a tiny model made here, so that what libraries import on their first use is imported once and not in every fork."""
+    """Try a tiny model made here, so that what libraries import on their first use is imported once
+    and not in every fork."""
     import tempfile
 
     import tokenizers

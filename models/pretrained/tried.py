@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """What the models of one family show: `model_type` as their config.json says it, and an example by its name on the hub.
+    """What the models of one family show: `model_type` as their config.json says it, and an example
+    by its name on the hub.
 
-    opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the residual stream adds up. positions: as `offers` says.
+    opens: q, k, v and scores as well as patterns. law: each sub-layer's output, so that the
+    residual stream adds up. positions: as `offers` says.
     """
 
     name: str

@@ -1,7 +1,9 @@
-"""A deep stack with random weights on a text's embeddings, and the gradient at every layer with residual connections and without.
+"""A deep stack with random weights on a text's embeddings, and the gradient at every layer with
+residual connections and without.
 
-Our own models have few layers and learned with their residual connections, so that little is lost where these are taken away. In a
-stack as deep as this one what they are for can be seen (He et al., 2016; Dong et al., 2021, on attention alone).
+Our own models have few layers and learned with their residual connections, so that little is lost
+where these are taken away. In a stack as deep as this one what they are for can be seen (He et al.,
+2016; Dong et al., 2021, on attention alone).
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ WAYS: dict[str, tuple[Edit, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Depth:
-    """Norms of d(output)/d(state) over all tokens: norm (way, layers + 1), at the input and after each layer; the output is the sum of
-    the last vectors' products with fixed random vectors. ways: names as in WAYS. tokens: how many of the text counted; gain: the size of
-    the weights, of Xavier's."""
+    """Norms of d(output)/d(state) over all tokens: norm (way, layers + 1), at the input and after
+    each layer; the output is the sum of the last vectors' products with fixed random vectors. ways:
+    names as in WAYS. tokens: how many of the text counted; gain: the size of the weights, of
+    Xavier's."""
 
     ways: tuple[str, ...]
     norm: np.ndarray
@@ -45,10 +48,12 @@ class Depth:
 
 
 def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Depth:
-    """The gradients of the stack on embeddings (token, d_model), in float64: without residuals they get too small for float32.
+    """The gradients of the stack on embeddings (token, d_model), in float64: without residuals they
+    get too small for float32.
 
-    The embeddings are projected at random onto WIDTH numbers and normalised. Layers are the paper's (LayerNorm after each sum, no mask);
-    matrices Xavier-uniform times `gain`, biases 0. The same for every way, and the same each time.
+    The embeddings are projected at random onto WIDTH numbers and normalised. Layers are the paper's
+    (LayerNorm after each sum, no mask); matrices Xavier-uniform times `gain`, biases 0. The same
+    for every way, and the same each time.
     """
     generator = torch.Generator().manual_seed(SEED)
     x = torch.tensor(vectors[:LONGEST], dtype=torch.float64)

@@ -1,4 +1,5 @@
-"""The inside of a feed-forward network at one token: its hidden units before and after the activation, and what each writes."""
+"""The inside of a feed-forward network at one token: its hidden units before and after the
+activation, and what each writes."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ from models.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes (d_ff, d_model), a unit's activation
-    times its row of W_2; bias (d_model). The sum of `writes` and `bias` is what the FFN wrote."""
+    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
+    (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
+    and `bias` is what the FFN wrote."""
 
     before: np.ndarray
     after: np.ndarray
@@ -26,8 +28,8 @@ class Inside:
 
 @torch.inference_mode()
 def inside(handle: Handle, recording: Recording, stream: str, layer: int, token: int) -> Inside:
-    """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a token that is not there, and where an edit
-    took the FFN away."""
+    """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
+    token that is not there, and where an edit took the FFN away."""
     of, layers = recording.stream(stream), layers_of(handle, stream)
     if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has no layer {layer} or no token {token}")

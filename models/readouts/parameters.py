@@ -12,7 +12,8 @@ Norm = tuple[np.ndarray, np.ndarray, float]
 
 
 def norms(handle: Handle, stream: str) -> dict[str, Norm]:
-    """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain (d_model), bias (d_model) and eps.
+    """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain
+    (d_model), bias (d_model) and eps.
 
     Raises ValueError for no such stream.
     """
@@ -41,7 +42,8 @@ def norms(handle: Handle, stream: str) -> dict[str, Norm]:
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
+    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
+    bias (layer, d_model)."""
     made = {}
     for label, attentions in handle.model.attentions().items():
         slices = [

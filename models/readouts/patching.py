@@ -1,7 +1,9 @@
-"""Activation patching: parts of one run put into another, one after the other, and what each does to a word's logit.
+"""Activation patching: parts of one run put into another, one after the other, and what each does
+to a word's logit.
 
-Meng et al. 2022 (causal tracing) and Wang et al. 2022 (path patching): where the run of another text, the donor, is put in and the answer
-turns to the donor's, there the model keeps what tells the two texts apart.
+Meng et al. 2022 (causal tracing) and Wang et al. 2022 (path patching): where the run of another
+text, the donor, is put in and the answer turns to the donor's, there the model keeps what tells the
+two texts apart.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from models.transformer import EncoderDecoder
 
 @dataclass(frozen=True)
 class Effect:
-    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word minus that of the other word."""
+    """What one patch does. `place` is (layer, head) or (site, token); `value` the logit of the word
+    minus that of the other word."""
 
     place: tuple[int | str, int]
     value: float
@@ -29,7 +32,8 @@ class Effect:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as they are; `places` to come, and their effects."""
+    """A sweep about to begin: `clean` and `donor`, the same difference of logits in the two runs as
+    they are; `places` to come, and their effects."""
 
     clean: float
     donor: float
@@ -50,8 +54,9 @@ def heads(
 ) -> Sweep:
     """Every head of an attention in turn, its output z taken from the donor's run at all places.
 
-    The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's decoder goes on reading what it said
-    unpatched. Raises ValueError as `record` does, and for a token or word that is not there.
+    The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's
+    decoder goes on reading what it said unpatched. Raises ValueError as `record` does, and for a
+    token or word that is not there.
     """
     run = _Run(handle, text, donor, edits, token, id, against)
     card = handle.card
@@ -79,7 +84,8 @@ def sites(
     against: int,
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
-    """Every state of a stream at every token that both texts have, in turn taken from the donor's run. As `heads` in all else."""
+    """Every state of a stream at every token that both texts have, in turn taken from the donor's
+    run. As `heads` in all else."""
     run = _Run(handle, text, donor, edits, token, id, against)
     of = next(each for each in run.recording.streams if each.name == stream)
     names = [name for name in states(of) if name in run.held[stream]]
@@ -129,7 +135,8 @@ class _Run:
         )
 
     def difference(self, last: Tensor) -> float:
-        """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer tokens, at the last."""
+        """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer
+        tokens, at the last."""
         one, other = self.handle.model.logits(last[min(self.token, len(last) - 1)])[
             self.words
         ].tolist()

@@ -1,4 +1,5 @@
-"""Reading words off the residual stream: the logit lens, and a logit taken apart into what each part of the model wrote."""
+"""Reading words off the residual stream: the logit lens, and a logit taken apart into what each
+part of the model wrote."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def states(stream: Stream) -> tuple[str, ...]:
 
 @torch.inference_mode()
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens on every state of a stream: the readout applied as if the state were the last one, a pre-LN model's after its last LayerNorm.
+    """The logit lens on every state of a stream: the readout applied as if the state were the last
+    one, a pre-LN model's after its last LayerNorm.
 
     Raises ValueError for a model without a readout.
     """
@@ -42,7 +44,8 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 
 
 def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], top: int) -> Lens:
-    """The lens on some sites, the last of which has the final say; `said(site)` gives the scores there, (token, id)."""
+    """The lens on some sites, the last of which has the final say; `said(site)` gives the scores
+    there, (token, id)."""
     final = said(sites[-1])
     final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
     p = (final - final_total.float()[:, None]).exp()
@@ -87,7 +90,8 @@ def logits_at(handle: Handle, recording: Recording, stream: str, token: int) -> 
 
 @torch.inference_mode()
 def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """For vectors (row, d_model) the ids of the words whose `embeddings` (id, d_model) have the largest cosine with them, and the cosines: each (row, rank).
+    """For vectors (row, d_model) the ids of the words whose `embeddings` (id, d_model) have the
+    largest cosine with them, and the cosines: each (row, rank).
 
     Raises ValueError where words are not as wide as the stream.
     """
@@ -111,9 +115,11 @@ def attribute(
     id: int,
     against: int | None = None,
 ) -> Attribution:
-    """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held); with `against`, the difference of two logits.
+    """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held);
+    with `against`, the difference of two logits.
 
-    Raises ValueError for a token or word that is not there, and for a model whose readout is no sum (BERT's bends once more) or that has none.
+    Raises ValueError for a token or word that is not there, and for a model whose readout is no sum
+    (BERT's bends once more) or that has none.
     """
     of, model, edits = recording.stream(stream), handle.model, recording.edits
     _expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
@@ -221,7 +227,8 @@ def _heads(
     wrote: Tensor,
     recording: Recording,
 ) -> dict:
-    """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's bias."""
+    """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's
+    bias."""
     z = outputs_of_heads(handle, recording, attention, layer, token)
     slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
     here = [
@@ -244,7 +251,8 @@ def _heads(
 def outputs_of_heads(
     handle: Handle, recording: Recording, attention: Attention, layer: int, token: int
 ) -> Tensor:
-    """z of every head at one query, (head, d_head): its pattern's row times its values, or what an edit put in its place."""
+    """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
+    edit put in its place."""
     z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
     for kind in (MeanHead, ZeroHead, PatchHead):  # the order in which the model follows them
         for edit in recording.edits:
@@ -268,7 +276,8 @@ def outputs_of_heads(
 
 
 def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tensor]:
-    """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the part "bias"."""
+    """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the
+    part "bias"."""
     total = sum(held.values())
     sigma = (total.var(unbiased=False) + norm.eps).sqrt()
     after = {

@@ -1,7 +1,9 @@
-"""Small models that learn one thing each, in about a minute: induction, copy, reverse, and a small grammar from both sides.
+"""Small models that learn one thing each, in about a minute: induction, copy, reverse, and a small
+grammar from both sides.
 
-The first three learn on lists of random tokens of the whole vocabulary, never on text, so what they do on any text is no memory. The
-grammar models learn on sentences of `models/training/grammar.py`, a fifth of whose combinations of words are kept out.
+The first three learn on lists of random tokens of the whole vocabulary, never on text, so what they
+do on any text is no memory. The grammar models learn on sentences of `models/training/grammar.py`,
+a fifth of whose combinations of words are kept out.
 """
 
 from __future__ import annotations
@@ -143,8 +145,8 @@ class Copy(Algorithm):
     def alignment(
         self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]
     ) -> tuple[float, int, int]:
-        """(mean attention, layer, head) of the cross-attention head that most looks at the source token it is about to say. Lists of one
-        length, each of different tokens."""
+        """(mean attention, layer, head) of the cross-attention head that most looks at the source
+        token it is about to say. Lists of one length, each of different tokens."""
         source, _ = padded([[*each, tokenizer.eos] for each in lists], tokenizer.pad)
         target, _ = padded([[tokenizer.bos, *self.answer(each)] for each in lists], tokenizer.pad)
         patterns: list[Tensor] = []
@@ -266,8 +268,9 @@ class GrammarMasked(Algorithm):
 def grammar_scores(
     logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300
 ) -> dict[str, float]:
-    """On sentences whose combination of words was kept out of training: how often the language, the verb's number and the kind of thing
-    are right. `logits_at(before, after)` -> scores (n_vocab) of the word between two parts of a sentence."""
+    """On sentences whose combination of words was kept out of training: how often the language, the
+    verb's number and the kind of thing are right. `logits_at(before, after)` -> scores (n_vocab) of
+    the word between two parts of a sentence."""
     first = {
         word: ids[0]
         for word in (*grammar.LANGUAGE.values(), "is", "was", "are", "were", *grammar.DEVICES)

@@ -1,8 +1,10 @@
-"""Hand-made sentence pairs with their word alignments, to measure whether cross-attention looks where a person would.
+"""Hand-made sentence pairs with their word alignments, to measure whether cross-attention looks
+where a person would.
 
-Written for this project; none of them is training text. Each entry: English, French, and which French word stands for which English one, as
-"english=french". A row of cross-attention counts as right where its largest weight lies on a token of the English word, in the row that
-says the first token of the French one.
+Written for this project; none of them is training text. Each entry: English, French, and which
+French word stands for which English one, as "english=french". A row of cross-attention counts as
+right where its largest weight lies on a token of the English word, in the row that says the first
+token of the French one.
 """
 
 from __future__ import annotations
@@ -81,7 +83,8 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Aligned:
-    """What one pair of words was found to be: `right` (layer, head) bool, and `mean` (layer) for the mean of a layer's heads."""
+    """What one pair of words was found to be: `right` (layer, head) bool, and `mean` (layer) for
+    the mean of a layer's heads."""
 
     english: str
     french: str
@@ -114,7 +117,8 @@ def aligned(handle: Handle) -> list[Aligned]:
 
 
 def accuracy(handle: Handle) -> dict[str, str | float]:
-    """The share of word pairs that are right: by the mean of a layer's heads, for the best layer, and by the best single head."""
+    """The share of word pairs that are right: by the mean of a layer's heads, for the best layer,
+    and by the best single head."""
     found = aligned(handle)
     mean = np.mean([one.mean for one in found], axis=0)
     heads = np.mean([one.right for one in found], axis=0)

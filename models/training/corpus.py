@@ -1,6 +1,8 @@
-"""Text to train on: reads the corpora, cleans them, varies the names, and keeps a held-out part that training never sees.
+"""Text to train on: reads the corpora, cleans them, varies the names, and keeps a held-out part
+that training never sees.
 
-The folder holds `tatoeba_fra/fra-eng.zip`, `tatoeba_deu/deu-eng.zip`, `commonvoice_en_cc0/*.txt`, `gutenberg/*.txt` and
+The folder holds `tatoeba_fra/fra-eng.zip`, `tatoeba_deu/deu-eng.zip`, `commonvoice_en_cc0/*.txt`,
+`gutenberg/*.txt` and
 `gutenberg_more/*.txt.gz`. None of it is part of the project; the licences are in NOTICE.
 """
 
@@ -50,7 +52,8 @@ class Corpus:
 
 
 def read(data: Path) -> tuple[Corpus, Corpus]:
-    """The corpora below `data` as (training, held-out). Raises FileNotFoundError where a corpus is missing."""
+    """The corpora below `data` as (training, held-out). Raises FileNotFoundError where a corpus is
+    missing."""
     rng = Random(0)
     lines = dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)])
     sentences = [vary_each_name(line, rng) for line in lines if fit(line)]
@@ -67,15 +70,17 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """English sentences and their French translations, one to one; an English sentence may come several times."""
+    """English sentences and their French translations, one to one; an English sentence may come
+    several times."""
 
     english: tuple[str, ...]
     french: tuple[str, ...]
 
 
 def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
-    """Tatoeba's English-French pairs as (training, held-out), cleaned, divided by `split.divide` on the English side; a training pair
-    shares no French sentence with the held-out ones either. Names are varied in the training pairs, the same on both sides."""
+    """Tatoeba's English-French pairs as (training, held-out), cleaned, divided by `split.divide` on
+    the English side; a training pair shares no French sentence with the held-out ones either. Names
+    are varied in the training pairs, the same on both sides."""
     rows = [
         row
         for row in _tatoeba_rows(data, "fra")
@@ -98,7 +103,8 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
 def read_divided(
     data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN
 ) -> tuple[Corpus, Corpus]:
-    """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a sentence never become one."""
+    """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a
+    sentence never become one."""
     lines = [
         line
         for line in dict.fromkeys(
@@ -128,8 +134,10 @@ class Library(Corpus):
 
 
 def read_library(data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN) -> Library:
-    """All English text below `data` to train on, with the names `men` and `women` for the few that fill Tatoeba: without what `read` or `read_divided` holds out, without near duplicates of the latter's
-    held-out sentences, and without a paragraph that shares eight words in a row with a held-out one."""
+    """All English text below `data` to train on, with the names `men` and `women` for the few that
+    fill Tatoeba: without what `read` or `read_divided` holds out, without near duplicates of the
+    latter's held-out sentences, and without a paragraph that shares eight words in a row with a
+    held-out one."""
     (_, first_held), (train, held) = read(data), read_divided(data, men, women)
     kept_out = set(map(normal, (*first_held.sentences, *held.sentences)))
     old = (*train.paragraphs, *held.paragraphs)
@@ -161,7 +169,8 @@ def normal(text: str) -> str:
 
 
 def is_held_out(text: str) -> bool:
-    """True for a fixed 1 % of all texts, chosen by their letters, so that a duplicate in other case or punctuation falls on the same side.
+    """True for a fixed 1 % of all texts, chosen by their letters, so that a duplicate in other case
+    or punctuation falls on the same side.
 
     Names are varied before: two copies of a sentence that got other names count as two sentences.
     """
@@ -169,7 +178,8 @@ def is_held_out(text: str) -> bool:
 
 
 def vary_each_name(text: str, rng: Random) -> str:
-    """The text with the few names that fill Tatoeba replaced, each by one name throughout, and drawn by itself: two people may get one name.
+    """The text with the few names that fill Tatoeba replaced, each by one name throughout, and
+    drawn by itself: two people may get one name.
 
     The shipped encoder's text was made so, and its held-out part with it.
     """
@@ -183,9 +193,11 @@ def vary_each_name(text: str, rng: Random) -> str:
 def vary_names(
     texts: tuple[str, ...], rng: Random, men: tuple[str, ...], women: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """A sentence (or a sentence and its translation) with the few names that fill Tatoeba replaced, the same on both sides.
+    """A sentence (or a sentence and its translation) with the few names that fill Tatoeba replaced,
+    the same on both sides.
 
-    People stay as many as they were, and men men and women women. Nothing is replaced where a name is not on every side.
+    People stay as many as they were, and men men and women women. Nothing is replaced where a name
+    is not on every side.
     """
     found = dict.fromkeys(name for name in NAMES_IN_TATOEBA.findall(texts[0]))
     if any(
@@ -213,8 +225,8 @@ def vary_names(
 
 
 def fit(text: str) -> bool:
-    """True for a text that may be trained on: nothing violent, sexual or degrading in it, and none that the app offers or that models are
-    measured on."""
+    """True for a text that may be trained on: nothing violent, sexual or degrading in it, and none
+    that the app offers or that models are measured on."""
     return not UNFIT.search(text) and normal(text) not in _KEPT_OUT
 
 
@@ -263,7 +275,8 @@ def _gutenberg_more(data: Path) -> list[str]:
 
 
 def paragraphs_of(book: str) -> list[str]:
-    """The prose paragraphs of a Project Gutenberg text: header, footer, headings, tables of contents and verse left out."""
+    """The prose paragraphs of a Project Gutenberg text: header, footer, headings, tables of
+    contents and verse left out."""
     body = re.split(r"\*\*\* ?START OF[^\n]*\n", book, maxsplit=1)[-1]
     body = re.split(r"\*\*\* ?END OF|End of (the |this )?Project Gutenberg", body, maxsplit=1)[0]
     return prose(body)

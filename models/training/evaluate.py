@@ -1,9 +1,11 @@
-"""Measure the shipped models and write what is found into their cards: `python -m models.training.evaluate --data DIR`.
+"""Measure the shipped models and write what is found into their cards: `python -m
+models.training.evaluate --data DIR`.
 
-All scores on all cards come from here. The models of real text are measured on text held out from their training, read from DIR; the
-small ones on fresh random lists and on kept-out sentences of the grammar. Names of models limit it to those. With `--beside` another run
-or another generation of weights is measured on the very same text, and both scores are printed. Needs sacrebleu (it comes with the tests'
-requirements).
+All scores on all cards come from here. The models of real text are measured on text held out from
+their training, read from DIR; the small ones on fresh random lists and on kept-out sentences of the
+grammar. Names of models limit it to those. With `--beside` another run or another generation of
+weights is measured on the very same text, and both scores are printed. Needs sacrebleu (it comes
+with the tests' requirements).
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ def main() -> None:
 
 
 def evaluate(name: str, data: Path | None) -> None:
-    """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora and there are none."""
+    """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora
+    and there are none."""
     handle = own.load(name)
     scores, headline = measured(name, handle, data)
     card = shipped.card(name) | {
@@ -92,7 +95,8 @@ def compare(name: str, folder: Path, data: Path | None) -> None:
 
 
 def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
-    """(scores, headline) of a model. Raises ValueError where it needs corpora and there are none."""
+    """(scores, headline) of a model. Raises ValueError where it needs corpora and there are
+    none."""
     if name in train.ON_CORPORA and data is None:
         raise ValueError(
             f"{name} is measured on held-out text: say with --data where the corpora lie"
@@ -101,7 +105,8 @@ def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
 
 
 def handle_from(name: str, folder: Path) -> Handle:
-    """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of shipped weights with a card."""
+    """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of
+    shipped weights with a card."""
     if (folder / "checkpoint.pt").exists():
         saved = torch.load(folder / "checkpoint.pt", weights_only=True)
         config, state = saved["config"], saved["model"]
@@ -144,7 +149,8 @@ def twin(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
 
 
 def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
-    """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound what it writes is."""
+    """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound
+    what it writes is."""
     learned, (_, held_out) = read_library(data), read_divided(data)
     model, tokenizer = handle.model, handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
@@ -183,7 +189,8 @@ def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
 
 
 def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
-    """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too), words that are none, and alignment on hand-made pairs."""
+    """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too),
+    words that are none, and alignment on hand-made pairs."""
     learned, held_out = read_pairs(data)
     answers: dict[str, list[str]] = {}
     for english, french in zip(held_out.english, held_out.french):
@@ -259,7 +266,8 @@ def beam(handle: Handle, sources: list[str], n_beams: int = 4) -> list[str]:
 
 
 def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, float, float]:
-    """(BLEU against all references, BLEU against the first alone, chrF against all), sacrebleu's defaults."""
+    """(BLEU against all references, BLEU against the first alone, chrF against all), sacrebleu's
+    defaults."""
     import sacrebleu
 
     most = max(map(len, answers))

@@ -1,7 +1,8 @@
 """Ship a trained model: `python -m models.training.export encoder --run runs/encoder --data DIR`.
 
-Turns a run's newest checkpoint into `models/weights/<name>`: fp16 safetensors, the tokenizer, the earlier weights that the recipe wants
-shown, and the card, whose scores are then measured on the shipped fp16 weights themselves (models/evaluate.py).
+Turns a run's newest checkpoint into `models/weights/<name>`: fp16 safetensors, the tokenizer, the
+earlier weights that the recipe wants shown, and the card, whose scores are then measured on the
+shipped fp16 weights themselves (models/evaluate.py).
 """
 
 from __future__ import annotations
@@ -195,7 +196,8 @@ def main() -> None:
 
 
 def ship(name: str, run: Path) -> None:
-    """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's folder."""
+    """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's
+    folder."""
     saved = torch.load(run / "checkpoint.pt", weights_only=True)
     folder = shipped.WEIGHTS / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -241,7 +243,8 @@ def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def curve(run: Path) -> list[list[float]]:
-    """The loss over the run, as [step, nats] each 50 steps; of a step computed twice after a break, the later one."""
+    """The loss over the run, as [step, nats] each 50 steps; of a step computed twice after a break,
+    the later one."""
     lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
     found = {line["step"]: line["loss"] for line in lines if "loss" in line}
     return [[step, found[step]] for step in sorted(found)]

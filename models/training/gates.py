@@ -1,7 +1,8 @@
-"""What heads are good for, and whether what a model writes is sound: measures on hand-made and held-out text, for cards and comparisons.
+"""What heads are good for, and whether what a model writes is sound: measures on hand-made and
+held-out text, for cards and comparisons.
 
-All hand-made sentences are those of `models/training/kept_out.py`. A word's attention is taken from its last token to all tokens of the
-other word, summed.
+All hand-made sentences are those of `models/training/kept_out.py`. A word's attention is taken from
+its last token to all tokens of the other word, summed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from models.own import Handle, record
 from models.recording import Recording
 from models.training import kept_out, next_word
 
-# A sink, as the app's grid calls one: a token on which a head's rows rest this much on average, and so many times more than evenly.
+# A sink, as the app's grid calls one: a token on which a head's rows rest this much on average, and
+# so many times more than evenly.
 SINK, SINK_LIFT = 0.2, 3
 ORDINARY, N_ORDINARY = (
     range(8, 17),
@@ -48,8 +50,9 @@ def given(handle: Handle, text: str, pairs: Sequence[tuple[str, str]]) -> np.nda
 
 
 def choosing(handle: Handle) -> dict[str, str]:
-    """The head that best tells which of two nouns a pronoun stands for: what it gives the one that fits, what the other, how often it gives
-    the first more. `on the other half`: the same for the head that is best on every second sentence, on those between."""
+    """The head that best tells which of two nouns a pronoun stands for: what it gives the one that
+    fits, what the other, how often it gives the first more. `on the other half`: the same for the
+    head that is best on every second sentence, on those between."""
     both = np.stack(
         [
             given(handle, text, ((pronoun, right), (pronoun, other)))
@@ -89,7 +92,8 @@ def belonging(handle: Handle) -> dict[str, str]:
 
 
 def tired(handle: Handle) -> dict[str, str]:
-    """The head that most ties "it" to "animal" in the app's first sentence, and what it gives to "street"."""
+    """The head that most ties "it" to "animal" in the app's first sentence, and what it gives to
+    "street"."""
     text, it, animal, street = TIRED
     to_animal, to_street = given(handle, text, ((it, animal), (it, street)))
     layer, head = np.unravel_index((to_animal - to_street).argmax(), to_animal.shape)
@@ -116,7 +120,8 @@ def ordinary(texts: Sequence[str]) -> list[str]:
 
 @torch.inference_mode()
 def nats(handle: Handle, texts: Sequence[str]) -> float:
-    """Nats that a decoder needs for all of the texts together, each by itself and cut to what it takes."""
+    """Nats that a decoder needs for all of the texts together, each by itself and cut to what it
+    takes."""
     total = 0.0
     for text in texts:
         ids = torch.tensor([[handle.tokenizer.bos, *handle.tokenizer.ids([text])[0]]])
@@ -145,7 +150,8 @@ def said_twice(handle: Handle, texts: Sequence[str]) -> str:
 def written(
     handle: Handle, prompts: Sequence[str], n: int, temperature: float = 0.0
 ) -> list[list[int]]:
-    """What a decoder writes after each prompt: `n` token ids, the likeliest each time or drawn at a temperature; the end is no token."""
+    """What a decoder writes after each prompt: `n` token ids, the likeliest each time or drawn at a
+    temperature; the end is no token."""
     generator, said = torch.Generator().manual_seed(0), []
     for prompt in prompts:
         ids = [handle.tokenizer.bos, *handle.tokenizer.ids([prompt])[0]]

@@ -1,7 +1,9 @@
-"""A small grammar of our own: English sentences that are rare in the corpora and that the lecture notes reason about.
+"""A small grammar of our own: English sentences that are rare in the corpora and that the lecture
+notes reason about.
 
-Five families: a country and its language far apart, agreement across a distractor, a word with two senses (apple, bank, bat, mouse),
-who did what to whom, and what eats what. The sentences offered in the app are never generated (`NEVER`).
+Five families: a country and its language far apart, agreement across a distractor, a word with two
+senses (apple, bank, bat, mouse), who did what to whom, and what eats what. The sentences offered in
+the app are never generated (`NEVER`).
 """
 
 from __future__ import annotations
@@ -238,9 +240,11 @@ def sentence(rng: Random) -> str:
 
 
 def kept_out(text: str) -> bool:
-    """True for a fifth of all combinations of the words that decide a sentence (a country and its frame, subject and distractor...).
+    """True for a fifth of all combinations of the words that decide a sentence (a country and its
+    frame, subject and distractor...).
 
-    The small grammar models never meet them in training, so that what they do on them shows more than memory.
+    The small grammar models never meet them in training, so that what they do on them shows more
+    than memory.
     """
     words = frozenset(text.rstrip(".").split())
     deciding = sorted(words & DECIDING)
@@ -248,7 +252,8 @@ def kept_out(text: str) -> bool:
 
 
 def known(rng: Random) -> str:
-    """A sentence that may be trained on by the models whose scores are measured on the kept-out ones."""
+    """A sentence that may be trained on by the models whose scores are measured on the kept-out
+    ones."""
     while kept_out(drawn := sentence(rng)):
         pass
     return drawn

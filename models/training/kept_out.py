@@ -1,7 +1,9 @@
-"""Hand-made sentences that models of real text are measured on, written for this project and kept out of all training.
+"""Hand-made sentences that models of real text are measured on, written for this project and kept
+out of all training.
 
-PRONOUNS: a pronoun and two nouns of which one fits it by gender or number. PAIRS: words of which one belongs to the other, a determiner to
-its noun and a verb to its subject, not always side by side. TO_TRANSLATE: English of 8 to 25 words with rarer words and verbs of two objects.
+PRONOUNS: a pronoun and two nouns of which one fits it by gender or number. PAIRS: words of which
+one belongs to the other, a determiner to its noun and a verb to its subject, not always side by
+side. TO_TRANSLATE: English of 8 to 25 words with rarer words and verbs of two objects.
 """
 
 from __future__ import annotations

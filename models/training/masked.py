@@ -1,8 +1,10 @@
-"""The masked-word objective (Devlin et al., 2019): rows of text, places hidden in them, and the loss of guessing what stood there.
+"""The masked-word objective (Devlin et al., 2019): rows of text, places hidden in them, and the
+loss of guessing what stood there.
 
-Rows come from five diets. Plain sentences and paragraphs make the language; a few grammar sentences bring the lecture notes' words, and
-others a pronoun and two nouns of which one fits; `echo` rows hold the same words twice, the second time shuffled: whether a word is the
-right one shows in whether it has a partner, which asks for a head that looks at the same word elsewhere.
+Rows come from five diets. Plain sentences and paragraphs make the language; a few grammar sentences
+bring the lecture notes' words, and others a pronoun and two nouns of which one fits; `echo` rows
+hold the same words twice, the second time shuffled: whether a word is the right one shows in
+whether it has a partner, which asks for a head that looks at the same word elsewhere.
 """
 
 from __future__ import annotations
@@ -28,16 +30,18 @@ from models.training.recipes import SEED, padded
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
-# Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the start hold a model on the unigram
-# plateau: an untrained head gives a neighbour 1/128 of its attention, in a short row a tenth of it.
+# Tokens in the longest row of each epoch, the last one for all that follow. Long rows from the
+# start hold a model on the unigram plateau: an untrained head gives a neighbour 1/128 of its
+# attention, in a short row a tenth of it.
 CURRICULUM = (24, 48, 96, 128)
 BATCH_TOKENS = 2048
 MASKED_SHARE = 0.25
-# A chosen word becomes [MASK] below the first number, stays below the second, and becomes a random word above it. In an echo more words
-# stay or turn random, because telling these two apart is what a look at the same word elsewhere can do.
+# A chosen word becomes [MASK] below the first number, stays below the second, and becomes a random
+# word above it. In an echo more words stay or turn random, because telling these two apart is what
+# a look at the same word elsewhere can do.
 FATE, FATE_IN_ECHO = (0.8, 0.9), (0.4, 0.7)
-# Pronouns are chosen twice as often, and where they turn, into another pronoun: to tell a "he" that is right from one that stood for "she",
-# it must look for the one it stands for.
+# Pronouns are chosen twice as often, and where they turn, into another pronoun: to tell a "he" that
+# is right from one that stood for "she", it must look for the one it stands for.
 PRONOUN_SHARE, FATE_OF_PRONOUN = 0.5, (0.4, 0.7)
 PRONOUNS = (
     ("he", "she", "they", "it"),
@@ -48,12 +52,14 @@ PRONOUNS = (
 )
 FIRST_EPOCH_ANYWHERE, ANYWHERE_SHARE = 1, 0.7
 HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
-# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the other books.
+# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
+# other books.
 PARTS = (3, 3, 24)
 N_GRAMMAR, N_PRONOUNS, ECHO_SHARE, REPEAT_SHARE = 5_000, 10_000, 0.06, 0.02
 # Heads of layer 0 whose W_K begins as W_Q, so that a word begins by looking at itself and its like.
 HEADS_OF_LIKES = (6, 7)
-# From this head of each layer on, heads pay for every key that takes more than its share of the mean row.
+# From this head of each layer on, heads pay for every key that takes more than its share of the
+# mean row.
 FIRST_PAYING_HEAD, PRICE = 3, 0.2
 
 
@@ -114,7 +120,8 @@ class Masked:
         return cross_entropy(model, x[chosen], ids[chosen]) + PRICE * excess.mean()
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
-        """Where each row begins: at position 0, but from the second epoch on most of them anywhere, so that all positions are met."""
+        """Where each row begins: at position 0, but from the second epoch on most of them anywhere,
+        so that all positions are met."""
         if epoch < FIRST_EPOCH_ANYWHERE:
             return None
         batch, n = ids.shape
@@ -128,7 +135,8 @@ class Masked:
 
 
 def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
-    """Let W_K of these heads of layer 0 begin as W_Q, both blind to positions: a word then gives most to itself and its like elsewhere."""
+    """Let W_K of these heads of layer 0 begin as W_Q, both blind to positions: a word then gives
+    most to itself and its like elsewhere."""
     attention, config = model.layers[0].attention, model.config
     _, lengths, directions = torch.linalg.svd(
         sinusoids(config.n_positions, config.d_model), full_matrices=False
@@ -144,8 +152,9 @@ def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
 
 
 class Excess:
-    """A tape that adds up what the paying heads give to a key beyond a share of the mean row: a fifth, in short rows three times an even
-    row's. Such a key is a sink; one place in a sentence on which most rows rest teaches nobody anything."""
+    """A tape that adds up what the paying heads give to a key beyond a share of the mean row: a
+    fifth, in short rows three times an even row's. Such a key is a sink; one place in a sentence on
+    which most rows rest teaches nobody anything."""
 
     def __init__(self) -> None:
         self.found: list[Tensor] = []
@@ -162,8 +171,8 @@ class Excess:
 
 @dataclass(frozen=True)
 class Words:
-    """What hiding must know of a vocabulary. begins (id) bool: the token begins a word. others (id, 3): what a pronoun may turn into, -1
-    in the row of a token that is none."""
+    """What hiding must know of a vocabulary. begins (id) bool: the token begins a word. others (id,
+    3): what a pronoun may turn into, -1 in the row of a token that is none."""
 
     tokenizer: Tokenizer
     begins: Tensor
@@ -210,7 +219,8 @@ def rows(
 def _packed(
     sentences: list[list[int]], rng: Random, most: int, echo_share: float
 ) -> Iterator[list[int]]:
-    """Rows of whole sentences, of many lengths from one sentence to a full row; some of them echoed."""
+    """Rows of whole sentences, of many lengths from one sentence to a full row; some of them
+    echoed."""
     row: list[int] = []
     room = 0
     for sentence in sentences:
@@ -239,8 +249,8 @@ def echo(words: list[int], rng: Random) -> list[int]:
 def batches(
     corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the longest row of the batch; rows of
-    like length together."""
+    """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the
+    longest row of the batch; rows of like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
     pool = [
         [tokenizer.cls, *row, tokenizer.sep] for row in rows(corpus, tokenizer, rng, longest, epoch)
@@ -269,7 +279,8 @@ def hide(
     generator: torch.Generator,
     echo: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or FATE_IN_ECHO in rows where `echo` (batch, 1)."""
+    """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or
+    FATE_IN_ECHO in rows where `echo` (batch, 1)."""
     words = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
     chosen = words & (torch.rand(ids.shape, generator=generator) < MASKED_SHARE)
     fate = torch.rand(ids.shape, generator=generator)
@@ -286,7 +297,8 @@ def hide(
 def hide_words(
     ids: Tensor, present: Tensor, words: Words, generator: torch.Generator, echo: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their own."""
+    """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their
+    own."""
     tokenizer = words.tokenizer
     ordinary = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
     word = words.begins[ids].long().cumsum(1).clamp(max=ids.shape[1] - 1)  # (batch, token)
@@ -316,7 +328,8 @@ def loss(
     chosen: Tensor,
     start: Tensor | None = None,
 ) -> Tensor:
-    """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`: (batch, token)."""
+    """Mean cross-entropy in nats of the chosen places. `hidden`, `ids`, `present`, `chosen`:
+    (batch, token)."""
     x = model(hidden, allowed=present[:, None, None, :], start=start)
     return cross_entropy(model, x[chosen], ids[chosen])
 

@@ -1,11 +1,12 @@
 """The next-word objective, and the recipe of the decoder.
 
-The first epoch is made of repetitions: lists of random tokens said twice or more. What comes next is then only to be had by a head that
-finds the last time and looks one further (induction), which in turn needs one that knows each token's predecessor. On plain text alone
-both come late. From the second epoch on real text rules, in rows that grow longer.
+The first epoch is made of repetitions: lists of random tokens said twice or more. What comes next
+is then only to be had by a head that finds the last time and looks one further (induction), which
+in turn needs one that knows each token's predecessor. On plain text alone both come late. From the
+second epoch on real text rules, in rows that grow longer.
 
-Texts said twice keep induction alive on text. What the model is not to learn from them is to begin again by itself: the first tokens of
-the second time do not count, only how it goes on.
+Texts said twice keep induction alive on text. What the model is not to learn from them is to begin
+again by itself: the first tokens of the second time do not count, only how it goes on.
 """
 
 from __future__ import annotations
@@ -30,19 +31,22 @@ from models.transformer import Decoder
 BATCH_TOKENS = 2048
 # Tokens in the longest row of each epoch, the last one for all that follow.
 CURRICULUM = (40, 64, 128)
-# Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first epoch's tokens, then a few.
+# Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first
+# epoch's tokens, then a few.
 REPEATED_ROWS = (30_000, 5_000, 4_000)
 # Sentences said twice in each epoch, another between the two, and paragraphs said twice.
 SAID_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
 # Tokens at the beginning of a second time that do not count: nothing tells that it begins.
 FREE = 2
-# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the other books.
+# An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
+# other books.
 PARTS = (3, 3, 20)
 N_GRAMMAR = 2_500
 SHORTEST_PERIOD, LONGEST_PERIOD = 3, 20
 HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS, LONGEST_MEASURED = 600, 60, 96
-# Names for the sentences of Tatoeba, where three names stand for everybody. Those of the grammar alone stay in the grammar's sentences,
-# each of which is a row by itself: what it writes after a sentence of a book is no grammar.
+# Names for the sentences of Tatoeba, where three names stand for everybody. Those of the grammar
+# alone stay in the grammar's sentences, each of which is a row by itself: what it writes after a
+# sentence of a book is no grammar.
 MEN = (
     "Tom", "Jack", "Peter", "Paul", "David", "Sam", "Ben", "George", "Henry", "Charles", "James", "Frank", "Harry", "Fred", "Robert", "Martin",
 )  # fmt: skip
@@ -55,7 +59,8 @@ ALL_COUNT: frozenset[int] = frozenset()
 
 
 def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
-    """A list of tokens drawn from `words`, said over and over until a row of `longest` tokens is nearly full."""
+    """A list of tokens drawn from `words`, said over and over until a row of `longest` tokens is
+    nearly full."""
     period = [
         rng.choice(words)
         for _ in range(rng.randint(SHORTEST_PERIOD, min(LONGEST_PERIOD, longest // 2)))
@@ -118,7 +123,8 @@ def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[l
 def batches(
     corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """One epoch of (ids, present, counts), all (batch, token), rows of like length together, [BOS] before each."""
+    """One epoch of (ids, present, counts), all (batch, token), rows of like length together, [BOS]
+    before each."""
     pool = [
         ([tokenizer.bos, *row], frozenset(at + 1 for at in free))
         for row, free in rows(corpus, tokenizer, rng, epoch)
@@ -129,7 +135,8 @@ def batches(
 def grouped(
     pool: list[Row], pad: int, rng: Random, most: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The rows in batches of at most `most` tokens, in random order: (ids, present, counts), all (batch, token)."""
+    """The rows in batches of at most `most` tokens, in random order: (ids, present, counts), all
+    (batch, token)."""
     pool.sort(key=lambda row: len(row[0]) + rng.random() * 4)
     groups: list[list[Row]] = [[]]
     width = 0
@@ -149,7 +156,8 @@ def grouped(
 
 
 def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = None) -> Tensor:
-    """Mean cross-entropy in nats of every token that counts after the first, given those before it. ids, counts (batch, token)."""
+    """Mean cross-entropy in nats of every token that counts after the first, given those before it.
+    ids, counts (batch, token)."""
     x = model(ids[:, :-1], start=start)
     wanted = counts[:, 1:]
     return cross_entropy(model, x[wanted], ids[:, 1:][wanted])
@@ -157,7 +165,8 @@ def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = Non
 
 @torch.inference_mode()
 def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[float, float]:
-    """(loss in nats a token, perplexity a token) over the texts, each by itself after [BOS], at most LONGEST_MEASURED tokens of each."""
+    """(loss in nats a token, perplexity a token) over the texts, each by itself after [BOS], at
+    most LONGEST_MEASURED tokens of each."""
     pool = [
         ([tokenizer.bos, *ids[:LONGEST_MEASURED]], ALL_COUNT) for ids in tokenizer.ids(list(texts))
     ]
@@ -173,8 +182,9 @@ def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tu
 def repetition_scores(
     model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: int = 40
 ) -> dict[str, tuple[float, int, int]]:
-    """What heads do on lists of `n` different random tokens said twice: (mean attention, layer, head) of the best previous-token head and
-    of the best induction head, the latter over the second time (Olsson et al., 2022)."""
+    """What heads do on lists of `n` different random tokens said twice: (mean attention, layer,
+    head) of the best previous-token head and of the best induction head, the latter over the second
+    time (Olsson et al., 2022)."""
     rng = Random(0)
     vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
     ids = torch.tensor(

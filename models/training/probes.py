@@ -1,4 +1,5 @@
-"""What the heads of a model do on text it never saw: the scores on a model card and in a training log."""
+"""What the heads of a model do on text it never saw: the scores on a model card and in a training
+log."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from models.transformer import Model
 
 
 def mean_scores(handle: Handle, texts: list[str]) -> dict[str, np.ndarray]:
-    """Each relation's score (layer, head), averaged over the texts that have it; under "broad", the entropy share."""
+    """Each relation's score (layer, head), averaged over the texts that have it; under "broad", the
+    entropy share."""
     found: dict[str, list[np.ndarray]] = {name: [] for name in (*relations.RELATIONS, "broad")}
     for text in texts:
         recording = record(handle, text)
@@ -24,7 +26,8 @@ def mean_scores(handle: Handle, texts: list[str]) -> dict[str, np.ndarray]:
 
 
 def previous_far_out(handle: Handle, texts: list[str], positions: range = range(400, 511)) -> float:
-    """What the best previous-token head gives to the token before, far out in a text as long as the model takes."""
+    """What the best previous-token head gives to the token before, far out in a text as long as the
+    model takes."""
     pattern = record(handle, " ".join(texts)).attention[0].pattern
     at = np.array(positions)
     return float(pattern[:, :, at, at - 1].mean(axis=-1).max())

@@ -1,7 +1,9 @@
-"""Sentences with two nouns and a pronoun that only one of them fits, by gender, by number or by sense: made, for the encoder's training.
+"""Sentences with two nouns and a pronoun that only one of them fits, by gender, by number or by
+sense: made, for the encoder's training.
 
-Old books are full of pronouns, but seldom is it plain in one sentence whom they mean. The hand-made sentences that the shipped encoder is
-measured on (`models/training/kept_out.py`) are other sentences, and the ones that the app offers are never made.
+Old books are full of pronouns, but seldom is it plain in one sentence whom they mean. The hand-made
+sentences that the shipped encoder is measured on (`models/training/kept_out.py`) are other
+sentences, and the ones that the app offers are never made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The loss of the tied readout, made in pieces: cross-entropy over the vocabulary and its gradient in one pass over the scores.
+"""The loss of the tied readout, made in pieces: cross-entropy over the vocabulary and its gradient
+in one pass over the scores.
 
-A step's scores are its largest tensor (a row for every token to be said, a column for every word of the vocabulary). Here they are made
-some rows at a time, small enough for the processor's caches, and only their gradient is kept, in the precision of the step.
+A step's scores are its largest tensor (a row for every token to be said, a column for every word of
+the vocabulary). Here they are made some rows at a time, small enough for the processor's caches,
+and only their gradient is kept, in the precision of the step.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ ROWS = 128
 
 
 def cross_entropy(model: Model, x: Tensor, wanted: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Mean cross-entropy in nats of saying `wanted` (row) from last vectors x (row, d_model), for a model with a tied readout.
+    """Mean cross-entropy in nats of saying `wanted` (row) from last vectors x (row, d_model), for a
+    model with a tied readout.
 
-    The same as F.cross_entropy(model.logits(x), wanted, label_smoothing=smoothing). Within autocast the products are made in its type.
+    The same as F.cross_entropy(model.logits(x), wanted, label_smoothing=smoothing). Within autocast
+    the products are made in its type.
     """
     return _CrossEntropy.apply(
         model.before_readout(x), model.embedding.token.weight, model.readout_bias, wanted, smoothing

@@ -1,4 +1,5 @@
-"""What a recipe is: all that is particular to training one model of our own, and what recipes share."""
+"""What a recipe is: all that is particular to training one model of our own, and what recipes
+share."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ SEED = 1
 
 
 class Recipe(Protocol):
-    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones. `in_half`: whether steps may
-    be computed in bfloat16 where the processor helps; weights and scores stay in fp32."""
+    """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones.
+    `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights and
+    scores stay in fp32."""
 
     config: Config
     steps: int
@@ -54,7 +56,8 @@ class Recipe(Protocol):
 
 
 def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Rows of unlike length as one (batch, token) tensor, and the bool tensor that says which entries are real."""
+    """Rows of unlike length as one (batch, token) tensor, and the bool tensor that says which
+    entries are real."""
     ids = torch.full((len(rows), max(map(len, rows))), pad)
     for at, row in enumerate(rows):
         ids[at, : len(row)] = torch.tensor(row)
@@ -62,7 +65,8 @@ def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
 
 
 def with_dropout(model: Model, share: float) -> Model:
-    """The model, whose sub-layers drop a share of what they write while it is in training mode (section 5.4 of the paper). The model's own
+    """The model, whose sub-layers drop a share of what they write while it is in training mode
+    (section 5.4 of the paper). The model's own
     code knows no dropout: it falls away with the run."""
 
     def dropped(module: nn.Module, inputs: tuple, wrote: Tensor) -> Tensor:
@@ -75,7 +79,8 @@ def with_dropout(model: Model, share: float) -> Model:
 
 
 def half_helps() -> bool:
-    """True where this processor multiplies bfloat16 matrices much faster than fp32 ones, tried out in a moment."""
+    """True where this processor multiplies bfloat16 matrices much faster than fp32 ones, tried out
+    in a moment."""
     seconds = {}
     for kind in (torch.float32, torch.bfloat16):
         a, b = torch.ones(512, 256, dtype=kind), torch.ones(256, 1024, dtype=kind)

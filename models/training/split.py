@@ -1,7 +1,8 @@
 """Text that is held out from training, with nothing in training that is nearly the same.
 
-Sentences are compared as `folded`: lower case, contractions spelled out, punctuation dropped, all names one name, all numbers one number.
-Two are near duplicates where one word added, dropped or replaced makes them equal.
+Sentences are compared as `folded`: lower case, contractions spelled out, punctuation dropped, all
+names one name, all numbers one number. Two are near duplicates where one word added, dropped or
+replaced makes them equal.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ def folded(text: str) -> tuple[str, ...]:
 
 
 def divide(texts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """(training, held-out): places in `texts`. Of the sentences of at least 4 words a fixed share, chosen by their letters, is held out;
-    what is nearly the same as one of them belongs to neither.
+    """(training, held-out): places in `texts`. Of the sentences of at least 4 words a fixed share,
+    chosen by their letters, is held out; what is nearly the same as one of them belongs to neither.
 
-    A sentence with more than 40 near duplicates is trained on instead: holding it out would cost a whole family of sentences.
+    A sentence with more than 40 near duplicates is trained on instead: holding it out would cost a
+    whole family of sentences.
     """
     words = [folded(text) for text in texts]
     by_pattern: dict[int, list[int]] = {}
@@ -79,7 +81,8 @@ def divide(texts: Sequence[str]) -> tuple[list[int], list[int]]:
 
 
 def _patterns(words: tuple[str, ...]) -> set[int]:
-    """Two sentences share one of these if they are near duplicates: the sentence, and it with each word dropped or left open."""
+    """Two sentences share one of these if they are near duplicates: the sentence, and it with each
+    word dropped or left open."""
     return (
         {hash(words)}
         | {hash((*words[:at], *words[at + 1 :])) for at in range(len(words))}

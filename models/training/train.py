@@ -1,12 +1,15 @@
 """Train a model of our own: `python -m models.training.train encoder --data DIR`.
 
-Everything random comes from one seed. A run keeps its folder (`--run`): tokenizer, the newest checkpoint, early weights where the recipe
-wants them shown (`at-STEP.pt`), and `log.jsonl` with a line of loss every 50 steps and of held-out scores every `--check` steps. Started
-again, it goes on from the checkpoint. The learning rate warms up, stays, and falls to a fiftieth over the last fifth of `--steps`, so that a
-run can be lengthened or shortened before its fall begins: also while it runs, by another number in the file `steps` of its folder.
+Everything random comes from one seed. A run keeps its folder (`--run`): tokenizer, the newest
+checkpoint, early weights where the recipe wants them shown (`at-STEP.pt`), and `log.jsonl` with a
+line of loss every 50 steps and of held-out scores every `--check` steps. Started again, it goes on
+from the checkpoint. The learning rate warms up, stays, and falls to a fiftieth over the last fifth
+of `--steps`, so that a
+run can be lengthened or shortened before its fall begins: also while it runs, by another number in
+the file `steps` of its folder.
 
-Steps of the models of real text are computed in bfloat16 where the processor multiplies it much faster, which is tried out at the start;
-weights, optimizer and scores stay in fp32.
+Steps of the models of real text are computed in bfloat16 where the processor multiplies it much
+faster, which is tried out at the start; weights, optimizer and scores stay in fp32.
 """
 
 from __future__ import annotations
@@ -184,7 +187,8 @@ class Run:
 
 
 def recipe_of(name: str, data: Path | None) -> Recipe:
-    """The recipe of a model, its text read from the folder `data`. Raises ValueError where it needs one and there is none."""
+    """The recipe of a model, its text read from the folder `data`. Raises ValueError where it needs
+    one and there is none."""
     if name in algorithms.RECIPES:
         return algorithms.RECIPES[name]()
     if data is None:
@@ -198,7 +202,8 @@ def recipe_class(name: str) -> type[Recipe]:
 
 
 def rate(step: int, steps: int, warm_up: int = 400) -> float:
-    """The share of the full learning rate at `step` of `steps`: a rise, a plateau, and a fall over the last fifth."""
+    """The share of the full learning rate at `step` of `steps`: a rise, a plateau, and a fall over
+    the last fifth."""
     fall = max(1, steps // 5)
     return min(1.0, (step + 1) / warm_up, max(0.02, (steps - step) / fall))
 

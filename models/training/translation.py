@@ -1,4 +1,5 @@
-"""English to French, and the recipe of the translator: rows of pairs, the loss of saying the French one token at a time, alignment."""
+"""English to French, and the recipe of the translator: rows of pairs, the loss of saying the French
+one token at a time, alignment."""
 
 from __future__ import annotations
 
@@ -18,13 +19,15 @@ from models.training.recipes import SEED, padded, with_dropout
 from models.transformer import EncoderDecoder
 
 BATCH_TOKENS = 2000  # of the target, padding counted in
-# Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in short sentences first.
+# Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in
+# short sentences first.
 CURRICULUM = (14, 24, 80)
 LABEL_SMOOTHING, DROPOUT = 0.1, 0.1
 # People write without full stops and capitals too.
 BARE_SHARE, LOWER_SHARE = 0.05, 0.03
-# Tatoeba's sentences are short. From the third epoch on a share of the pairs is drawn again and joined with another one, side by side or by
-# "and" and "but", so that long sentences are met; and of the shortest pairs, which the first epochs have taught, only a share is read again.
+# Tatoeba's sentences are short. From the third epoch on a share of the pairs is drawn again and
+# joined with another one, side by side or by "and" and "but", so that long sentences are met; and
+# of the shortest pairs, which the first epochs have taught, only a share is read again.
 JOINED_SHARE, LINKED = 0.12, 0.6
 SHORT, SHORT_SHARE = 6, 0.5
 LINKS = (("and", "et"), ("and", "et"), ("but", "mais"))
@@ -35,13 +38,15 @@ STARTS = re.compile(
     r"leurs|c'|j'|l'|d'|ça|cela|personne|quelqu'un)(?=\b|\W)",
     re.IGNORECASE,
 )
-# Before "?" and "!" French writes a space that does not break, or a thin one, or a plain one, and so does Tatoeba: one will do.
+# Before "?" and "!" French writes a space that does not break, or a thin one, or a plain one, and
+# so does Tatoeba: one will do.
 SPACES = str.maketrans("\u00a0\u202f\u2009", "   ")
 Pair = tuple[str, str]
 
 
 def roughened(english: str, french: str, rng: Random) -> tuple[str, str]:
-    """A pair as it is, or now and then without its final mark on both sides, or with its English in lower case."""
+    """A pair as it is, or now and then without its final mark on both sides, or with its English in
+    lower case."""
     fate = rng.random()
     if fate < BARE_SHARE and english[-1:] in ".!?" and french[-1:] in ".!?":
         return english[:-1], french[:-1].rstrip()
@@ -51,8 +56,8 @@ def roughened(english: str, french: str, rng: Random) -> tuple[str, str]:
 
 
 def joined(first: Pair, second: Pair, rng: Random) -> Pair:
-    """Two pairs as one: a sentence after the other, or the two linked by "and" or "but" where both state something and the second begins
-    with a word that can stand inside a sentence."""
+    """Two pairs as one: a sentence after the other, or the two linked by "and" or "but" where both
+    state something and the second begins with a word that can stand inside a sentence."""
     states = all(text[-1:] == "." and text[:-1].count(".") == 0 for text in (*first, *second))
     starts = all(STARTS.match(text) or text.startswith("I ") for text in second)
     if not (states and starts and rng.random() < LINKED):
@@ -80,8 +85,9 @@ def batches(
     rng: Random,
     longest: int,
 ) -> Iterator[tuple[Tensor, ...]]:
-    """One epoch of (source, source present, target, target present), each (batch, token). A source ends with [EOS]; a target begins with
-    [BOS] and ends with [EOS]. Pairs of which a side is longer than `longest` tokens are left out."""
+    """One epoch of (source, source present, target, target present), each (batch, token). A source
+    ends with [EOS]; a target begins with [BOS] and ends with [EOS]. Pairs of which a side is longer
+    than `longest` tokens are left out."""
     pool = [
         ([*source, tokenizer.eos], [tokenizer.bos, *target, tokenizer.eos])
         for source, target in zip(english, french)
@@ -110,7 +116,8 @@ def loss(
     target_present: Tensor,
     smoothing: float = LABEL_SMOOTHING,
 ) -> Tensor:
-    """Mean cross-entropy in nats of every target token after [BOS], given the source and the tokens before it (section 5.4: smoothed)."""
+    """Mean cross-entropy in nats of every target token after [BOS], given the source and the tokens
+    before it (section 5.4: smoothed)."""
     memory_allowed = source_present[:, None, None]
     memory = model.encode(source, memory_allowed)
     x = model.decode(target[:, :-1], memory, memory_allowed)
@@ -122,7 +129,8 @@ def loss(
 def greedy(
     model: EncoderDecoder, tokenizer: Tokenizer, sources: list[list[int]], longest: int = 60
 ) -> list[list[int]]:
-    """The likeliest next token, again and again, for a batch of bare source ids at once: bare target ids."""
+    """The likeliest next token, again and again, for a batch of bare source ids at once: bare
+    target ids."""
     ids, present = padded([[*source, tokenizer.eos] for source in sources], tokenizer.pad)
     allowed = present[:, None, None]
     memory = model.encode(ids, allowed)

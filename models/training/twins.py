@@ -1,5 +1,6 @@
-"""Two small encoders of real text that differ in one thing: where LayerNorm stands. The same rows in the same order, hidden alike, from
-the same first weights; one has it after each sum (the paper), the other before each sub-layer and once at the end (Xiong et al., 2020).
+"""Two small encoders of real text that differ in one thing: where LayerNorm stands. The same rows
+in the same order, hidden alike, from the same first weights; one has it after each sum (the paper),
+the other before each sub-layer and once at the end (Xiong et al., 2020).
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def show(on: Screen) -> None:
 
 
 def beside_batch_norm(on: Screen, name: str, site: str, eps: float) -> None:
-    """The same sums over features and over tokens, when the followed token's vector is multiplied."""
+    """The same sums over features and over tokens, when the followed token's vector is
+    multiplied."""
     from explorer.figures.residual import bars
 
     st.subheader("Why not BatchNorm?", anchor=False)

@@ -49,7 +49,8 @@ class Screen:
         return caption(self.recording, *lines, of=of, target="Output")
 
     def picture(self, title: str, *lines: str, file: str, what: tuple[Hashable, ...]) -> Picture:
-        """How a picture is called. lines: what it shows; file: how its files are told from others."""
+        """How a picture is called. lines: what it shows; file: how its files are told from
+        others."""
         several = (self.stream.name,) if len(self.recording.streams) > 1 else ()
         name = "-".join(("headlight", self.recording.model.name, *several, file))
         token = shelf.name_of(self.recording, self.stream.name, *what)

@@ -67,7 +67,8 @@ def _measured(attention: str, recording) -> many.Sentence:
 
 
 def progress(reading: Experiment, n: int) -> None:
-    """How far it has come, with a way to stop it and to go on. It draws itself again while it works."""
+    """How far it has come, with a way to stop it and to go on. It draws itself again while it
+    works."""
     stage = _stage(reading)
     st.fragment(_drawn, run_every=LOOK if reading.running else None)(reading, n, stage)
 

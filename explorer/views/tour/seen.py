@@ -10,7 +10,8 @@ from explorer.views.claims.testing import material
 
 
 def seen_of(source: Shown) -> Seen:
-    """The recording on screen as the steps see it. It is made anew in every run and nowhere kept."""
+    """The recording on screen as the steps see it. It is made anew in every run and nowhere
+    kept."""
     recording = source.recording()
     model = recording.model.name
     first = next(

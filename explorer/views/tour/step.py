@@ -1,4 +1,5 @@
-"""One step of the tour: its headline, its picture and its number, the way to the next, and to its page."""
+"""One step of the tour: its headline, its picture and its number, the way to the next, and to its
+page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A text at every checkpoint of a model: recordings, and the habits of all heads, measured once and kept."""
+"""A text at every checkpoint of a model: recordings, and the habits of all heads, measured once and
+kept."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Text:
-    """What is read at every checkpoint of a model, by name: the same text, and of a translator the same target, that of the whole model."""
+    """What is read at every checkpoint of a model, by name: the same text, and of a translator the
+    same target, that of the whole model."""
 
     model: str
     text: str
@@ -52,7 +54,8 @@ def attention_of(recording: Recording, name: str) -> Attention:
 
 
 def stages(of: Text, attention: str) -> tuple[Stage, ...]:
-    """All heads of an attention at each checkpoint; the first time it is asked for, with a bar that says how far it has come."""
+    """All heads of an attention at each checkpoint; the first time it is asked for, with a bar that
+    says how far it has come."""
     return shelf.kept(
         of.model, ("stages", of.text, of.target, attention), lambda: _measured(of, attention)
     )

@@ -1,4 +1,5 @@
-"""Heads forming: a model's checkpoints on the reader's own text, the grid at one of them beside scores and loss over all."""
+"""Heads forming: a model's checkpoints on the reader's own text, the grid at one of them beside
+scores and loss over all."""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ def forget_head() -> None:
 
 
 def chosen_course(found: Sequence[Stage], courses: Sequence[Course]) -> Course | None:
-    """The head and habit on screen: what the reader chose of each, and else what tells most. None where the text shows no habit."""
+    """The head and habit on screen: what the reader chose of each, and else what tells most. None
+    where the text shows no habit."""
     names = tuple(one.habit for one in courses)
     if not names:
         return None
@@ -113,7 +115,8 @@ def headline(of: Text, chosen: Course | None) -> None:
 
 
 def habit_control(courses: Sequence[Course], chosen: Course) -> None:
-    """The control that chooses a habit; its key is its own, because what tells most is no choice yet."""
+    """The control that chooses a habit; its key is its own, because what tells most is no choice
+    yet."""
     st.session_state["habit shown"] = chosen.habit
     st.segmented_control(
         "Habit",
@@ -132,7 +135,8 @@ def take_habit() -> None:
 
 
 def grid(of: Text, at: Checkpoint, name: str, key: str = "training heads") -> None:
-    """Every head at the checkpoint, all on one colour scale, so that a head is seen to grow sharp."""
+    """Every head at the checkpoint, all on one colour scale, so that a head is seen to grow
+    sharp."""
     recording = of.shown(at).recording()
     attention = course.attention_of(recording, name)
     token = shelf.name_of(recording, "training", name)
@@ -230,7 +234,8 @@ def below(
 
 
 def ways(of: Text, at: Checkpoint, recording: Recording) -> None:
-    """On to another page with this checkpoint; and, where a decoder could show induction, to the text said twice."""
+    """On to another page with this checkpoint; and, where a decoder could show induction, to the
+    text said twice."""
     state = st.session_state
     words = f"Explore step {at.step:,} on Attention"
     if st.button(words, key="explore checkpoint", icon=":material/arrow_forward:"):

@@ -1,4 +1,5 @@
-"""A small model of the reader's own that learns while one looks on: begun, stopped, gone on with, kept for the visit."""
+"""A small model of the reader's own that learns while one looks on: begun, stopped, gone on with,
+kept for the visit."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def asked() -> None:
 
 
 def sized(task: str) -> dict[str, int]:
-    """The sizes of the model, each from a short list; a habit that needs two layers begins with two."""
+    """The sizes of the model, each from a short list; a habit that needs two layers begins with
+    two."""
     least = {"induction": 2, "text": 2}.get(task, 1)
     asked = (
         ("n_layer", "Layers", LAYERS, least - 1, lambda n: f"{n} layer{'s' * (n > 1)}"),
@@ -238,7 +240,8 @@ def drawn(one: Training, text: str) -> None:
 
 
 def measured(one: Training, text: str, now: Recording, name: str) -> tuple[Stage, ...]:
-    """All heads at each step that was looked at so far on this text; what was measured of another text is measured anew."""
+    """All heads at each step that was looked at so far on this text; what was measured of another
+    text is measured anew."""
     key, held = st.session_state.get(STAGES, (None, {}))
     if key != (id(one), text):
         held = {}

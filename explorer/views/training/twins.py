@@ -1,4 +1,5 @@
-"""Two models trained alike but for one thing: their losses in one picture, their heads side by side."""
+"""Two models trained alike but for one thing: their losses in one picture, their heads side by
+side."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def common(pair: tuple[str, str]) -> tuple[int, ...]:
 
 
 def chosen(steps: Sequence[int]) -> int | None:
-    """The step on screen: the one chosen, or the last one that both have; None for the models as they are."""
+    """The step on screen: the one chosen, or the last one that both have; None for the models as
+    they are."""
     wanted = address.one_of("train_step", ("", *map(str, steps)))
     return int(wanted) if wanted else steps[-1] if steps else None
 
@@ -77,7 +79,8 @@ def drawn(
     steps: Sequence[int],
     at: int | None,
 ) -> None:
-    """Both losses, and where both have checkpoints the habit that tells most in the first, in both."""
+    """Both losses, and where both have checkpoints the habit that tells most in the first, in
+    both."""
     points = [numbers.smoothed(curve) for curve in lost]
     every = [value for curve in points for _, value in curve]
     lines = [
