@@ -161,7 +161,7 @@ def test_every_other_view_in_a_file(encoder: Handle, opened: Callable[..., drive
     page = opened(export.page(short, "anatomy", model=encoder, layer=1, head=5)).page
     page.locator("[data-part=anatomy] .area").first.click(position={"x": 3, "y": 3})
     weight = float(short.attention[0].pattern[1, 5, 0, 0])
-    told = page.locator("h2").inner_text()
+    told = page.locator("h2").first.inner_text()
     assert told.startswith(f"Query {first} (0) gives key {first} (0) the weight")
     assert told.endswith(say_weight(weight))
     assert page.locator("[data-part=anatomy]").nth(1).locator("canvas").count() > 2

@@ -690,8 +690,10 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
         "() => document.querySelector('input[aria-label=\"The same words in another order\"]')?.value === 'Hari Ram pushed <b>'"
     )
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
+    page.get_by_text("Every number as a table").click()
+    page.locator("[data-testid=stExpanderDetails] [data-testid=stDataFrame]").wait_for()
+    at_rest(visitor)
     with page.expect_download() as coming:
-        page.get_by_text("Every number as a table").click()
         page.get_by_role("button", name="Download CSV").click()
     text = Path(coming.value.path()).read_text("utf-8")
     assert text.startswith("token,place,") and "Ram" in text and "two orders" in text
