@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.frame import onscreen, opening
 from explorer.frame.picker import attention_names
 from explorer.frame.subject import subject
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.views.anatomy import cell, heads, story
 from explorer.views.anatomy.switched import switched
@@ -28,7 +28,7 @@ def page() -> None:
     explore(source)
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. Another head or cell runs this alone.
 

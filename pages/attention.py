@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis import attention as numbers
 from explorer.frame import onscreen, opening, terms
 from explorer.frame.picker import attention_names
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.views.attention import checks, findings, grid, head
@@ -42,7 +42,7 @@ def page() -> None:
     explore(shown)
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. A choice of attention, head, token or view runs this alone.
 

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis import evidence
 from explorer.components import claims as pictures
 from explorer.frame import onscreen
-from explorer.memory import address, models, passes, shelf
+from explorer.memory import address, models, passes, shelf, told
 from explorer.sentences import claims
 from explorer.views.claims import listing, testing
 
@@ -24,7 +24,7 @@ WITH = {
 NOTES = ("All notes", *claims.NOTES)
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str, target: str | None) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""
@@ -43,7 +43,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     )
     right.selectbox("From", NOTES, key="claim_note", persist_state="session")
     ready = testing.begun(model, text, target).finished
-    st.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
+    told.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
 
 
 def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from explorer.analysis import compare as numbers
 from explorer.frame import onscreen
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.sentences import compare as sentences
 from explorer.sentences.escape import literal
 from explorer.views.compare import answers, heads, sides, vectors
@@ -30,7 +30,7 @@ QUESTION = (
 )
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""

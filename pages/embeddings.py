@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.sentences import embeddings as sentences
 from explorer.views.embeddings import controls, pictures, tables
 from explorer.views.embeddings.screen import (
@@ -27,7 +27,7 @@ CHOICES = (
 )
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""

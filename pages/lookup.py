@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.frame import onscreen
 from explorer.frame.subject import subject
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.sentences import lookup as words
 from explorer.sentences.escape import literal
@@ -22,7 +22,7 @@ WAYS = {
 SCALED = "q and k: each head’s brought to a mean square of 1 a component, heads side by side"
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""

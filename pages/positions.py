@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.memory import address, passes
+from explorer.memory import address, passes, told
 from explorer.views.positions import adding, distance, order, sentence, shift, waves
 from explorer.views.positions.source import Source
 
@@ -23,7 +23,7 @@ ABOUT = (
 )
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings, which Streamlit would
     keep for every visitor."""

@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis import lens as reading
 from explorer.frame import onscreen
-from explorer.memory import address, models
+from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
 from explorer.views.predictions import filling, lens, parts, writing
@@ -27,7 +27,7 @@ def page() -> None:
     explore(source)
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar, section by section. It takes names and not the recording,
     which Streamlit would keep for as long as the visit lasts."""

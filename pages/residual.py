@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis import residual as numbers
 from explorer.frame import onscreen
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.sentences import residual as words
 from explorer.views.residual import gradient, norms, recurrence, writes
@@ -21,7 +21,7 @@ FLOWS = {
 }
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""

@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.frame.picker import attention_names
 from explorer.frame.subject import subject
-from explorer.memory import address, models
+from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import summaries as words
 from explorer.sentences.escape import literal
@@ -25,7 +25,7 @@ def page() -> None:
     explore(source)
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""

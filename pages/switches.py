@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.frame import onscreen
 from explorer.frame.picker import pick_attention
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.views.switches import answers, attention, controls, fair, happened, patching, vectors
 from explorer.views.switches.runs import both
@@ -27,7 +27,7 @@ def page() -> None:
     explore(source)
 
 
-@st.fragment
+@told.fragment
 def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.memory import address
+from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.sentences import tour as story
 from explorer.views.tour import step as panel
@@ -20,7 +20,7 @@ def page() -> None:
     walk(source)
 
 
-@st.fragment
+@told.fragment
 def walk(source: Shown) -> None:
     """The step on screen. Another step runs this alone."""
     steps = story.way(source.recording().model.kind)

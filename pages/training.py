@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.memory import address, stages
+from explorer.memory import address, stages, told
 from explorer.sentences.escape import literal
 from explorer.views.training import course, formed, live, twins
 
@@ -31,21 +31,21 @@ def model_on_screen() -> str:
     return MEANS
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar; it takes names and not recordings."""
     formed.show(course.text_of(model, text))
     address.write()
 
 
-@st.fragment
+@told.fragment
 def train() -> None:
     """A model of the reader's own."""
     live.show()
     address.write()
 
 
-@st.fragment
+@told.fragment
 def compare(text: str) -> None:
     """Two models trained alike but for one thing."""
     twins.show(text)

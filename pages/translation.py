@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis.translation import views
 from explorer.frame import onscreen
-from explorer.memory import address, models
+from explorer.memory import address, models, told
 from explorer.sentences.escape import literal
 from explorer.views.translation import search, steps, tables
 from explorer.views.translation.screen import screen
@@ -28,7 +28,7 @@ def page() -> None:
     explore(model, st.session_state.text)
 
 
-@st.fragment
+@told.fragment
 def explore(model: str, text: str) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""

@@ -10,13 +10,15 @@ import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import driver
 import httpx2
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.testing.v1 import AppTest, local_script_runner
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -234,6 +236,21 @@ def test_a_slow_run_is_one_line_without_the_text(monkeypatch: pytest.MonkeyPatch
     assert lines[0].startswith("slow ") and said["model"] == "encoder" and "page" in said
     assert int(said["tokens"]) > 4 and float(said["seconds"]) > 0
     assert not set(SECRET.split()) & set(lines[0].split())
+    # A part of the page that runs by itself, as after a click in it.
+    part = next(iter(app._fragment_storage._fragments))
+    by_itself = partial(RerunData, fragment_id_queue=[part])
+    monkeypatch.setattr(local_script_runner, "RerunData", by_itself)
+    app.run()
+    assert len(lines) == 2 and lines[1].startswith("slow ") and "part=explore" in lines[1]
+    assert said.keys() | {"part"} == {each.partition("=")[0] for each in lines[1].split()[1:]}
+    assert not set(SECRET.split()) & set(lines[1].split())
+
+
+def test_every_part_of_a_page_that_runs_by_itself_is_timed() -> None:
+    """Streamlit's own decorator stands in one place."""
+    for folder in ("explorer", "pages"):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert file.name == "told.py" or "st.fragment" not in file.read_text("utf-8"), file
 
 
 def test_an_exception_is_its_kind_and_its_place_without_the_text(

@@ -4,15 +4,17 @@ early."""
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.memory import collector, models, passes, shelf, turns
+from explorer.memory import background, collector, models, passes, shelf, turns
+from explorer.memory.background import Experiment
 from explorer.memory.settings import settings
 from explorer.memory.shelf import Shelf, weight_of
 from explorer.memory.turns import TooLong, Turns
@@ -174,6 +176,68 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     assert other.is_alive() and waited <= 2, "one slice under way, and one that had begun to wait"
     other.join(WAIT)
     assert len(slices) > asked + waited, "the long one goes on"
+
+
+# ---- work in the background ---------------------------------------------------------------------------------------
+
+
+class Held:
+    """Something large that work holds while it is at it."""
+
+
+def at_work(begun: list, go: threading.Event) -> Iterator[int]:
+    """One step, then one that is cut in slices and lasts until `go`."""
+    held = Held()
+    begun.append(weakref.ref(held))
+    yield 1
+    with turns.turn():
+        while not go.wait(0.01):
+            breath()
+    yield 2
+
+
+def test_work_ends_within_a_step_when_its_last_reader_has_gone_and_lets_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, begun, go = {"one", "two"}, [], threading.Event()
+    monkeypatch.setattr(background, "is_here", here.__contains__)
+    monkeypatch.setattr(background, "GONE_FOR", 0.1)
+    work = Experiment(lambda: at_work(begun, go), takes_turns=False)
+    for reader in sorted(here):
+        work.read_by(reader)
+    work.go_on()
+    until(lambda: work.latest == 1)
+    here.discard("one")
+    threading.Event().wait(0.3)
+    assert work.running, "another reader is there"
+    here.clear()
+    until(lambda: not work.running)
+    assert not work.finished and begun[0]() is None and not Experiment.at_work
+    with turns.turn():
+        here.add("two")
+    go.set()
+    work.go_on()
+    until(lambda: work.finished)
+    assert work.latest == 2 and len(begun) == 2
+
+
+def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go = [], threading.Event()
+    monkeypatch.setattr(background.sessions, "current", lambda: "a reader")
+
+    def asked(text: str) -> Experiment:
+        recording = passes.record("encoder", text)
+        return background.in_turn(recording, "a test", lambda: at_work(begun, go))
+
+    first = asked("one text")
+    first.go_on()
+    until(lambda: first.latest == 1)
+    assert asked("one text") is first and first.running
+    asked("another text")
+    until(lambda: not first.running)
+    assert not first.finished and begun[0]() is None
 
 
 # ---- the shelf ----------------------------------------------------------------------------------------------------

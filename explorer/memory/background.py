@@ -4,16 +4,19 @@ has taken it."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
-from explorer.memory import shelf
+from explorer.memory import sessions, shelf
 from explorer.memory.models import handle
+from explorer.memory.sessions import is_here
 from explorer.memory.settings import beginning
 from explorer.memory.shelf import cause_of
-from explorer.memory.turns import turn
+from explorer.memory.turns import Unwanted, looked_after, turn
 from models import library
 from models.prediction import Beam
 from models.recording import Recording
@@ -21,6 +24,7 @@ from models.recording import Recording
 HEAVY = (
     2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
 )
+GONE_FOR = 10.0  # seconds without its readers after which work ends: a broken line is soon back
 
 
 class Search:
@@ -62,27 +66,26 @@ def search(model: str, text: str, n_beams: int) -> Search:
 class Experiment:
     """Something that goes on by itself in a thread, and can be stopped and gone on with. Each of
     its steps takes its turn with all else, unless it `takes_turns` itself for what it asks of a
-    model.
+    model. When all its readers have gone it ends, within a step too, and would begin anew.
 
     `latest`: what it has come to so far, None before the first; `running`, `finished`.
     """
 
-    at_work: dict[
-        Hashable, Experiment
-    ] = {}  # those that run, by key: however full the shelf is, they are found again and can be stopped
+    # Those that run, by key: however full the shelf is, they are found again and can be stopped.
+    at_work: dict[Hashable, Experiment] = {}
 
     def __init__(
-        self, to_come: Iterator[Any], key: Hashable = None, takes_turns: bool = True
+        self, begin: Callable[[], Iterator[Any]], key: Hashable = None, takes_turns: bool = True
     ) -> None:
         self.latest: Any = None
         self.running = self.finished = False
-        self._to_come, self._asking, self._key = (
-            to_come,
-            threading.Lock(),
-            self if key is None else key,
-        )
+        self._begin, self._to_come = begin, begin()
+        self._asking = threading.Lock()
+        self._key = self if key is None else key
         self._thread: threading.Thread | None = None
         self._turn = turn if takes_turns else nullcontext
+        self._readers: frozenset[str] = frozenset()
+        self._seen, self._given_up = 0.0, False
 
     def go_on(self) -> None:
         """Start, or start again where it was stopped; nothing where it runs or has finished."""
@@ -93,7 +96,7 @@ class Experiment:
                 self._thread.join()  # a step at most: it was told to stop
             if self.at_work.setdefault(self._key, self) is not self:
                 return  # another one under the same key is at it
-            self.running = True
+            self.running, self._seen = True, time.monotonic()
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
 
@@ -101,15 +104,38 @@ class Experiment:
         """Stop after the step it is at; what it has come to stays."""
         self.running = False
 
+    def read_by(self, session: str) -> None:
+        """A reader looks at it, or nobody in particular (`sessions.NOBODY`)."""
+        self._readers |= {session}
+
+    def left_by(self, session: str) -> None:
+        """A reader asks for something else instead."""
+        self._readers -= {session}
+        if not self._readers and self.running:
+            self._given_up = True
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if any(map(is_here, self._readers)):
+            self._seen = now
+        elif self._readers and now - self._seen > GONE_FOR:
+            self._given_up = True
+        if self._given_up:
+            raise Unwanted
+
     def _work(self) -> None:
         try:
-            while self.running:
-                with self._turn():
-                    made = next(self._to_come, None)
-                if made is None:
-                    self.finished = True
-                    return
-                self.latest = made
+            with looked_after(self._look):
+                while self.running:
+                    self._look()
+                    with self._turn():
+                        made = next(self._to_come, None)
+                    if made is None:
+                        self.finished = True
+                        return
+                    self.latest = made
+        except Unwanted:
+            self._to_come, self._given_up = self._begin(), False  # lets go of what it held
         finally:
             self.running = False
             self.at_work.pop(self._key, None)
@@ -119,16 +145,28 @@ def _experiment(
     key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = True
 ) -> Experiment:
     """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
-    if running := Experiment.at_work.get(key):
-        shelf.get(key, lambda: running, lambda _: HEAVY)  # what it comes to stays when it ends
-        return running
-    return shelf.get(key, lambda: Experiment(begin(), key, takes_turns), lambda _: HEAVY)
+    # What one that runs comes to stays on the shelf when it ends.
+    found = Experiment.at_work.get(key)
+    kept = shelf.get(key, lambda: found or Experiment(begin, key, takes_turns), lambda _: HEAVY)
+    found = found or kept
+    found.read_by(sessions.current())
+    return found
+
+
+_looked_at: WeakValueDictionary[tuple[str, str], Experiment] = WeakValueDictionary()
 
 
 def in_turn(recording: Recording, what: str, begin: Callable[[], Iterator[Any]]) -> Experiment:
     """Something about a recording that is worked out step by step under the name `what`: not begun,
-    or as far as anyone has taken it."""
-    return _experiment((what, *cause_of(recording)), begin, takes_turns=False)
+    or as far as anyone has taken it. It begins unasked, so a reader who looks at another leaves the
+    one before."""
+    found = _experiment((what, *cause_of(recording)), begin, takes_turns=False)
+    reader = sessions.current(), what
+    before = _looked_at.get(reader)
+    if before is not None and before is not found and reader[0] != sessions.NOBODY:
+        before.left_by(reader[0])
+    _looked_at[reader] = found
+    return found
 
 
 def decay(recording: Recording, stream: str, lag: int) -> Experiment:

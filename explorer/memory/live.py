@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 
 import streamlit as st
-from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.memory import models, offered
+from explorer.memory.sessions import is_here, is_known
 from explorer.memory.settings import settings
 from models import learn
 from models.learning import SECONDS, Plan, Progress
@@ -181,17 +181,8 @@ class Trainings:
         self._start_next()
 
 
-def _is_here(session: str) -> bool:
-    return not Runtime.exists() or Runtime.instance().is_active_session(session)
-
-
-def _is_known(session: str) -> bool:
-    manager = getattr(Runtime.instance(), "_session_mgr", None) if Runtime.exists() else None
-    return manager is None or manager.get_session_info(session) is not None
-
-
 trainings = Trainings(
-    lambda: settings().live, _is_here, _is_known, lambda: float(settings().max_seconds)
+    lambda: settings().live, is_here, is_known, lambda: float(settings().max_seconds)
 )
 
 

@@ -6,9 +6,12 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.logger import get_logger
@@ -18,6 +21,7 @@ log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 3.0  # seconds after which a run is told of
 LONGEST = 80  # characters of a name
+_within: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
 def begin() -> None:
@@ -33,14 +37,30 @@ def begin() -> None:
 
 
 @contextmanager
-def run() -> Iterator[None]:
-    """Tells of a run of the script that takes long."""
-    start = time.perf_counter()
+def run(**facts: object) -> Iterator[None]:
+    """Tells of a run of the script, or of a part of it by itself, that takes long."""
+    if _within.get():
+        yield
+        return
+    start, before = time.perf_counter(), _within.set(True)
     try:
         yield
     finally:
+        _within.reset(before)
         if (seconds := time.perf_counter() - start) >= SLOW:
-            log.info("slow %s", _facts(seconds=seconds))
+            log.info("slow %s", _facts(**facts, seconds=seconds))
+
+
+def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callable[..., Any]:
+    """Streamlit's fragment of a page. When it runs by itself and takes long, that is told as of a
+    run, with its name as `part`."""
+
+    @wraps(draw)
+    def timed(*given: Any, **named: Any) -> Any:
+        with run(part=draw.__name__):
+            return draw(*given, **named)
+
+    return st.fragment(timed, run_every=run_every)
 
 
 def refused(why: str, **facts: object) -> None:

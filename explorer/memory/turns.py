@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -30,12 +31,33 @@ class TooLong(ValueError):
     """A computation has taken more time than this server gives to one."""
 
 
+class Unwanted(BaseException):
+    """Nobody is there any more for whom this is worked out. No Exception: what is measured tells a
+    reader of those, and goes on."""
+
+
+_look: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
+
+
+@contextmanager
+def looked_after(look: Callable[[], None]) -> Iterator[None]:
+    """What is worked out inside, in no reader's run, calls `look` now and then, which raises
+    Unwanted where it is to end."""
+    before = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(before)
+
+
 def still_wanted() -> None:
-    """Raises what Streamlit ends a run with, where the reader of this run has gone or asked for
-    another."""
+    """Raises what ends a run, where its reader has gone or asked for another, or those for whom
+    this is worked out have gone."""
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None:
         run.yield_check()
+    elif (look := _look.get()) is not None:
+        look()
 
 
 class Turns:

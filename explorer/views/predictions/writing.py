@@ -13,7 +13,7 @@ from explorer.analysis.numbers import chance, plural
 from explorer.components import looks, strip
 from explorer.frame.picker import take_named
 from explorer.frame.table import with_table
-from explorer.memory import address, drafts, models, passes, shelf
+from explorer.memory import address, drafts, models, passes, shelf, told
 from explorer.sentences import predictions as sentences
 from explorer.sentences.escape import literal
 from explorer.views.predictions import steps
@@ -25,7 +25,7 @@ AHEAD = 12  # tokens that are written ahead, to show where the text would go
 PACE = 0.6  # seconds between two tokens while a text writes itself
 
 
-@st.fragment
+@told.fragment
 def show(model: str, text: str) -> None:
     """What comes next, and next after that. A step runs this alone."""
     recording = passes.record(model, text)

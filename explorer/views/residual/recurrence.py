@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.frame import plot
 from explorer.frame.table import with_table
-from explorer.memory import address, background
+from explorer.memory import address, background, told
 from explorer.memory.passes import Shown
 from explorer.sentences import gradients
 from explorer.sentences import residual as words
@@ -39,7 +39,9 @@ def show(on: Screen) -> None:
         )
     lag = int(st.session_state.lag)
     running = background.decay(on.recording, on.stream.name, lag).running
-    st.fragment(watch, run_every=LOOK if running else None)(on.source, on.stream.name, lag, running)
+    told.fragment(watch, run_every=LOOK if running else None)(
+        on.source, on.stream.name, lag, running
+    )
     with st.expander("The set-up, in full"):
         st.markdown(words.SET_UP)
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import many
 from explorer.components import load
-from explorer.memory import background
+from explorer.memory import background, told
 from explorer.memory.background import Experiment
 from models.examples import EXAMPLES
 
@@ -70,7 +70,7 @@ def progress(reading: Experiment, n: int) -> None:
     """How far it has come, with a way to stop it and to go on. It draws itself again while it
     works."""
     stage = _stage(reading)
-    st.fragment(_drawn, run_every=LOOK if reading.running else None)(reading, n, stage)
+    told.fragment(_drawn, run_every=LOOK if reading.running else None)(reading, n, stage)
 
 
 def _stage(reading: Experiment) -> tuple[bool, bool]:

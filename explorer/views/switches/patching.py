@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis import patching as numbers
 from explorer.analysis import switches
 from explorer.analysis.switched import without
-from explorer.memory import address, models, passes
+from explorer.memory import address, models, passes, told
 from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
 from explorer.views.switches import sweep
@@ -72,7 +72,7 @@ def show(on: Runs) -> None:
     name = on.which().name if what == "Heads" else pick_stream(two.base)
     asked = Question(on.model, on.plain.text, edits, what, donor, name, two.token, word, against)
     running = asked.sweep().running
-    st.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
+    told.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
 
 
 def pick_donor(text: str) -> str:

@@ -14,7 +14,7 @@ from explorer.analysis.training import Stage
 from explorer.components import curves
 from explorer.components import heads as all_heads
 from explorer.components.curves import Line
-from explorer.memory import address, live, passes
+from explorer.memory import address, live, passes, told
 from explorer.memory.live import Training
 from explorer.memory.settings import beginning
 from explorer.sentences import training as sentences
@@ -47,7 +47,7 @@ def show() -> None:
     asked()
     one = live.mine()
     busy = one is not None and (one.waiting or one.learning)
-    st.fragment(learning, run_every=A_LOOK if busy else None)(busy)
+    told.fragment(learning, run_every=A_LOOK if busy else None)(busy)
 
 
 def asked() -> None:

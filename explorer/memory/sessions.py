@@ -1,0 +1,28 @@
+"""Whose run this is, and whether a reader is still there: what is worked out for somebody ends when
+they have gone."""
+
+from __future__ import annotations
+
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+NOBODY = ""  # outside a reader's run: in a script or at the server's start
+
+
+def current() -> str:
+    """The session whose run this is; NOBODY's outside a run."""
+    run = get_script_run_ctx(suppress_warning=True)
+    return NOBODY if run is None else run.session_id
+
+
+def is_here(session: str) -> bool:
+    """True while a reader is connected. What nobody in particular asked for is always wanted."""
+    if session == NOBODY or not Runtime.exists():
+        return True
+    return Runtime.instance().is_active_session(session)
+
+
+def is_known(session: str) -> bool:
+    """True while a reader is connected or may come back to their session."""
+    manager = getattr(Runtime.instance(), "_session_mgr", None) if Runtime.exists() else None
+    return manager is None or manager.get_session_info(session) is not None
