@@ -35,6 +35,7 @@ def findings(
     after: str = "",
     answer: Answer | None = None,
     heads: Mapping[str, Sequence[naming.Head]] | None = None,
+    trained: bool | None = None,
 ) -> tuple[Finding, ...]:
     """Everything told about a recording, the most telling first: words that look at words before
     all else.
@@ -42,9 +43,11 @@ def findings(
     after: what the model would produce after its target, in a recording of two texts, for the name
     of the last row. answer: what is known of what the model says; without it nothing is told of
     that. heads: what `heads.describe` made of each attention by its name, where it is at hand.
+    trained: what `findings_links.is_trained` says, where that is known.
     """
     found: list[Finding] = []
-    trained = tied.is_trained(recording)
+    if trained is None:
+        trained = tied.is_trained(recording)
     for attention in recording.attention:
         resting = crowds.rests(recording, attention)
         if one := crowds.crowd(recording, attention, resting):
@@ -84,17 +87,15 @@ def worth(found: Sequence[Finding], most: int = 5) -> tuple[Finding, ...]:
     return tuple(chosen)
 
 
-def strongest_links(
-    recording: Recording, attention: Attention, after: str = ""
-) -> dict[tuple[int, int], tied.Link]:
-    """For each head the word that looks most tellingly at a far word, by (layer, head); none of a
-    head without one, or where weights were not learned."""
-    if attention.query != attention.key or not tied.is_trained(recording):
-        return {}
-    best: dict[tuple[int, int], tied.Link] = {}
-    for link in tied.links(between_words(recording, attention, after), each_head=True):
-        best.setdefault((link.layer, link.head), link)
-    return best
+def strongest_link(
+    recording: Recording, attention: Attention, at: tuple[int, int]
+) -> tied.Link | None:
+    """The word that looks most tellingly at a far word in the head `at` (layer, head) of a model
+    that has learned; None of a head without one, and of cross-attention."""
+    if attention.query != attention.key:
+        return None
+    found = tied.links(between_words(recording, attention, ""), only=at)
+    return found[0] if found else None
 
 
 def _links(seen: tied.Between, idle: np.ndarray) -> list[Finding]:

@@ -212,10 +212,13 @@ def between(attention: Attention, rows: words.Groups, keys: words.Groups) -> Bet
     )
 
 
-def links(seen: Between, far: int = FAR, each_head: bool = False) -> list[Link]:
+def links(seen: Between, far: int = FAR, only: tuple[int, int] | None = None) -> list[Link]:
     """The words that look at a word at least `far` words away, the most telling first: each pair of
-    words once, in the head that shows it best, or with `each_head` each head's best."""
+    words once, in the head that shows it best, or the best of one head (layer, head)."""
     weights, allowed = seen.weights, seen.allowed
+    at = (0, 0)
+    if only is not None:
+        at, weights = only, weights[only[0], only[1]][None, None]
     n_rows, n_keys = allowed.shape
     strong = np.flatnonzero(weights >= FAINT)
     layer, head, row, key = np.unravel_index(strong, weights.shape)
@@ -234,8 +237,8 @@ def links(seen: Between, far: int = FAR, each_head: bool = False) -> list[Link]:
     )
     tells = tuple(mask[places] for mask, places in zip(seen.telling, (row, key)))
     fit_in = (weight >= LEAST_WEIGHT) & (np.abs(apart) >= far) & tells[0] & tells[1]
-    layer, head, row, key, weight, apart, distance, at_head = (
-        one[fit_in] for one in (layer, head, row, key, weight, apart, distance, at_head)
+    layer, head, row, key, weight, apart, distance = (
+        one[fit_in] for one in (layer, head, row, key, weight, apart, distance)
     )
     by_distance = (given[distance] - weight) / np.maximum(there[apart + n_rows] - 1, 1)
     by_key = _elsewhere(weights, allowed, (layer, head, row, key), weight)
@@ -245,15 +248,16 @@ def links(seen: Between, far: int = FAR, each_head: bool = False) -> list[Link]:
     score = lift * _interest(seen, row, key)
     keep = np.flatnonzero(~rests & (lift >= LEAST_LIFT) & (weight - chance >= LEAST_EXCESS))
     keep = keep[np.argsort(-score[keep], kind="stable")]
-    pairs = at_head[keep] if each_head else row[keep] * n_keys + key[keep]
-    _, first, counts = np.unique(pairs, return_index=True, return_counts=True)
-    best = np.argsort(first)[: None if each_head else MOST]
+    _, first, counts = np.unique(
+        row[keep] * n_keys + key[keep], return_index=True, return_counts=True
+    )
+    best = np.argsort(first)[: MOST if only is None else 1]
     made = []
     for one, also in zip(keep[first[best]], counts[best] - 1):
         made.append(
             _closely(
                 seen,
-                (int(layer[one]), int(head[one]), int(row[one]), int(key[one])),
+                (at[0] + int(layer[one]), at[1] + int(head[one]), int(row[one]), int(key[one])),
                 float(chance[one]),
                 int(also),
             )

@@ -57,8 +57,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
             on_click=_to_class,
             help="Questions on this text, and a class that follows",
         )
-        with st.popover("", icon=":material/share:", help="Share", width="content"):
-            _share()
+        _share()
         return export.menu()
 
 
@@ -96,8 +95,19 @@ def _to_class() -> None:
     st.session_state.wanted_page = "classroom"
 
 
+@st.fragment
 def _share() -> None:
-    """The link to what is on screen."""
-    query = urlencode(address.wanted())
-    st.caption("This link opens the same text, model and choices elsewhere.")
-    st.code(f"{st.context.url or ''}{'?' + query if query else ''}", language=None, wrap_lines=True)
+    """The link to what is on screen, made when it is asked for."""
+    with st.popover(
+        "",
+        icon=":material/share:",
+        help="Share",
+        width="content",
+        key="share",
+        on_change="rerun",
+    ) as box:
+        if box.open:
+            query = urlencode(address.wanted())
+            st.caption("This link opens the same text, model and choices elsewhere.")
+            link = f"{st.context.url or ''}{'?' + query if query else ''}"
+            st.code(link, language=None, wrap_lines=True)

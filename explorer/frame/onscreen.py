@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
 from models import library
 
+SHORT = 400  # characters
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
 
@@ -115,7 +117,9 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
 def read() -> Shown:
     """What a page is of: the text on screen, recorded, and what was typed for a decoder to read,
     which is told."""
-    with st.spinner("Loading the model …"):
+    # A short text is there before a spinner would be.
+    long = len(st.session_state.text) > SHORT
+    with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model)
         source = shown(target=target)
     tell_target(target)

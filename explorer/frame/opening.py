@@ -7,8 +7,8 @@ import streamlit as st
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.finding import Finding
-from explorer.analysis.findings import findings, strongest_links
-from explorer.analysis.findings_links import Link
+from explorer.analysis.findings import findings, strongest_link
+from explorer.analysis.findings_links import Link, is_trained
 from explorer.analysis.findings_stream import Answer
 from explorer.memory import models, passes, shelf
 from models.recording import Attention, Recording
@@ -29,7 +29,7 @@ def _find(recording: Recording) -> tuple[Finding, ...]:
     if any(one.query != one.key for one in recording.attention):
         after = following(recording, recording.attention[-1].query)
     named = {one.name: named_heads(recording, one) for one in recording.attention}
-    return findings(recording, after, _answer(recording), named)
+    return findings(recording, after, _answer(recording), named, learned(recording))
 
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[naming.Head, ...]:
@@ -39,11 +39,18 @@ def named_heads(recording: Recording, attention: Attention) -> tuple[naming.Head
     )
 
 
-def links(recording: Recording, attention: Attention) -> dict[tuple[int, int], Link]:
-    """Each head's word that looks most plainly at a far word, kept beside the recording."""
-    return shelf.derived(
-        recording, (attention.name, "links"), lambda: strongest_links(recording, attention)
-    )
+def learned(recording: Recording) -> bool:
+    """True where the heads show that they were learned, kept beside the recording."""
+    return shelf.derived(recording, "learned", lambda: is_trained(recording))
+
+
+def link(recording: Recording, attention: Attention, at: tuple[int, int]) -> Link | None:
+    """The word that looks most plainly at a far word in one head, kept beside the recording; None
+    of a head without one, and of weights that were not learned."""
+    if not learned(recording):
+        return None
+    what = (attention.name, "link", *at)
+    return shelf.derived(recording, what, lambda: strongest_link(recording, attention, at))
 
 
 def following(recording: Recording, stream: str) -> str:

@@ -167,10 +167,9 @@ def wanted() -> dict[str, str]:
     """What an address has to say, so that it opens what is on screen: all that is not as it is by
     itself."""
     state = st.session_state
+    chosen = ((name, str(state[name])) for name in choices.names())
     asked = {
-        name: str(state[name])
-        for name in choices.names()
-        if str(state[name]) != default(name) and fits_address(str(state[name]))
+        name: value for name, value in chosen if value != default(name) and fits_address(value)
     }
     if state.text != first_text(state.page) and fits_address(state.text):
         asked["text"] = state.text

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
 from explorer.analysis import heads as naming
 from explorer.analysis.caption import caption
 from explorer.analysis.finding import Finding
-from explorer.analysis.findings import strongest_links, worth
-from explorer.analysis.findings_links import Link
+from explorer.analysis.findings import between_words, worth
+from explorer.analysis.findings_links import Link, is_trained
+from explorer.analysis.findings_links import links as ties
 from explorer.analysis.head_view import Asked as Held
 from explorer.analysis.head_view import Choices, HeadView, head_view
 from explorer.components import head as one_head
@@ -24,7 +26,7 @@ from explorer.sentences import attention as sentences
 from explorer.sentences import findings as said
 from explorer.sentences import names
 from explorer.sentences.escape import plain
-from models.recording import Attention
+from models.recording import Attention, Recording
 
 SECOND_BYTES = 500_000  # for the second bytes of all weights, which make the larger ones exact
 MOST_FINDINGS = 5
@@ -69,12 +71,12 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
     pin = -1 if row is None else row
     shown = asked.one_of("view", ("Lines", "Matrix")).lower()
     hints = _hints(axes.said is not None)
-    links = strongest_links(recording, attention)
+    linked = _links(recording, attention)
     parts: list[Part] = [
         *([Choice("Worth a look", [_step(one) for one in here], listed=True)] if here else []),
         View("heads", {FIRST: _grid(asked, attention, every)}),
         *more,
-        Words({_key(view): _told(asked, attention, view, links) for view in views}, ("head",), 1),
+        Words({_key(view): _told(asked, attention, view, linked) for view in views}, ("head",), 1),
         Choice("View", [_as(name, hints) for name in ("Lines", "Matrix")], column=1),
         View(
             "head",
@@ -94,6 +96,16 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
         "",
         asked.address(layer=at[0], head=at[1], token="" if pin < 0 else pin),
     )
+
+
+def _links(recording: Recording, attention: Attention) -> dict[tuple[int, int], Link]:
+    """Each head's word that looks most plainly at a far word, where weights were learned."""
+    if attention.query != attention.key or not is_trained(recording):
+        return {}
+    seen = between_words(recording, attention, "")
+    layers, heads = attention.pattern.shape[:2]
+    each = {at: ties(seen, only=at) for at in product(range(layers), range(heads))}
+    return {at: found[0] for at, found in each.items() if found}
 
 
 def _key(view: HeadView) -> str:

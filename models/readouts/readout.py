@@ -146,7 +146,7 @@ def attribute(
     direction, offset = embedding[id], bias[id]
     if against is not None:
         direction, offset = direction - embedding[against], offset - bias[against]
-    values = {key: float(vector @ direction) for key, vector in held.items()}
+    values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
     values["bias", -1, -1, ""] = values.get(("bias", -1, -1, ""), 0.0) + float(offset)
     last = torch.tensor(of.resid[-1, token]).double()
     parts = tuple(
@@ -278,11 +278,10 @@ def outputs_of_heads(
 def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tensor]:
     """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the
     part "bias"."""
-    total = sum(held.values())
-    sigma = (total.var(unbiased=False) + norm.eps).sqrt()
-    after = {
-        key: (vector - vector.mean()) / sigma * norm.weight.double() for key, vector in held.items()
-    }
+    parts = torch.stack(list(held.values()))
+    sigma = (parts.sum(0).var(unbiased=False) + norm.eps).sqrt()
+    parts = (parts - parts.mean(-1, keepdim=True)) / sigma * norm.weight.double()
+    after = dict(zip(held, parts))
     key = ("bias", -1, -1, "")
     after[key] = after.get(key, 0) + norm.bias.double()
     return after

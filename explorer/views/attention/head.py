@@ -46,11 +46,12 @@ def show(on: Screen, view: HeadView) -> None:
             icon=":material/stacks:",
         )
     files(on, view)
-    with st.expander("Why this name?"):
-        st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])
-        if table_of := names.table(view.head):
-            st.markdown(table_of)
-        st.caption(names.rule(across=on.axes.said is not None))
+    with st.expander("Why this name?", key="why this name", on_change="rerun") as why:
+        if why.open:
+            st.markdown(naming.meanings(on.recording, on.attention)[view.head.name])
+            if table_of := names.table(view.head):
+                st.markdown(table_of)
+            st.caption(names.rule(across=on.axes.said is not None))
 
 
 def title(on: Screen, view: HeadView) -> str:
@@ -74,7 +75,7 @@ def title(on: Screen, view: HeadView) -> str:
             label_visibility="collapsed",
         )
     meanings = naming.meanings(on.recording, on.attention)
-    link = opening.links(on.recording, on.attention).get((head.layer, head.head))
+    link = opening.link(on.recording, on.attention, (head.layer, head.head))
     terms.markdown(sentences.summary(head, meanings, link))
     return as_
 
