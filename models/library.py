@@ -1,100 +1,52 @@
-"""The one door to every model: which there are, loading one, and recording a forward pass on a text.
+"""The one door to every model: which there are, loading one, and recording a forward pass on a
+text.
 
-Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Importing this module costs nothing: torch is imported when a
-model is loaded, transformers when one is loaded in its own code.
+Scripts, benchmarks, notebooks and the app use these verbs and nothing else. Importing this module
+costs nothing: torch is imported when a model is loaded, transformers when one is loaded in its own
+code.
 
-Names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its folder, in its own code; `ours:WHERE`, its weights
-in Headlight's own classes, for the families that they cover. `hub:minilm` and `minilm` are the same weights in both ways. `live:NAME`: one
-held by `models.learn`. Any of them with `@permuted` behind it is that model with its weights in random order, see `models.permuted`.
+How models are named is told in `models.known`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from models import learn, shipped
+from models import learn
 from models.edits import Edit
+from models.known import IN_ITS_OWN_CODE, IN_OURS, MINILM, PERMUTED, packaged_folder, way_of, whole
+from models.known import card as card  # these are handed on: one door to all
+from models.known import checkpoints as checkpoints
+from models.known import knows as knows
+from models.known import names as names
+from models.known import spelled as spelled
 from models.offers import Offers, Source
 from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from models import own
     from models.generation import Writing
-    from models.pretrained import huggingface
+    from models.pretrained import handle as hf
+    from models.readouts.decay import Decay
     from models.readouts.depth import Depth
-    from models.readouts.gradients import Decay, Highway, Jacobian
+    from models.readouts.gradients import Highway, Jacobian
     from models.readouts.inside import Inside
     from models.readouts.patching import Sweep
 
-    Handle = own.Handle | huggingface.Handle
-
-MINILM = "minilm"
-IN_ITS_OWN_CODE, IN_OURS = "hub:", "ours:"
-PERMUTED = "@permuted"
-MINILM_CARD = {
-    "name": MINILM,
-    "kind": "encoder",
-    "summary": "all-MiniLM-L6-v2, a pretrained BERT made to give sentences vectors; here in Headlight’s own classes.",
-    "headline": "Heads of a model in real use.",
-    "n_parameters": 22_564_992,
-    "config": {
-        "n_layer": 6,
-        "n_head": 12,
-        "d_model": 384,
-        "d_head": 32,
-        "n_vocab": 30522,
-        "n_positions": 512,
-    },
-    "readout": False,
-    "data": ["see the model’s own card: a billion English sentence pairs"],
-    "recipe": ["pretrained by others (Apache 2.0); the weights’ hash is checked before use"],
-    "limits": [
-        "It has no readout: it gives a vector for each token and predicts no words.",
-        "English, in lower case; a character that its vocabulary lacks becomes one unknown token.",
-    ],
-    "checkpoints": [],
-}
-
-
-def names() -> tuple[str, ...]:
-    """The names of the models that are here: our own, and MiniLM where its package is installed."""
-    own = shipped.names()
-    return own if shipped.packaged() is None else (*own[:3], MINILM, *own[3:])
-
-
-def knows(name: str) -> bool:
-    """True for a name that `load` takes; whether there is such a model on the hub shows when it is loaded."""
-    base = name.partition("@")[0]
-    borrowed = name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and name.partition(":")[2].strip()
-    return learn.knows(name) or base in names() or bool(borrowed)
-
-
-def card(name: str) -> dict:
-    """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a name that is not here."""
-    of = learn.card if learn.is_live(name) else shipped.card
-    return MINILM_CARD if name == MINILM else of(name)
-
-
-def packaged_folder() -> Path:
-    """Where MiniLM's files lie, checked. Raises ValueError where its package is not installed or holds other weights."""
-    folder = shipped.packaged()
-    if folder is None:
-        raise ValueError(f"the package {shipped.PACKAGE} is not installed")
-    return shipped.checked(folder)
+    Handle = own.Handle | hf.Handle
 
 
 def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handle:
-    """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are fetched.
+    """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are
+    fetched.
 
-    Raises ValueError, one sentence that says why and what to do, for a name that is not known and a model that cannot be used.
+    Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
+    model that cannot be used.
     """
     if name.endswith(PERMUTED):
         from models.permuted import permuted
@@ -106,10 +58,10 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
 
         return pretrained.load(packaged_folder(), MINILM)
     if name.startswith(IN_ITS_OWN_CODE):
-        from models.pretrained import huggingface, proof
+        from models.pretrained import handle, proof
 
         where = str(packaged_folder()) if where == MINILM else where
-        return proof.prove(huggingface.load(where, progress, name), name)
+        return proof.prove(handle.load(where, progress, name), name)
     if name.startswith(IN_OURS):
         from models.pretrained import families as pretrained
         from models.pretrained import hub, proof
@@ -120,37 +72,22 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
     return learn.load(name) if learn.is_live(name) else own.load(name)
 
 
-def spelled(name: str) -> str:
-    """A name in the one way that `load` and lists use: no white space, no slash at its end, a folder by its whole path."""
-    way, where = _way(name.strip())
-    return f"{way}{_whole(where)}" if way else name.strip()
-
-
-def _way(where: str) -> tuple[str, str]:
-    """ "hub:" or "ours:" where a name begins with it, else "", and the rest."""
-    way = next((each for each in (IN_ITS_OWN_CODE, IN_OURS) if where.startswith(each)), "")
-    return way, where.removeprefix(way).strip()
-
-
-def _whole(where: str) -> str:
-    path = os.path.expanduser(where)
-    return os.path.abspath(path) if path.startswith(("/", ".")) else where.rstrip("/")
-
-
 def tried(
     where: str,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> str:
-    """What `load` calls a Hugging Face model, after it was loaded and run once in a process of its own, under limits on time and memory.
+    """What `load` calls a Hugging Face model, after it was loaded and run once in a process of its
+    own, under limits on time and memory.
 
-    `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for Headlight's classes. Files that are not here
-    are fetched first. Raises ValueError, one sentence, for a model that cannot be used, and where `cancelled()` became true.
+    `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for
+    Headlight's classes. Files that are not here are fetched first. Raises ValueError, one sentence,
+    for a model that cannot be used, and where `cancelled()` became true.
     """
     from models.pretrained import hub, trial
 
-    way, where = _way(where.strip())
-    where = _whole(where) if where else where
+    way, where = way_of(where.strip())
+    where = whole(where) if where else where
     folder = hub.locate(where, progress)
     return trial.tester.try_out(folder, where, way, cancelled) + where
 
@@ -162,20 +99,9 @@ def fetched() -> tuple[str, ...]:
     return hub.fetched()
 
 
-def name_of(where: str, progress: Callable[[int, int], None] | None = None) -> str:
-    """What `load` calls a Hugging Face model given by its name on the hub or its folder: in our own classes where they cover its family.
-
-    Fetches its files where they are not here. Raises ValueError as `load` does.
-    """
-    from models.pretrained import families as pretrained
-    from models.pretrained import hub
-
-    where = where.strip()
-    return (IN_OURS if pretrained.covers(hub.find(where, progress)) else IN_ITS_OWN_CODE) + where
-
-
 def families() -> list[dict[str, str]]:
-    """A table of the Hugging Face families that are tried by the tests: what each shows of itself, and whether our own classes run it."""
+    """A table of the Hugging Face families that are tried by the tests: what each shows of itself,
+    and whether our own classes run it."""
     from models.pretrained import families as pretrained
     from models.pretrained import tried
 
@@ -215,24 +141,21 @@ def _ours(handle: Handle) -> own.Handle:
     return handle
 
 
-def checkpoints(name: str) -> tuple[str, ...]:
-    """The names of a model's earlier weights, which `load` knows too, earliest first; none for a model that is not ours."""
-    return shipped.checkpoints(name) if name in shipped.names() else learn.checkpoints(name)
-
-
 def record(
     handle: Handle,
     text: str,
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
-    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`: what a translator's decoder reads,
-    as a text or as bare token ids; where None, what it would say itself."""
+    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`:
+    what a translator's decoder reads, as a text or as bare token ids; where None, what it would say
+    itself."""
     return _source(handle).record(handle, text, edits, target)
 
 
 def writing(handle: Handle, text: str) -> Writing:
-    """A text in the making: of a decoder, going on from `text`; of a translator, its translation from the first word on.
+    """A text in the making: of a decoder, going on from `text`; of a translator, its translation
+    from the first word on.
 
     Raises ValueError for a model that does not write, and for a text that leaves no room.
     """
@@ -248,13 +171,15 @@ def writing(handle: Handle, text: str) -> Writing:
         )
     if dropped or len(tokens.ids) >= handle.card.n_positions:
         raise ValueError(
-            f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads {handle.card.n_positions}: there is no room for more"
+            f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads "
+            f"{handle.card.n_positions}: there is no room for more"
         )
     return generation.Writing(handle.model, list(tokens.ids))
 
 
 def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for the translation of a text, one step at a time: the best hypotheses so far, best first."""
+    """Beam search for the translation of a text, one step at a time: the best hypotheses so far,
+    best first."""
     from models import generation, own
 
     handle = _ours(handle)
@@ -289,54 +214,62 @@ def attribute(
     id: int,
     against: int | None = None,
 ) -> Attribution:
-    """A word's logit at a token, taken apart into what each part of the model wrote; with `against` the difference to another word's."""
+    """A word's logit at a token, taken apart into what each part of the model wrote; with `against`
+    the difference to another word's."""
     from models.readouts import readout
 
     return readout.attribute(_ours(handle), recording, stream, token, id, against)
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by cosine: ids and cosines, each (row, rank)."""
+    """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by
+    cosine: ids and cosines, each (row, rank)."""
     return _source(handle).nearest(handle, vectors, top)
 
 
 def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model) and eps."""
+    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model)
+    and eps."""
     from models.readouts import parameters
 
     return parameters.norms(_ours(handle), stream)
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its bias (layer, d_model)."""
+    """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
+    bias (layer, d_model)."""
     from models.readouts import parameters
 
     return parameters.outputs(_ours(handle))
 
 
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
-    """The gradient of the likeliest word's logit at a token, back to every state of a stream, with residual and LayerNorm and without."""
+    """The gradient of the likeliest word's logit at a token, back to every state of a stream, with
+    residual and LayerNorm and without."""
     from models.readouts import gradients
 
     return gradients.highway(_ours(handle), recording, stream, token)
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
-    """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum, and after its LayerNorm."""
+    """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum,
+    and after its LayerNorm."""
     from models.readouts import gradients
 
     return gradients.jacobian(_ours(handle), recording, stream, token, site)
 
 
 def depth(vectors: np.ndarray) -> Depth:
-    """The gradient at every layer of a deep stack with random weights on embeddings (token, d_model), with residual connections and without."""
+    """The gradient at every layer of a deep stack with random weights on embeddings (token,
+    d_model), with residual connections and without."""
     from models.readouts import depth as deep
 
     return deep.depth(vectors)
 
 
 def inside(handle: Handle, recording: Recording, stream: str, layer: int, token: int) -> Inside:
-    """The hidden units of a layer's feed-forward network at one token, and what each of them writes."""
+    """The hidden units of a layer's feed-forward network at one token, and what each of them
+    writes."""
     from models.readouts import inside as ffn
 
     return ffn.inside(_ours(handle), recording, stream, layer, token)
@@ -352,7 +285,8 @@ def sweep_heads(
     against: int,
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
-    """Every head of an attention in turn taken from the run of another text, and what that does to logit(id) - logit(against) at a token."""
+    """Every head of an attention in turn taken from the run of another text, and what that does to
+    logit(id) - logit(against) at a token."""
     from models.readouts import patching
 
     return patching.heads(_ours(handle), text, donor, attention, token, id, against, edits)
@@ -368,28 +302,31 @@ def sweep_sites(
     against: int,
     edits: tuple[Edit, ...] = (),
 ) -> Sweep:
-    """Every state of a stream at every token in turn taken from the run of another text, and what that does to the same difference."""
+    """Every state of a stream at every token in turn taken from the run of another text, and what
+    that does to the same difference."""
     from models.readouts import patching
 
     return patching.sites(_ours(handle), text, donor, stream, token, id, against, edits)
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
-    """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back: gradients by distance, as it goes on."""
-    from models.readouts import gradients
+    """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back:
+    gradients by distance, as it goes on."""
+    from models.readouts import decay as tokens
 
-    return gradients.decay(tuple(ids), lag)
+    return tokens.decay(tuple(ids), lag)
 
 
 def longest_lag(n: int) -> int:
     """The largest lag that `decay` takes for a text of n tokens; 0 where the text is too short."""
-    from models.readouts import gradients
+    from models.readouts import decay as tokens
 
-    return gradients.longest_lag(n)
+    return tokens.longest_lag(n)
 
 
 def embeddings(handle: Handle) -> np.ndarray:
-    """Every word's embedding as the stream begins with it, (id, d_model): of our own models times sqrt(d_model)."""
+    """Every word's embedding as the stream begins with it, (id, d_model): of our own models times
+    sqrt(d_model)."""
     from models import own
 
     return own.embeddings(_ours(handle))

@@ -15,14 +15,12 @@ import torch
 
 if TYPE_CHECKING:
     from models import own
-    from models.pretrained import huggingface
+    from models.pretrained import handle as hf
 
 SEED = 0
 
 
-def permuted(
-    handle: own.Handle | huggingface.Handle, name: str, seed: int = SEED
-) -> own.Handle | huggingface.Handle:
+def permuted(handle: own.Handle | hf.Handle, name: str, seed: int = SEED) -> own.Handle | hf.Handle:
     """The handle under another name, the numbers of each parameter of two or more axes shuffled in
     place: hand it a model that nobody else holds. Vectors (biases, the gains of LayerNorm) and
     fixed tables (the sinusoids) stay; a matrix used twice is shuffled once.

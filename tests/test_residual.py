@@ -29,7 +29,7 @@ from explorer.memory import background, passes, shelf
 from models import library
 from models.edits import WithoutNorm, WithoutResidual, ZeroHead
 from models.own import Handle, record
-from models.readouts import gradients, parameters
+from models.readouts import decay, gradients, parameters
 
 TEXT = "the cat sat on the mat"
 LONGER = (
@@ -372,8 +372,8 @@ def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: Handle) 
 
 def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     ids = [5, 9, 5, 7, 11, 3, 2, 8]
-    first, *_, last = gradients.decay(ids, 2, steps=20)
-    again = list(gradients.decay(ids, 2, steps=20))[-1]
+    first, *_, last = decay.decay(ids, 2, steps=20)
+    again = list(decay.decay(ids, 2, steps=20))[-1]
     np.testing.assert_array_equal(last.gradient, again.gradient)
     assert first.step == 0 and last.step == 20 and list(last.looks) == [0, 10, 20]
     np.testing.assert_array_equal(first.gradient, last.first)
@@ -389,14 +389,14 @@ def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
         "a fresh RNN's gradient falls with distance"
     )
     with pytest.raises(ValueError, match="3 tokens"):
-        next(gradients.decay([1, 2, 3], 2))
-    assert gradients.longest_lag(2) == 0 and gradients.longest_lag(3) == 1
+        next(decay.decay([1, 2, 3], 2))
+    assert decay.longest_lag(2) == 0 and decay.longest_lag(3) == 1
 
 
 def test_distance_is_counted_from_the_output_back() -> None:
-    net = gradients.Small("RNN", torch.Generator().manual_seed(1))
-    text = gradients.symbols([4, 6, 4, 9, 1])
-    found = gradients._by_distance(net, text)
+    net = decay.Small("RNN", torch.Generator().manual_seed(1))
+    text = decay.symbols([4, 6, 4, 9, 1])
+    found = decay._by_distance(net, text)
     by_hand = [[] for _ in text]
     for output in range(len(text)):
         x = net.embedding(text).detach().requires_grad_()
@@ -408,8 +408,8 @@ def test_distance_is_counted_from_the_output_back() -> None:
 
 
 def test_equal_tokens_are_equal_symbols() -> None:
-    assert gradients.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
-    assert gradients.symbols(range(40))[16:].max() <= 15
+    assert decay.symbols([70, 8, 70, 9]).tolist() == [0, 1, 0, 2]
+    assert decay.symbols(range(40))[16:].max() <= 15
 
 
 # ---- pictures and files -------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from models import own
-from models.pretrained import huggingface
+from models.pretrained import handle as hf
 from models.pretrained.files import NotLoaded, mend
 from models.recording import NotFinite, Recording
 
-Handle = own.Handle | huggingface.Handle
+Handle = own.Handle | hf.Handle
 WORDS = "The cat sat on the mat, didn't it?"
 # Printable signs, letters of several scripts, marks, spaces of all kinds: whatever a tokenizer's
 # rules may stumble over.

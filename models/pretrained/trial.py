@@ -119,7 +119,7 @@ class Tester:
 def tried(folder: Path, name: str, way: str = "") -> str:
     """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
     it is given. Raises NotLoaded."""
-    from models.pretrained import families, hub, huggingface, proof
+    from models.pretrained import families, handle, hub, proof
 
     hub.check(folder, name)
     if way == "ours:" or not way and families.covers(folder):
@@ -129,16 +129,16 @@ def tried(folder: Path, name: str, way: str = "") -> str:
         except NotLoaded:
             if way or not _runs_in_its_own_code(folder):
                 raise
-    proof.stretch(proof.prove(huggingface.load(str(folder), None, name), name), name)
+    proof.stretch(proof.prove(handle.load(str(folder), None, name), name), name)
     return "hub:"
 
 
 def _runs_in_its_own_code(folder: Path) -> bool:
     """True for a model that our classes refuse and its own code takes."""
-    from models.pretrained import huggingface, proof
+    from models.pretrained import handle, proof
 
     try:
-        proof.prove(huggingface.load(str(folder)), str(folder))
+        proof.prove(handle.load(str(folder)), str(folder))
     except NotLoaded:
         return False
     return True
@@ -221,9 +221,9 @@ def _warm() -> None:
             tokenizer_object=rules, **dict(zip(roles, names))
         ).save_pretrained(folder)
         tried(Path(folder), folder)
-        from models.pretrained import huggingface
+        from models.pretrained import handle
 
-        huggingface.load(folder)
+        handle.load(folder)
 
 
 def main() -> None:

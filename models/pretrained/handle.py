@@ -1,0 +1,130 @@
+"""A Hugging Face model of text in its own code, loaded and looked over, ready to record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isqrt
+from threading import Lock
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from models.pretrained import files, hub
+from models.pretrained.files import NotLoaded
+from models.pretrained.from_files import model_of, quietly, tokenizer_of
+from models.pretrained.hooks import put_hooks, register
+from models.pretrained.hub import Progress
+from models.pretrained.hub_tokenizer import HubTokenizer
+from models.pretrained.stream import Unfollowed
+from models.pretrained.survey import Plan, survey
+from models.recording import Card
+
+# The longest text, in tokens, whatever a model could take; and the memory that scores and patterns
+# of one recording may fill.
+LONGEST = 512
+MOST_BYTES_OF_PATTERNS = 320 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Handle:
+    """A loaded model, ready to record. It is shared by everyone and never changes.
+
+    `lock`: one pass at a time, because some families' code writes on its modules while it runs.
+    """
+
+    card: Card
+    tokenizer: HubTokenizer
+    model: nn.Module
+    plan: Plan
+    start: int | None
+    source: ClassVar[str] = "models.pretrained.huggingface"
+    lock: Lock = field(default_factory=Lock)
+
+
+def load(where: str, progress: Progress | None = None, name: str = "") -> Handle:
+    """A model by its name on the hub, such as "distilbert/distilbert-base-uncased", or from a
+    folder; in float32 on the CPU.
+
+    `progress(done_bytes, total_bytes)` is called while it is fetched. `name` is what its card calls
+    it, `where` if empty. Raises NotLoaded, a ValueError whose one sentence says why a model cannot
+    be used and what to do.
+    """
+    name = name or where.strip()
+    folder = hub.find(where, progress, name)
+    with quietly():
+        tokenizer = tokenizer_of(folder, name)
+        model = model_of(folder, name)
+        return handle_of(
+            model,
+            tokenizer,
+            name,
+            files.digest(files.weights_of(folder, name))[:12],
+            files.treatment(folder, name),
+        )
+
+
+def handle_of(
+    model: nn.Module, tokenizer: HubTokenizer, name: str, fingerprint: str, weights: str = "float32"
+) -> Handle:
+    """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded
+    where it shows too little."""
+    register()
+    start = _start(model) if model.config.is_encoder_decoder else None
+    try:
+        plan = survey(model.eval(), start)
+    except Unfollowed as error:
+        raise NotLoaded(
+            f"Headlight cannot show {name}: {error}; choose a model of another family."
+        ) from error
+    # a family's code may want more than a bare text
+    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
+        raise NotLoaded(
+            f"{name} does not run on a bare text; choose a model of another family."
+        ) from error
+    put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
+    card = Card(
+        name=name,
+        kind="encoder-decoder" if start is not None else "decoder" if plan.causal else "encoder",
+        n_layer=max(plan.n_layer.values()),
+        n_head=plan.n_head,
+        d_model=plan.streams[0].d_model,
+        d_head=plan.d_head,
+        n_vocab=model.get_input_embeddings().weight.shape[0],
+        n_positions=_longest(model, tokenizer, plan),
+        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        fingerprint=fingerprint,
+        weights=weights,
+    )
+    return Handle(card, tokenizer, model, plan, start)
+
+
+def _start(model: nn.Module) -> int:
+    """The token that a decoder begins with."""
+    for settings in (getattr(model, "generation_config", None), model.config):
+        for key in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
+            if (token := getattr(settings, key, None)) is not None:
+                return token
+    return 0
+
+
+def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
+    """The longest text a model is given: what it was made for, the window within which all its
+    layers see the same, and what memory holds."""
+    bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
+    bounds += [
+        value
+        for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window")
+        if isinstance(value := getattr(model.config, key, None), int)
+    ]
+    for stream in plan.streams:
+        weight = getattr(stream.positions, "weight", None)
+        if isinstance(weight, Tensor) and weight.dim() == 2:
+            begins = getattr(stream.positions, "offset", 0)
+            if (
+                plan.positions == "learned"
+                and getattr(stream.positions, "padding_idx", None) is not None
+            ):
+                begins = stream.positions.padding_idx + 1  # RoBERTa counts from there
+            bounds.append(len(weight) - begins)
+    cells = 8 * plan.n_head * sum(plan.n_layer.values())
+    return int(max(2, min(*bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
