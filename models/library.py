@@ -27,6 +27,7 @@ from models.known import spelled as spelled
 from models.offers import Offers, Source
 from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
+from models.within import neurons as neurons
 
 if TYPE_CHECKING:
     from models import own

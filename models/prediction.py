@@ -114,3 +114,34 @@ class Attribution:
     against: int | None
     logit: float
     parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """The part that one FFN has in a logit, taken apart into its hidden units (neurons), with every
+    LayerNorm held as in `Attribution`.
+
+    activation (unit): what the neuron multiplies its output direction with, at this token. adds
+    (unit): its part of the logit; the sum of these and `bias`, what the FFN adds whatever its
+    neurons do, is `part`, the FFN's own in the attribution. length (unit) of what each writes.
+
+    strongest (rank): the neurons that add or take most, first. fires (rank, token): their
+    activations at every token of the text. up_ids, up (rank, word): the words whose logits they
+    raise most here, and by how much; down_ids, down: those they lower most.
+    """
+
+    layer: int
+    token: int
+    id: int
+    against: int | None
+    part: float
+    bias: float
+    activation: np.ndarray
+    adds: np.ndarray
+    length: np.ndarray
+    strongest: np.ndarray
+    fires: np.ndarray
+    up_ids: np.ndarray
+    up: np.ndarray
+    down_ids: np.ndarray
+    down: np.ndarray

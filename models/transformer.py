@@ -49,8 +49,12 @@ class FeedForward(nn.Module):
         self.w_2 = nn.Linear(config.d_ff, config.d_model)
         self.activation = ACTIVATIONS[config.activation]
 
+    def hidden(self, x: Tensor) -> Tensor:
+        """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
+        return self.activation(self.w_1(x))
+
     def forward(self, x: Tensor) -> Tensor:
-        return self.w_2(self.activation(self.w_1(x)))  # (batch, token, d_model)
+        return self.w_2(self.hidden(x))  # (batch, token, d_model)
 
 
 class AddAndNorm(nn.Module):

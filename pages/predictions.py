@@ -9,7 +9,7 @@ from explorer.frame import onscreen
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
-from explorer.views.predictions import filling, lens, parts, writing
+from explorer.views.predictions import filling, lens, neurons, parts, writing
 from explorer.views.predictions.screen import way_to
 from models.edits import HideToken
 from models.recording import Recording
@@ -48,7 +48,9 @@ def explore(source: Shown) -> None:
         writes_elsewhere(recording)
     on = lens.inside(Shown(model, text, edits, source.target), place)
     lens.show(on)
-    parts.show(on)
+    taken = parts.show(on)
+    if taken is not None:
+        neurons.show(on, taken, parts.words_of(on, taken))
     address.write()
 
 

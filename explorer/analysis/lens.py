@@ -214,8 +214,10 @@ def part_name(part: Part) -> str:
 
 
 def part_key(part: Part) -> str:
-    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. "" for
-    a part that is no head."""
+    """A head's name in an address: "self.2.5"; spaces of an attention's name become dashes. An
+    FFN's: "ffn.2". "" for any other part."""
+    if part.kind == "ffn":
+        return f"ffn.{part.layer}"
     return (
         f"{part.attention.replace(' ', '-')}.{part.layer}.{part.head}"
         if part.kind == "head"

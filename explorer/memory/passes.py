@@ -19,7 +19,7 @@ from explorer.memory.turns import TooLong, turn
 from models import learn, library
 from models.edits import Edit
 from models.examples import DEFAULT_TEXT
-from models.prediction import Attribution, Lens
+from models.prediction import Attribution, Lens, Neurons
 from models.recording import Attention, Recording
 
 Made = TypeVar("Made")
@@ -194,6 +194,19 @@ def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
         recording,
         ("inside", stream, layer, token),
         lambda: made_in_turn(lambda: library.inside(loaded, recording, stream, layer, token)),
+    )
+
+
+def neurons(
+    recording: Recording, stream: str, layer: int, at: tuple[int, int, int | None]
+) -> Neurons:
+    """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
+    one it is compared with, as for `attribution`."""
+    loaded = handle(recording.model.name)
+    return derived(
+        recording,
+        ("neurons", stream, layer, at),
+        lambda: made_in_turn(lambda: library.neurons(loaded, recording, stream, layer, *at)),
     )
 
 

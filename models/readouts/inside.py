@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from models.edits import WithoutFeedForward, applies
+from models.edits import PatchSite, WithoutFeedForward, applies
 from models.own import Handle
 from models.readouts.parameters import layers_of
 from models.recording import Recording
+from models.transformer import FeedForward
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +31,38 @@ class Inside:
 @torch.inference_mode()
 def inside(handle: Handle, recording: Recording, stream: str, layer: int, token: int) -> Inside:
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
-    token that is not there, and where an edit took the FFN away."""
+    token that is not there, and where an edit took the FFN away or put in what another wrote."""
+    network, read = reads(handle, recording, stream, layer, token)
+    before, after = network.w_1(read[token]), network.hidden(read[token])
+    writes = after[:, None] * network.w_2.weight.T
+    bias = bias_of(network)
+    return Inside(*(each.numpy().copy() for each in (before, after, writes, bias)))
+
+
+def reads(
+    handle: Handle, recording: Recording, stream: str, layer: int, token: int
+) -> tuple[FeedForward, Tensor]:
+    """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
     of, layers = recording.stream(stream), layers_of(handle, stream)
     if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has no layer {layer} or no token {token}")
     if applies(recording.edits, WithoutFeedForward, layer):
         raise ValueError(f"the FFN of layer {layer} was taken away")
+    first = recording.streams[0].name
+    for edit in recording.edits:
+        if (
+            isinstance(edit, PatchSite)
+            and (edit.stream or first, edit.site) == (stream, f"{layer}.ffn.wrote")
+            and edit.token in (None, token)
+        ):
+            raise ValueError(f"what the FFN of layer {layer} wrote was put in from another text")
     site = f"{layer}.ffn.read"
     if site not in of.sites:
         site = next(state for state, wrote, _ in of.writes() if wrote == f"{layer}.ffn.wrote")
-    network = layers[layer].feed_forward
-    before = network.w_1(torch.tensor(of.at(site)[token]))
-    after = network.activation(before)
-    writes = after[:, None] * network.w_2.weight.T
-    return Inside(
-        *(each.numpy().copy() for each in (before, after, writes, network.w_2.bias.detach()))
-    )
+    return layers[layer].feed_forward, torch.tensor(of.at(site))
+
+
+def bias_of(network: FeedForward) -> Tensor:
+    """What an FFN adds whatever its units do, (d_model)."""
+    bias = network.w_2.bias
+    return torch.zeros(network.w_2.out_features) if bias is None else bias.detach()

@@ -4,6 +4,7 @@ part of the model wrote."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,6 +16,11 @@ from models.prediction import Attribution, Lens, Part
 from models.recording import Attention, Recording, Stream
 from models.slices import breath
 from models.transformer import AddAndNorm, EncoderDecoder, Layer
+
+# A part of a logit: its kind, layer, head and attention, as in `Part`.
+Key = tuple[str, int, int, str]
+Linear = Callable[[Tensor], Tensor]
+BIAS: Key = ("bias", -1, -1, "")
 
 
 def states(stream: Stream) -> tuple[str, ...]:
@@ -121,33 +127,12 @@ def attribute(
     Raises ValueError for a token or word that is not there, and for a model whose readout is no sum
     (BERT's bends once more) or that has none.
     """
-    of, model, edits = recording.stream(stream), handle.model, recording.edits
-    _expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
-    held: dict[tuple[str, int, int, str], Tensor] = {
-        ("embedding", -1, -1, ""): _vector(of, "embed", token)
-    }
-    if "pos.wrote" in of.sites:
-        held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
-    if "embed.normed" in of.sites:
-        held = _through(model.embedding.norm, held)
-    for wrote, out in _sublayers(handle, recording, of, token):
-        if not out.adds(edits):
-            held.clear()
-        for key, vector in wrote.items():
-            held[key] = held.get(key, 0) + vector
-        if out.norm_at(edits) == "post":
-            held = _through(out.norm, held)
-    if "final.normed" in of.sites:
-        held = _through(
-            model.last_norm.norm or nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps),
-            held,
-        )
-    embedding, bias = model.embedding.token.weight.double(), model.readout_bias.double()
-    direction, offset = embedding[id], bias[id]
-    if against is not None:
-        direction, offset = direction - embedding[against], offset - bias[against]
+    of = recording.stream(stream)
+    expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
+    held = followed(handle, recording, stream, token).held
+    direction, offset = word_direction(handle, id, against)
     values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
-    values["bias", -1, -1, ""] = values.get(("bias", -1, -1, ""), 0.0) + float(offset)
+    values[BIAS] = values.get(BIAS, 0.0) + float(offset)
     last = torch.tensor(of.resid[-1, token]).double()
     parts = tuple(
         Part(kind, layer, head, attention, value)
@@ -156,9 +141,68 @@ def attribute(
     return Attribution(token, id, against, float(last @ direction + offset), parts)
 
 
-def _expect_a_sum(
-    handle: Handle, recording: Recording, stream: str, asked: tuple[int, ...]
-) -> None:
+@dataclass(frozen=True)
+class Followed:
+    """A token's last vector as a sum. held: what each part made of it, (d_model). after: what that
+    which the FFN of a layer wrote goes through to the end, in order; an FFN is missing of which
+    nothing arrives."""
+
+    held: dict[Key, Tensor]
+    after: dict[int, list[Linear]]
+
+    def from_ffn(self, layer: int, rows: Tensor) -> Tensor:
+        """Vectors (..., d_model) as they arrive at the readout, were they written by that FFN."""
+        for still in self.after[layer]:
+            rows = still(rows)
+        return rows
+
+
+def followed(handle: Handle, recording: Recording, stream: str, token: int) -> Followed:
+    """Every part of a token's last vector, each through all LayerNorms that come after it, held at
+    the sigma that they have there."""
+    of, model, edits = recording.stream(stream), handle.model, recording.edits
+    held: dict[Key, Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
+    after: dict[int, list[Linear]] = {}
+
+    def through(norm: nn.LayerNorm) -> None:
+        parts = torch.stack(list(held.values()))
+        still = held_still(norm, parts.sum(0))
+        held.update(zip(held, still(parts)))
+        held[BIAS] = held.get(BIAS, 0) + norm.bias.double()
+        for way in after.values():
+            way.append(still)
+
+    if "pos.wrote" in of.sites:
+        held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
+    if "embed.normed" in of.sites:
+        through(model.embedding.norm)
+    for wrote, out in _sublayers(handle, recording, of, token):
+        if not out.adds(edits):
+            held.clear()
+            after.clear()
+        for key, vector in wrote.items():
+            held[key] = held.get(key, 0) + vector
+            if key[0] == "ffn":
+                after[key[1]] = []
+        if out.norm_at(edits) == "post":
+            through(out.norm)
+    if "final.normed" in of.sites:
+        bare = nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps)
+        through(model.last_norm.norm or bare)
+    return Followed(held, after)
+
+
+def word_direction(handle: Handle, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
+    """What a last vector is multiplied with for a word's logit, (d_model), and what is added;
+    `against` another word, the difference."""
+    embedding = handle.model.embedding.token.weight.double()
+    bias = handle.model.readout_bias.double()
+    if against is None:
+        return embedding[id], bias[id]
+    return embedding[id] - embedding[against], bias[id] - bias[against]
+
+
+def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple[int, ...]) -> None:
     """Raises ValueError, as `attribute` says. asked: a token and the ids of words."""
     token, *words = asked
     n = len(recording.stream(stream).tokens)
@@ -275,13 +319,9 @@ def outputs_of_heads(
     return z
 
 
-def _through(norm: nn.LayerNorm, held: dict[tuple, Tensor]) -> dict[tuple, Tensor]:
-    """Every part through a LayerNorm whose sigma is what it is on their sum; its bias joins the
-    part "bias"."""
-    parts = torch.stack(list(held.values()))
-    sigma = (parts.sum(0).var(unbiased=False) + norm.eps).sqrt()
-    parts = (parts - parts.mean(-1, keepdim=True)) / sigma * norm.weight.double()
-    after = dict(zip(held, parts))
-    key = ("bias", -1, -1, "")
-    after[key] = after.get(key, 0) + norm.bias.double()
-    return after
+def held_still(norm: nn.LayerNorm, total: Tensor) -> Linear:
+    """A LayerNorm without its bias, whose sigma is what it is on `total` (d_model): a linear map of
+    vectors (..., d_model)."""
+    sigma = (total.var(unbiased=False) + norm.eps).sqrt()
+    gain = norm.weight.double()
+    return lambda rows: (rows - rows.mean(-1, keepdim=True)) / sigma * gain

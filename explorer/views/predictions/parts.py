@@ -24,8 +24,8 @@ from models.recording import Recording
 MOST_PARTS = 14  # bars of a logit that are shown at once
 
 
-def show(on: Inside) -> None:
-    """The word, its logit, and the parts that add up to it."""
+def show(on: Inside) -> Attribution | None:
+    """The word, its logit, and the parts that add up to it; None where it has none."""
     st.subheader("What made it say that?", anchor=False, help=sentences.ATTRIBUTION)
     how = models.readout(on.model)
     if how != "tied":
@@ -34,7 +34,7 @@ def show(on: Inside) -> None:
             f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: "
             f"{why}. The lens above reads every state."
         )
-        return
+        return None
     left, right, _ = st.columns(3)
     with left:
         word = word_field("word", "The word", on)
@@ -46,7 +46,7 @@ def show(on: Inside) -> None:
             "A word compared with itself leaves nothing to explain. Choose another word, or "
             "nothing."
         )
-        return
+        return None
     taken = passes.attribution(on.recording, on.stream.name, on.token, word, against)
     total, label = reading.total(taken), literal(on.stream.tokens[on.token])
     where = f"**{label}** (token {on.token}, chosen in the table above)"
@@ -64,6 +64,7 @@ def show(on: Inside) -> None:
         f"All {len(taken.parts)} parts as a table",
         form="%.6f",
     )
+    return taken
 
 
 def pictured(on: Inside, taken: Attribution, total: float) -> None:
@@ -77,7 +78,7 @@ def pictured(on: Inside, taken: Attribution, total: float) -> None:
         pictures.show_sum(data, "sum of parts")
     with right:
         named = any(part.kind == "head" for part in taken.parts)
-        more = " Choose a head to see what it is." if named else ""
+        more = " Choose a head to see what it is, an FFN to open it." if named else ""
         st.markdown(f"**Every part, the strongest first.**{more}")
         listed(on.recording, taken)
 
@@ -179,16 +180,19 @@ def listed(recording: Recording, taken: Attribution) -> None:
             recording, "parts", taken.token, taken.id, taken.against, every, chosen
         ),
         chosen=chosen,
-        action="names the head",
+        action="names the head, or opens the FFN",
         signed=True,
     )
     bars.show(data, "parts", on_choice=take_part)
 
 
 def take_part() -> None:
-    """A click on a head's bar names it; a second click lets it go."""
-    chosen = st.session_state.parts.get("row") or ""
-    st.session_state.part = "" if chosen == st.session_state.part else chosen
+    """A click on a head's bar names it, a second click lets it go. An FFN's is opened below."""
+    state = st.session_state
+    chosen = state.parts.get("row") or ""
+    state.part = "" if chosen == state.part else chosen
+    if chosen.startswith("ffn."):
+        state.ffn, state.neuron = chosen.removeprefix("ffn."), ""
 
 
 def named_head(recording: Recording, part: Part, token: int) -> None:

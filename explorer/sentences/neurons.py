@@ -1,0 +1,63 @@
+"""The neurons of an FFN in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.analysis.neurons import Neurons, Together
+from explorer.analysis.numbers import chance, fixed, plural, signed
+from explorer.sentences.escape import literal
+
+HELP = (
+    "An FFN’s hidden units are called neurons. Each has one direction that it writes, its row of "
+    "W₂, times its activation. So the FFN’s part of a logit is a sum over its neurons."
+)
+HOW = (
+    "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = act(x W₁ + b₁)ᵢ, "
+    "in a gated FFN times its gate, and its direction wᵢ, a row of W₂. What it writes is followed "
+    "to the readout as above, every σ held, and multiplied with the word’s embedding. The FFN’s "
+    "bias b₂ is named apart. The words on the right are what the same write does to every logit "
+    "of the vocabulary. A part says what was put in directly: later layers read it too."
+)
+
+
+def ffn(of: Neurons, sums: Together, words: tuple[str, str], token: str) -> str:
+    """What an FFN put into a logit, and what its neurons and its bias come to. words: the word and
+    the one it is compared with, "" for none."""
+    one, other = map(literal, words)
+    total = float(of.adds.sum()) + of.bias
+    less = f" less that of **{other}**" if other else ""
+    return (
+        f"At **{literal(token)}** (token {of.token}) the FFN of layer {of.layer} put "
+        f"**{signed(of.part, 4)}** into the logit of **{one}**{less}. Its {sums.n:,} neurons add "
+        f"up to {signed(float(of.adds.sum()), 4)}, its bias to {signed(of.bias, 4)}; the sum of "
+        f"both and its part differ by {chance(abs(total - of.part))}.  \n"
+        f"{sums.n_up:,} neurons push up, together {signed(sums.up, 3)}; {sums.n_down:,} push down, "
+        f"together {signed(sums.down, 3)}. The strongest "
+        f"{'one does' if sums.half == 1 else f'{sums.half:,} do'} half of all pushing."
+    )
+
+
+def neuron(of: Neurons, rank: int) -> str:
+    """One of the strongest neurons: its activation, what it writes, and what it adds."""
+    unit = int(of.strongest[rank])
+    return (
+        f"**Neuron {unit}** has activation {fixed(float(of.activation[unit]), 3)} here, writes a "
+        f"vector of length {fixed(float(of.length[unit]), 3)} and adds "
+        f"**{signed(float(of.adds[unit]), 4)}**."
+    )
+
+
+def when(of: Neurons, rank: int, fires: np.ndarray, tokens: Sequence[str]) -> str:
+    """At which tokens of the text it fires."""
+    values = of.fires[rank]
+    if not fires.any():
+        return "It fires at no token of this text."
+    most = int(np.abs(values).argmax())
+    above = int((values > 0).sum())
+    return (
+        f"Most at {tokens[most]} (token {most}): {fixed(float(values[most]), 3)}. Above zero at "
+        f"{above} of {plural(len(values), 'token')}. Marked: at least half of its largest."
+    )

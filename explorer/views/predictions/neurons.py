@@ -1,0 +1,163 @@
+"""An FFN opened: its neurons by what they add to the word's logit, what one of them says of other
+words, and when it fires."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from explorer.analysis import neurons as reading
+from explorer.analysis.caption import caption
+from explorer.analysis.numbers import fixed, signed
+from explorer.components import bars, strip
+from explorer.frame.table import with_table
+from explorer.memory import address, models, passes, shelf
+from explorer.sentences import neurons as sentences
+from explorer.views.predictions.lens import Inside
+from explorer.views.predictions.screen import nothing
+from models.prediction import Attribution, Neurons
+
+
+def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
+    """The neurons of one FFN in the logit that was taken apart; words: as `parts.words_of`."""
+    if not reading.ffns(taken):
+        return
+    st.subheader("What did its neurons say?", anchor=False, help=sentences.HELP)
+    layer = chosen_layer(taken)
+    try:
+        of = passes.neurons(
+            on.recording, on.stream.name, layer, (taken.token, taken.id, taken.against)
+        )
+    except ValueError as why:
+        st.info(f"The neurons of this FFN cannot be shown: {why}.")
+        return
+    token = on.stream.tokens[taken.token]
+    st.markdown(sentences.ffn(of, reading.together(of), words, token))
+    rank = reading.rank_of(of, address.whole("neuron", len(of.adds)))
+    left, right = st.columns(2, gap="large")
+    with left:
+        listed(on, of, rank)
+    with right:
+        opened(on, of, rank)
+    st.markdown(sentences.HOW)
+    word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
+    with_table(
+        partial(reading.file, of),
+        caption(
+            on.recording,
+            f"neurons of the FFN of layer {layer} in the logit of {word} at token {of.token}, "
+            f"“{token}”",
+        ),
+        f"headlight-{on.model}-neurons",
+        f"All {len(of.adds):,} neurons as a table",
+        form="%.6f",
+    )
+
+
+def chosen_layer(taken: Attribution) -> int:
+    """The layer of the address, else the one whose FFN put in most; with the field that chooses."""
+    parts = reading.ffns(taken)
+    chosen = address.whole("ffn", max(parts) + 1)
+    layer = chosen if chosen in parts else reading.strongest_ffn(taken)
+    st.session_state["ffn field"] = layer
+    st.selectbox(
+        "FFN of layer",
+        list(parts),
+        key="ffn field",
+        format_func=lambda each: f"Layer {each}: {signed(parts[each].value, 3)}",
+        on_change=take_layer,
+        width=260,
+        help="What the FFN of each layer put into the logit. An FFN’s bar above opens it too.",
+    )
+    return layer
+
+
+def take_layer() -> None:
+    """Another FFN: its strongest neuron is opened."""
+    state = st.session_state
+    state.ffn, state.neuron = str(state["ffn field"]), ""
+
+
+def listed(on: Inside, of: Neurons, rank: int) -> None:
+    """The strongest neurons as bars, all others as one, and the bias."""
+    rows = [
+        bars.Bar(
+            f"neuron {unit}",
+            float(of.adds[unit]),
+            (fixed(float(of.activation[unit]), 3), signed(float(of.adds[unit]), 3)),
+            str(unit),
+        )
+        for unit in of.strongest[: reading.MOST_BARS].tolist()
+    ]
+    n, rest = reading.others(of)
+    if n:
+        rows.append(bars.Bar(f"{n:,} weaker ones", rest, ("", signed(rest, 3)), tone="rest"))
+    rows.append(bars.Bar("bias b₂", of.bias, ("", signed(of.bias, 3))))
+    st.markdown("**The strongest neurons.** Choose one to see what it says.")
+    chosen = str(of.strongest[rank])
+    data = bars.payload(
+        rows,
+        ("activation", "adds"),
+        about="Neurons of the FFN by what they add to the logit, the strongest first.",
+        token=name_of(on, of, "neurons", chosen),
+        chosen=chosen,
+        action="opens the neuron",
+        signed=True,
+    )
+    bars.show(data, "neurons", on_choice=take_neuron)
+
+
+def take_neuron() -> None:
+    """A click on a neuron's bar opens it."""
+    st.session_state.neuron = st.session_state.neurons.get("row") or ""
+
+
+def opened(on: Inside, of: Neurons, rank: int) -> None:
+    """What one neuron does to all words' logits, and when it fires."""
+    st.markdown(sentences.neuron(of, rank))
+    ids = [*of.up_ids[rank].tolist(), *of.down_ids[rank].tolist()[::-1]]
+    values = [*of.up[rank].tolist(), *of.down[rank].tolist()[::-1]]
+    marks = {of.id: "the word", of.against: "compared"}
+    rows = [
+        bars.Bar(
+            label,
+            value,
+            (signed(value, 3),),
+            mark=marks.get(id, ""),
+            gap=at == len(of.up_ids[rank]),
+        )
+        for at, (id, label, value) in enumerate(zip(ids, models.labels(on.model, ids), values))
+    ]
+    data = bars.payload(
+        rows,
+        ("logit",),
+        about="The words whose logits this neuron raises most here, and those it lowers most.",
+        token=name_of(on, of, "neuron words", rank),
+        signed=True,
+    )
+    st.caption("The words it raises most here, and those it lowers most:")
+    bars.show(data, "neuron words", on_choice=nothing)
+    fires = reading.fires(of, rank)
+    tokens = [
+        strip.Token(label, fixed(float(value), 2), "said" if on_it else "")
+        for label, value, on_it in zip(on.stream.tokens, of.fires[rank], fires)
+    ]
+    st.caption("When it fires, its activation under every token:")
+    strip.show(
+        strip.payload(
+            tokens,
+            about="The text, with this neuron’s activation at every token.",
+            says=sentences.when(of, rank, fires, on.stream.tokens),
+            token=name_of(on, of, "neuron fires", rank),
+            chosen=of.token,
+        ),
+        "neuron fires",
+        on_choice=nothing,
+        on_tick=nothing,
+    )
+
+
+def name_of(on: Inside, of: Neurons, *what: object) -> str:
+    """The name of a picture of this FFN."""
+    return shelf.name_of(on.recording, of.layer, of.token, of.id, of.against, *what)

@@ -1,0 +1,37 @@
+"""What is inside a model beyond its recording, as a part of the one door: `models.library` hands
+these on. Importing this module costs nothing, as there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from models.prediction import Neurons
+from models.recording import Recording
+
+if TYPE_CHECKING:
+    from models import own
+
+
+def neurons(
+    handle: Any,
+    recording: Recording,
+    stream: str,
+    layer: int,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Neurons:
+    """The hidden units of a layer's FFN by what they add to a word's logit at a token; with
+    `against` to the difference to another word's."""
+    from models.readouts import neurons as of_ffn
+
+    return of_ffn.neurons(_ours(handle), recording, stream, layer, token, id, against)
+
+
+def _ours(handle: Any) -> own.Handle:
+    """The handle, if it is of a model in our own classes. Raises ValueError where it is not."""
+    from models import own
+
+    if not isinstance(handle, own.Handle):
+        raise ValueError(f"{handle.card.name} runs in its own code, which does not show this")
+    return handle
