@@ -5,13 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.memory import address, stages, told
+from explorer.memory import address, models, stages, told
 from explorer.sentences.escape import literal
 from explorer.views.training import course, formed, live, twins
 
 VIEWS = ("Checkpoints", "Live", "Twins")
 LABELS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
-MEANS = "induction"  # what is shown in the place of a model that has no earlier weights
+# What is shown in the place of a model without earlier weights: one that reads the same text where
+# the model fills in words, else the one whose head forms at a jump.
+MEANS, FILLS = "induction", "twin-post"
 
 
 def model_on_screen() -> str:
@@ -24,11 +26,12 @@ def model_on_screen() -> str:
             st.session_state.train_step = step
         return base
     fitting = stages.with_checkpoints()
+    instead = FILLS if models.facts(chosen)["kind"] == "encoder" else MEANS
     st.caption(
-        f"{literal(chosen)} comes without earlier weights, so **{MEANS}** is shown. "
+        f"{literal(models.title(chosen))} comes without earlier weights, so **{instead}** is shown. "
         f"Models that have them: {', '.join(fitting)}."
     )
-    return MEANS
+    return instead
 
 
 @told.fragment

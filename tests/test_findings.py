@@ -361,3 +361,20 @@ def test_the_benchmark_runs(capsys) -> None:
 
     benchmark.main((8,), 1)
     assert "times the names of the heads" in capsys.readouterr().out
+
+
+def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own.Handle) -> None:
+    """Near words too: no headline about a head of which its own panel says that nothing stands
+    out."""
+    told = 0
+    for text in ("Nobody told them", "Dogs bark", "She reads", "The boy ate it", "He said so"):
+        recording = library.record(encoder, text)
+        attention = recording.attention[0]
+        named = {(one.layer, one.head): one for one in naming.describe(recording, attention)}
+        for one in findings.findings(recording):
+            if one.kind == kinds.NEAR_LINK and named[one.at].name == naming.NO_PATTERN:
+                link = findings.strongest_link(recording, attention, named[one.at])
+                assert link is not None and link.lift >= findings_links.LEAST_LIFT
+                told += 1
+                break
+    assert told > 1

@@ -88,13 +88,16 @@ def worth(found: Sequence[Finding], most: int = 5) -> tuple[Finding, ...]:
 
 
 def strongest_link(
-    recording: Recording, attention: Attention, at: tuple[int, int]
+    recording: Recording, attention: Attention, head: naming.Head
 ) -> tied.Link | None:
-    """The word that looks most tellingly at a far word in the head `at` (layer, head) of a model
-    that has learned; None of a head without one, and of cross-attention."""
+    """The word that looks most tellingly at a far word in a head of a model that has learned, or,
+    where the head has no name, at a near one; None where there is none, and of cross-attention."""
     if attention.query != attention.key:
         return None
-    found = tied.links(between_words(recording, attention, ""), only=at)
+    seen, at = between_words(recording, attention, ""), (head.layer, head.head)
+    found = tied.links(seen, only=at)
+    if not found and head.name == naming.NO_PATTERN:
+        found = tied.links(seen, far=1, only=at)
     return found[0] if found else None
 
 

@@ -95,7 +95,6 @@ def _to_class() -> None:
     st.session_state.wanted_page = "classroom"
 
 
-@st.fragment
 def _share() -> None:
     """The link to what is on screen, made when it is asked for."""
     with st.popover(

@@ -44,13 +44,13 @@ def learned(recording: Recording) -> bool:
     return shelf.derived(recording, "learned", lambda: is_trained(recording))
 
 
-def link(recording: Recording, attention: Attention, at: tuple[int, int]) -> Link | None:
-    """The word that looks most plainly at a far word in one head, kept beside the recording; None
-    of a head without one, and of weights that were not learned."""
+def link(recording: Recording, attention: Attention, head: naming.Head) -> Link | None:
+    """The word that looks most plainly at another in one head, kept beside the recording; None of a
+    head without one, and of weights that were not learned."""
     if not learned(recording):
         return None
-    what = (attention.name, "link", *at)
-    return shelf.derived(recording, what, lambda: strongest_link(recording, attention, at))
+    what = (attention.name, "link", head.layer, head.head)
+    return shelf.derived(recording, what, lambda: strongest_link(recording, attention, head))
 
 
 def following(recording: Recording, stream: str) -> str:

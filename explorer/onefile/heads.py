@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
 from explorer.analysis import heads as naming
 from explorer.analysis.caption import caption
 from explorer.analysis.finding import Finding
-from explorer.analysis.findings import between_words, worth
+from explorer.analysis.findings import strongest_link, worth
 from explorer.analysis.findings_links import Link, is_trained
-from explorer.analysis.findings_links import links as ties
 from explorer.analysis.head_view import Asked as Held
 from explorer.analysis.head_view import Choices, HeadView, head_view
 from explorer.components import head as one_head
@@ -71,7 +69,7 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
     pin = -1 if row is None else row
     shown = asked.one_of("view", ("Lines", "Matrix")).lower()
     hints = _hints(axes.said is not None)
-    linked = _links(recording, attention)
+    linked = _links(recording, attention, every)
     parts: list[Part] = [
         *([Choice("Worth a look", [_step(one) for one in here], listed=True)] if here else []),
         View("heads", {FIRST: _grid(asked, attention, every)}),
@@ -98,14 +96,14 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
     )
 
 
-def _links(recording: Recording, attention: Attention) -> dict[tuple[int, int], Link]:
-    """Each head's word that looks most plainly at a far word, where weights were learned."""
-    if attention.query != attention.key or not is_trained(recording):
+def _links(
+    recording: Recording, attention: Attention, every: Sequence[naming.Head]
+) -> dict[tuple[int, int], Link]:
+    """Each head's word that looks most plainly at another, where weights were learned."""
+    if not is_trained(recording):
         return {}
-    seen = between_words(recording, attention, "")
-    layers, heads = attention.pattern.shape[:2]
-    each = {at: ties(seen, only=at) for at in product(range(layers), range(heads))}
-    return {at: found[0] for at, found in each.items() if found}
+    each = {(one.layer, one.head): strongest_link(recording, attention, one) for one in every}
+    return {at: link for at, link in each.items() if link is not None}
 
 
 def _key(view: HeadView) -> str:

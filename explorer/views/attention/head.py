@@ -75,7 +75,7 @@ def title(on: Screen, view: HeadView) -> str:
             label_visibility="collapsed",
         )
     meanings = naming.meanings(on.recording, on.attention)
-    link = opening.link(on.recording, on.attention, (head.layer, head.head))
+    link = opening.link(on.recording, on.attention, head)
     terms.markdown(sentences.summary(head, meanings, link))
     return as_
 
