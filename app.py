@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import streamlit as st
 
 from explorer.memory import collector, told
-from explorer.server import lessons
+from explorer.server import lessons, theme
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
@@ -33,6 +33,7 @@ def warm_up() -> None:
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     told.begin()
     collector.begin()
+    theme.read_once()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
     await lessons.close()

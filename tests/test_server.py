@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -278,3 +278,27 @@ def test_a_name_cannot_forge_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     told.refused("model", name='x\nexception page="attention" seconds=1 ' + "y" * 500)
     assert len(lines) == 1 and "\n" not in lines[0] and " page=" not in lines[0]
     assert len(lines[0]) < 200
+
+
+def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> None:
+    from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+    from streamlit.runtime import app_session
+
+    from explorer.server import theme
+
+    read = app_session._populate_theme_msg
+    monkeypatch.setattr(app_session, "_populate_theme_msg", read)  # put back afterwards
+    theme.read_once()
+
+    def whole(fill: Callable) -> CustomThemeConfig:
+        made = CustomThemeConfig()
+        fill(made)
+        for part, name in ((made.light, "theme.light"), (made.dark, "theme.dark")):
+            fill(part, name)
+            fill(part.sidebar, f"{name}.sidebar")
+        fill(made.sidebar, "theme.sidebar")
+        return made
+
+    for _ in range(2):
+        assert whole(app_session._populate_theme_msg) == whole(read)
+    assert whole(read).ByteSize() > 100

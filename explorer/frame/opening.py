@@ -15,6 +15,7 @@ from models.recording import Attention, Recording
 
 # Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
 ASKED_UP_TO = 64
+HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
 # What a reader chooses of an attention: with one of these a page opens on that.
 CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
 
@@ -35,7 +36,10 @@ def _find(recording: Recording) -> tuple[Finding, ...]:
 def named_heads(recording: Recording, attention: Attention) -> tuple[naming.Head, ...]:
     """Every head of an attention with its name on this text, kept beside the recording."""
     return shelf.derived(
-        recording, (attention.name, "heads"), lambda: naming.describe(recording, attention)
+        recording,
+        (attention.name, "heads"),
+        lambda: naming.describe(recording, attention),
+        weigh=lambda named: HEAD_BYTES * len(named),
     )
 
 

@@ -47,8 +47,8 @@ class Shelf:
     def get(
         self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
     ) -> Any:
-        """What lies under `key`, made now if it does not. It weighs what its arrays and texts take,
-        and `weigh(it)` if that is more."""
+        """What lies under `key`, made now if it does not. It weighs `weigh(it)` bytes, by itself
+        what its arrays and texts take."""
         while True:
             with self.looking:
                 if key in self.held:
@@ -77,7 +77,7 @@ class Shelf:
     ) -> Any:
         try:
             value = make()
-            self._put(key, value, max(weight_of(value), weigh(value) if weigh else 0))
+            self._put(key, value, weigh(value) if weigh else weight_of(value))
             making.made = (value,)
             return value
         finally:
