@@ -1,4 +1,5 @@
-"""What pyproject.toml cannot say: the app's settings travel too, beside app.py, where Streamlit looks for them."""
+"""What pyproject.toml cannot say: the app's settings travel too, beside app.py, where Streamlit
+looks for them."""
 
 from __future__ import annotations
 

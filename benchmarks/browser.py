@@ -45,13 +45,44 @@ OPENED = {"6x8x64": 90, "12x12x256": 90}
 # expression) first is true.
 CLOCK = """({script, event}) => new Promise(resolve => {
   const seen = new Function('deep', 'return ' + script);
-  const deep = selector => { const all = [...document.querySelectorAll('*')].filter(e => e.shadowRoot).map(e => e.shadowRoot); for (const root of [document, ...all]) { const found = root.querySelector(selector); if (found) return found; } };
+  const deep = selector => {
+    const shadows = [...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean);
+    for (const root of [document, ...shadows]) {
+      const found = root.querySelector(selector);
+      if (found) return found;
+    }
+  };
   let from;
   window.addEventListener(event, () => (from = performance.now()), { capture: true, once: true });
-  const look = () => { if (from !== undefined && seen(deep)) requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - from))); else requestAnimationFrame(look); };
+  const drawn = () => requestAnimationFrame(() => resolve(performance.now() - from));
+  const look = () => requestAnimationFrame(from !== undefined && seen(deep) ? drawn : look);
   look();
   window.armed = true;
 })"""
+# Milliseconds of 200 moves of the mouse over a cell of the grid and over a matrix: for each the
+# median and the 191st of the 200.
+HOVER = """([x, y]) => {
+  const roots = [...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean);
+  const grid = roots.find(r => r.querySelector('.cell'));
+  const area = roots.find(r => r.querySelector('.area')).querySelector('.area');
+  const box = area.getBoundingClientRect();
+  const moves = (over, read, place) => {
+    const times = [];
+    for (let i = 0; i < 200; i++) {
+      const [clientX, clientY] = place(i), from = performance.now();
+      over.dispatchEvent(new MouseEvent('mousemove', { clientX, clientY }));
+      read.getBoundingClientRect();
+      times.push(performance.now() - from);
+    }
+    times.sort((p, q) => p - q);
+    return [times[100], times[190]];
+  };
+  return [
+    ...moves(grid.querySelectorAll('.cell')[9], grid.querySelector('.status'),
+             i => [x + i % 20, y + i % 17]),
+    ...moves(area, area, i => [box.left + 5 + i, box.top + 5 + i % 100]),
+  ];
+}"""
 
 
 @contextmanager
@@ -142,7 +173,10 @@ EMPTY = (
     "document.querySelector('[data-testid=stCaptionContainer]')?.innerText.startsWith('done CASE')"
 )
 PAINTED = "deep('canvas[data-painted=\"CASE\"]')"
-PLOTTED = "document.querySelector('.gtitle')?.textContent === 'CASE' && document.querySelectorAll('.heatmaplayer image').length >= 48"
+PLOTTED = (
+    "document.querySelector('.gtitle')?.textContent === 'CASE' && "
+    "document.querySelectorAll('.heatmaplayer image').length >= 48"
+)
 
 
 def report(
@@ -154,7 +188,9 @@ def report(
     took, base = median(row[0] for row in rows), median(row[0] for row in empty)
     cpu = sum(row[2] for row in rows) / len(rows)
     print(
-        f"{name:<28} {took:8.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms {bar:<14} {took / base:6.1f} x E   {median(row[1] for row in rows) / 1e3:9.1f} kB   CPU {cpu:5.0f} ms",
+        f"{name:<28} {took:8.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms {bar:<14} "
+        f"{took / base:6.1f} x E   {median(row[1] for row in rows) / 1e3:9.1f} kB   CPU "
+        f"{cpu:5.0f} ms",
         flush=True,
     )
 
@@ -176,7 +212,8 @@ def grids(bench: Bench) -> None:
         rows.append(bench.enter("plotly 6x8x64", PLOTTED))
     report("Plotly subplots 6x8x64", rows, empty, "(yardstick)")
     print(
-        "BertViz model view, 48 heads x 128 tokens: 21.8 MB and 25.8 s (measured earlier on such a machine, not in this run)"
+        "BertViz model view, 48 heads x 128 tokens: 21.8 MB and 25.8 s (measured earlier on "
+        "such a machine, not in this run)"
     )
 
 
@@ -202,17 +239,11 @@ def opened(bench: Bench, shape: str, allowed: int, empty: list[tuple[float, int,
     )
     bench.frames.clear()
     box = bench.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
-    took = bench.page.evaluate(
-        """([x, y]) => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot).find(r => r?.querySelector('.cell')); const cell = root.querySelectorAll('.cell')[9];
-        const times = []; for (let i = 0; i < 200; i++) { const from = performance.now(); cell.dispatchEvent(new MouseEvent('mousemove', { clientX: x + i % 20, clientY: y + i % 17 })); root.querySelector('.status').getBoundingClientRect(); times.push(performance.now() - from); }
-        const canvas = [...document.querySelectorAll('*')].map(e => e.shadowRoot).find(r => r?.querySelector('.area')).querySelector('.area'); const b = canvas.getBoundingClientRect(); const deep = [];
-        for (let i = 0; i < 200; i++) { const from = performance.now(); canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: b.left + 5 + i, clientY: b.top + 5 + i % 100 })); canvas.getBoundingClientRect(); deep.push(performance.now() - from); }
-        const middle = a => a.sort((p, q) => p - q)[a.length >> 1]; return [middle(times), times[190], middle(deep), deep[190]]; }""",
-        [box["x"], box["y"]],
-    )
+    took = bench.page.evaluate(HOVER, [box["x"], box["y"]])
     time.sleep(0.3)
     print(
-        f"{'hover ' + shape:<28} grid {took[0]:.2f} ms (95 %: {took[1]:.2f}), matrix {took[2]:.2f} ms (95 %: {took[3]:.2f}), bar 5 ms, {sum(bench.frames)} bytes",
+        f"{'hover ' + shape:<28} grid {took[0]:.2f} ms (95 %: {took[1]:.2f}), matrix "
+        f"{took[2]:.2f} ms (95 %: {took[3]:.2f}), bar 5 ms, {sum(bench.frames)} bytes",
         flush=True,
     )
 
@@ -246,7 +277,9 @@ def first_visit(browser) -> None:
             grid = time.perf_counter() - start
             time.sleep(1)
             print(
-                f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB (bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts {len({h for h in hosts if h and h != 'inline'})}",
+                f"{name + ' visit, cold browser':<36} {(sum(got) + sum(frames)) / 1e6:.2f} MB "
+                f"(bar 3.2), to read {text:.2f} s, grid {grid:.2f} s, hosts "
+                f"{len({h for h in hosts if h and h != 'inline'})}",
                 flush=True,
             )
             if name == "second":
@@ -255,7 +288,8 @@ def first_visit(browser) -> None:
                 page.wait_for_selector(".js-plotly-plot", timeout=60_000)
                 time.sleep(1)
                 print(
-                    f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all",
+                    f"{'Plotly, when it is asked for':<36} {(sum(got) - before) / 1e6:.2f} MB "
+                    f"more, {(sum(got) + sum(frames)) / 1e6:.2f} MB in all",
                     flush=True,
                 )
             context.close()

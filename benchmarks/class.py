@@ -20,7 +20,8 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--model", default="")
     asked = parser.parse_args(given)
     print(
-        f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} {'CPU a text':>10} {'RSS MB':>8}"
+        f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
+        f"{'CPU a text':>10} {'RSS MB':>8}"
     )
     for readers in asked.readers:
         print(measure("benchmarks/empty.py", readers, asked.seconds).row("empty"), flush=True)

@@ -40,7 +40,8 @@ def main(sizes: tuple[int, ...] = (32, 256), times: int = 7) -> None:
             )
             n = len(recording.streams[0].tokens)
             print(
-                f"{name}, {n} tokens: findings {made:.1f} ms, {made / naming:.1f} times the names of the heads"
+                f"{name}, {n} tokens: findings {made:.1f} ms, {made / naming:.1f} times the "
+                "names of the heads"
             )
 
 

@@ -38,7 +38,8 @@ def main() -> None:
             bare.append(middle - start)
             recorded.append(perf_counter() - middle)
         print(
-            f"{n:>7} {min(bare) * 1e3:>9.2f} {min(recorded) * 1e3:>10.2f} {min(recorded) / min(bare):>6.2f}"
+            f"{n:>7} {min(bare) * 1e3:>9.2f} {min(recorded) * 1e3:>10.2f} "
+            f"{min(recorded) / min(bare):>6.2f}"
         )
 
 

@@ -51,7 +51,8 @@ def main() -> None:
         "transformers, none": lambda n: generate(theirs, n, False),
     }
     print(
-        f"milliseconds a token around each length, fastest of {ROUNDS} rounds (and as a multiple of the first figure)"
+        f"milliseconds a token around each length, fastest of {ROUNDS} rounds (and as a "
+        "multiple of the first figure)"
     )
     print(f"{'tokens':>7}" + "".join(f"{name:>26}" for name in columns))
     unit = None

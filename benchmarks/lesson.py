@@ -71,9 +71,8 @@ class Follower:
     async def _listen(self) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            writer.write(
-                f"GET /class/news?code={self.code}&as={self.word} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
-            )
+            asked = f"/class/news?code={self.code}&as={self.word}"
+            writer.write(f"GET {asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             while line := await reader.readline():
                 if line.startswith(b"data: "):
                     self.seen = json.loads(line[6:])
@@ -174,7 +173,10 @@ async def lesson(port: int, pid: int, number: int, moves: int, pages: bool) -> s
         for each in (took, shown)
         for part in (0.5, 0.95)
     ]
-    return f"{number:>9} {' '.join(cells)} {got:>8} {seconds:>8.2f} {idle:>9.1f} {rss_of(pid) / 1e6:>7.0f}"
+    return (
+        f"{number:>9} {' '.join(cells)} {got:>8} {seconds:>8.2f} {idle:>9.1f} "
+        f"{rss_of(pid) / 1e6:>7.0f}"
+    )
 
 
 async def session(port: int) -> Any:
@@ -199,7 +201,8 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--pages", action="store_true")
     asked_for = parser.parse_args(given)
     print(
-        f"{'followers':>9} {'event50':>8} {'event95':>8} {'page50':>8} {'page95':>8} {'answers':>8} {'within s':>8} {'idle ms/s':>9} {'RSS MB':>7}"
+        f"{'followers':>9} {'event50':>8} {'event95':>8} {'page50':>8} {'page95':>8} "
+        f"{'answers':>8} {'within s':>8} {'idle ms/s':>9} {'RSS MB':>7}"
     )
     with server("app.py") as (address, pid):
         port = int(address.rpartition(":")[2])

@@ -59,7 +59,7 @@ def sentences() -> tuple[str, ...]:
     return tuple(SENTENCES.read_text("utf-8").split("\n")[:-1])
 
 
-# ---- weights that learned nothing --------------------------------------------------------------------------------
+# ---- weights that learned nothing --------------------------------------------
 
 
 def fresh(handle: own.Handle) -> Model:
@@ -115,7 +115,7 @@ def untrained(handle: own.Handle, kind: str, seed: int) -> own.Handle:
     return own.handle_of(model, handle.tokenizer, handle.card.name, kind, kind, handle.ends)
 
 
-# ---- measures ----------------------------------------------------------------------------------------------------
+# ---- measures ----------------------------------------------------------------
 
 
 def within(recording: Recording) -> Iterator[Attention]:

@@ -30,7 +30,8 @@ def main() -> None:
     theirs = eager(str(folder))
     lens = transformer_lens(str(folder))
     print(
-        f"{'tokens':>7} {'record ms':>10} {'their ms':>9} {'ratio':>6} {'cached':>8}   (fastest passes; cached: TransformerLens / theirs)"
+        f"{'tokens':>7} {'record ms':>10} {'their ms':>9} {'ratio':>6} {'cached':>8}   "
+        "(fastest passes; cached: TransformerLens / theirs)"
     )
     for n in LENGTHS:
         text = " ".join(["a"] * (n - 2))
@@ -44,7 +45,8 @@ def main() -> None:
         times = fastest(passes, ROUNDS[n])
         cached = f"{times[2] / times[1]:>8.2f}" if lens else f"{'absent':>8}"
         print(
-            f"{n:>7} {times[0] * 1e3:>10.2f} {times[1] * 1e3:>9.2f} {times[0] / times[1]:>6.2f} {cached}"
+            f"{n:>7} {times[0] * 1e3:>10.2f} {times[1] * 1e3:>9.2f} "
+            f"{times[0] / times[1]:>6.2f} {cached}"
         )
 
 

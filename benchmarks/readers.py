@@ -86,8 +86,8 @@ class Load:
     def row(self, name: str) -> str:
         """One line of the table."""
         return (
-            f"{name:<12} {self.readers:>7} {len(self.took):>6} {self.at(0.5):>8.0f} {self.at(0.95):>8.0f} "
-            f"{self.cpu / len(self.took):>10.1f} {self.rss / 1e6:>8.0f}"
+            f"{name:<12} {self.readers:>7} {len(self.took):>6} {self.at(0.5):>8.0f} "
+            f"{self.at(0.95):>8.0f} {self.cpu / len(self.took):>10.1f} {self.rss / 1e6:>8.0f}"
         )
 
 

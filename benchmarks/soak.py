@@ -170,10 +170,12 @@ def main() -> None:
     result = run(given.texts, given.readers, given.shelf, given.tokens)
     ranked = sorted(result.seconds)
     print(
-        f"{len(ranked)} texts of {given.tokens} words, {given.readers} readers, a shelf of {given.shelf} MiB"
+        f"{len(ranked)} texts of {given.tokens} words, {given.readers} readers, a shelf of "
+        f"{given.shelf} MiB"
     )
     print(
-        f"seconds a text: median {ranked[len(ranked) // 2]:.2f}, 95 of 100 within {ranked[int(0.95 * len(ranked))]:.2f}"
+        f"seconds a text: median {ranked[len(ranked) // 2]:.2f}, 95 of 100 within "
+        f"{ranked[int(0.95 * len(ranked))]:.2f}"
     )
     print(f"the second half of the texts added {result.growth() / 2**20:,.0f} MiB")
     for wrong in result.wrong[:10]:

@@ -61,7 +61,8 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
     for edit in edits:
         if isinstance(edit, ShiftPositions) and n + edit.by > card.n_positions:
             raise ValueError(
-                f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has {card.n_positions}"
+                f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has "
+                f"{card.n_positions}"
             )
 
 
@@ -90,7 +91,10 @@ def _values(edit: Edit) -> str:
         (WithoutResidual, "sublayer", (*SUBLAYERS, None)),
     ):
         if isinstance(edit, kind) and getattr(edit, field) not in options:
-            return f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are {', '.join(filter(None, options))}"
+            return (
+                f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are "
+                f"{', '.join(filter(None, options))}"
+            )
     return ""
 
 

@@ -60,7 +60,8 @@ class Config:
         ):
             if getattr(self, field) not in options:
                 raise ValueError(
-                    f"{field} is {getattr(self, field)!r}; it may be {', '.join(map(repr, options))}"
+                    f"{field} is {getattr(self, field)!r}; it may be "
+                    f"{', '.join(map(repr, options))}"
                 )
 
     @property

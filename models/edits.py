@@ -181,7 +181,8 @@ class WithoutResidual(Edit):
     sublayer: str | None = None
 
     def __str__(self) -> str:
-        return f"no residual {'' if self.sublayer is None else f'around {SUBLAYERS.get(self.sublayer, self.sublayer)} '}{_where(self.layer)}"
+        around = SUBLAYERS.get(self.sublayer or "", self.sublayer)
+        return f"no residual {f'around {around} ' if around else ''}{_where(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,10 @@ class MoveNorm(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"LayerNorm {'before the sub-layers' if self.to == 'pre' else 'after the sums'} {_where(self.layer)}"
+        return (
+            f"LayerNorm {'before the sub-layers' if self.to == 'pre' else 'after the sums'} "
+            f"{_where(self.layer)}"
+        )
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,12 @@ EXAMPLES = {
     "Apple and juice": "She ate the apple with some fruit juice.",
     "Ram pushed Hari": "Ram pushed Hari",
     "Herbivores": "Herbivores eat plants",
-    "Shyam from Nepal": "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent",
+    "Shyam from Nepal": (
+        "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks "
+        "fluent"
+    ),
     "Red car": "The red car is in front of the white house.",
-    "Said twice": "The red fox saw a small bird near the river. The red fox saw a small bird near the river.",
+    "Said twice": " ".join(2 * ["The red fox saw a small bird near the river."]),
 }
 DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
 # Other orders of the same words, for experiments with positions.

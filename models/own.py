@@ -63,7 +63,8 @@ def load(name: str) -> Handle:
     if step:
         if name not in shipped.checkpoints(base):
             raise ValueError(
-                f"{base} has no checkpoint {step}; there are {', '.join(shipped.checkpoints(base)) or 'none'}"
+                f"{base} has no checkpoint {step}; there are "
+                f"{', '.join(shipped.checkpoints(base)) or 'none'}"
             )
         with safe_open(folder / "checkpoints.safetensors", framework="pt") as file:
             tensors = {
@@ -307,7 +308,8 @@ def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]
                 raise ValueError(f"{edit}: {handle.card.name} has no such site")
             if edit.token is not None and not 0 <= edit.token < len(held[stream][edit.site]):
                 raise ValueError(
-                    f"{edit}: the other text has tokens 0 to {len(held[stream][edit.site]) - 1} there"
+                    f"{edit}: the other text has tokens 0 to "
+                    f"{len(held[stream][edit.site]) - 1} there"
                 )
             found[stream].append(Put(edit.site, held[stream][edit.site], token=edit.token))
     return {stream: tuple(puts) for stream, puts in found.items()}

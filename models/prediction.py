@@ -24,7 +24,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.temperature < 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
             raise ValueError(
-                f"temperature and top-k cannot be negative and top-p lies above 0 and up to 1, not {self}"
+                "temperature and top-k cannot be negative and top-p lies above 0 and up to "
+                f"1, not {self}"
             )
 
 

@@ -211,7 +211,8 @@ class Recording:
                 n = len(self.stream(name).tokens)
                 if n != size:
                     raise ValueError(
-                        f"{n} tokens in stream {name} but {attention.name} has {size} on its {axis} axis"
+                        f"{n} tokens in stream {name} but {attention.name} has {size} on its "
+                        f"{axis} axis"
                     )
 
     def stream(self, name: str) -> Stream:

@@ -59,7 +59,8 @@ def checked(folder: Path) -> Path:
     found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     if found != SHA256:
         raise ValueError(
-            f"the weights of {PACKAGE} are not the ones that were tested (sha256 {found[:12]}…, not {SHA256[:12]}…); install the package anew"
+            f"the weights of {PACKAGE} are not the ones that were tested (sha256 "
+            f"{found[:12]}…, not {SHA256[:12]}…); install the package anew"
         )
     return folder
 

@@ -31,7 +31,10 @@ def explore(model: str, text: str, target: str | None) -> None:
     st.subheader(
         "Does what textbooks say hold here, on this text, in this model?",
         anchor=False,
-        help="Each line is a statement of lecture notes, in our words, made into a test: a number of this text and model against a bound. "
+        help=(
+            "Each line is a statement of lecture notes, in our words, made into a test: a number "
+            "of this text and model against a bound. "
+        )
         + " ".join(f"**{kind.capitalize()}**: {claims.MEANING[kind]}" for kind in evidence.KINDS)
         + " A claim that is opened explains its terms.",
     )

@@ -28,8 +28,8 @@ def model_on_screen() -> str:
     fitting = stages.with_checkpoints()
     instead = FILLS if models.facts(chosen)["kind"] == "encoder" else MEANS
     st.caption(
-        f"{literal(models.title(chosen))} comes without earlier weights, so **{instead}** is shown. "
-        f"Models that have them: {', '.join(fitting)}."
+        f"{literal(models.title(chosen))} comes without earlier weights, so **{instead}** is "
+        f"shown. Models that have them: {', '.join(fitting)}."
     )
     return instead
 

@@ -136,11 +136,15 @@ class Visitor:
         area.fill(text)
         area.press("Control+Enter")
         self.page.wait_for_function(
-            "before => { const g = document.querySelectorAll('*'); for (const e of g) { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && c.dataset.painted !== before) return true; } return false; }",
+            "before => { const g = document.querySelectorAll('*'); for (const e of g) { const "
+            "c = e.shadowRoot?.querySelector('canvas[data-painted]'); if (c && "
+            "c.dataset.painted !== before) return true; } return false; }",
             arg=before,
         )
         self.until(
-            "head => [...document.querySelectorAll('*')].some(e => { const h = e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token !== head; })",
+            "head => [...document.querySelectorAll('*')].some(e => { const h = "
+            "e.shadowRoot?.querySelector('.head[data-token]'); return h && h.dataset.token "
+            "!== head; })",
             head,
         )
         return self.drawn()

@@ -24,7 +24,8 @@ FIRST_PICTURE = """() => {
   const tops = [], look = (root) => {
     for (const one of root.querySelectorAll('*')) {
       if (one.shadowRoot) look(one.shadowRoot);
-      const box = one.matches('canvas, svg, table, .claim, .stBidiComponent') && one.getBoundingClientRect();
+      const drawn = one.matches('canvas, svg, table, .claim, .stBidiComponent');
+      const box = drawn && one.getBoundingClientRect();
       if (box && box.width > 120 && box.height > 60) tops.push(box.top);
     }
   };
@@ -35,7 +36,8 @@ FIRST_PICTURE = """() => {
 # rule wants them letter by letter.
 AXE = """async () => (await axe.run(document, {resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: false}}})).violations.map(
-  (one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""
+  (one) => one.id + ': ' + one.nodes.slice(0, 3).map(
+    (node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""
 
 
 @cache

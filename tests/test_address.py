@@ -82,7 +82,7 @@ def test_the_table_of_a_head_can_be_pressed_with_any_choice() -> None:
     assert not app.exception and not app.error
 
 
-# ---- journeys -----------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 def browser_test(test):

@@ -301,7 +301,7 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     assert tables["Heads"]["share along the sum"].sum() == pytest.approx(1)
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened_page(**asked: str) -> AppTest:
@@ -523,7 +523,7 @@ def test_captions_shapes_and_forms_carry_this_sentence() -> None:
     ].sum() == pytest.approx(1)
 
 
-# ---- journeys -----------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 def marked(test):
@@ -607,7 +607,10 @@ def test_a_phone_holds_a_long_text_without_scrolling_sideways(visitor: Visitor) 
     phone = Visitor(visitor.context.browser, visitor.server, viewport={"width": 390, "height": 844})
     arrive(phone, f"?text={text}")
     assert phone.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    nodes = "() => { let n = 0; const go = (root) => { for (const each of root.querySelectorAll('*')) { n++; if (each.shadowRoot) go(each.shadowRoot); } }; go(document); return n; }"
+    nodes = (
+        "() => { let n = 0; const go = (root) => { for (const each of root.querySelectorAll('*')) "
+        "{ n++; if (each.shadowRoot) go(each.shadowRoot); } }; go(document); return n; }"
+    )
     assert phone.page.evaluate(nodes) < 4000
     assert not phone.errors
     phone.context.close()

@@ -152,7 +152,7 @@ def unfolded(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> np.ndarra
     return np.repeat(np.arange(len(blocks["runs"])) % 2 == 0, blocks["runs"]).reshape(shape)
 
 
-# ---- names under the triangle ---------------------------------------------------------------------------------------------
+# ---- names under the triangle ------------------------------------------------
 
 TRIANGLE = np.tril(np.ones((len(TEXT),) * 2, bool))
 
@@ -243,7 +243,7 @@ def test_a_text_of_a_token_has_no_names_and_no_numbers_that_are_none(n: int) -> 
     )
 
 
-# ---- names between a target and its source --------------------------------------------------------------------------------
+# ---- names between a target and its source -----------------------------------
 
 EVERYWHERE = np.ones((len(TARGET), len(SOURCE)), bool)
 
@@ -332,7 +332,7 @@ def test_the_models_that_copy_and_reverse_are_named_for_it(model: str, name: str
     assert {head.name for head in naming.describe(recording, recording.attention[2])} == {name}
 
 
-# ---- what rows and columns are called, and the files ----------------------------------------------------------------------
+# ---- what rows and columns are called, and the files -------------------------
 
 
 def test_rows_between_two_texts_have_the_name_of_what_they_produce() -> None:
@@ -397,7 +397,7 @@ def test_which_cells_are_allowed_arrives(kind: str) -> None:
     np.testing.assert_array_equal(unfolded(runs(allowed), allowed.shape), allowed)
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> None:
@@ -614,7 +614,7 @@ def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
     )
 
 
-# ---- journeys ---------------------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 def marked(function):
@@ -633,7 +633,9 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     page.get_by_text("Cross-attention", exact=True).click()
     page.wait_for_url("**attention=cross**")
     visitor.until(
-        "before => [...document.querySelectorAll('*')].some(e => { const c = e.shadowRoot?.querySelector('canvas[data-painted]'); return c && c.dataset.painted !== before; })",
+        "before => [...document.querySelectorAll('*')].some(e => { const c = "
+        "e.shadowRoot?.querySelector('canvas[data-painted]'); return c && c.dataset.painted "
+        "!== before; })",
         picture,
     )
     visitor.drawn()
@@ -715,7 +717,8 @@ def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -
                 float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
             )
     alpha = page.locator("canvas.cells").evaluate(
-        "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, i) => i % 4 === 3)"
+        "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, "
+        "i) => i % 4 === 3)"
     )
     np.testing.assert_array_equal(np.array(alpha).reshape(n, n) > 0, recording.attention[0].allowed)
     thumb = page.locator(".cell .thumb").nth(8)

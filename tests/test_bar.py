@@ -131,7 +131,7 @@ def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> N
     assert "/no/such/folder" in told(app)
 
 
-# ---- a journey ----------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 def browser_test(test):

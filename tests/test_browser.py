@@ -44,12 +44,17 @@ def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
     visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
     pixels = visitor.page.evaluate(
-        """(n) => { for (const e of document.querySelectorAll('*')) { const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas'); if (!canvas) continue;
-          const thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect(), frame = canvas.getBoundingClientRect();
+        """(n) => { for (const e of document.querySelectorAll('*')) {
+          const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas');
+          if (!canvas) continue;
+          const thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect();
+          const frame = canvas.getBoundingClientRect();
           const context = canvas.getContext('2d'); const out = [];
           for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
-            const x = thumb.left - frame.left + (c + 0.5) * thumb.width / n, y = thumb.top - frame.top + (r + 0.5) * thumb.height / n;
-            out.push([...context.getImageData(Math.floor(x), Math.floor(y), 1, 1).data.slice(0, 3)].reduce((a, b) => a + b)); }
+            const x = Math.floor(thumb.left - frame.left + (c + 0.5) * thumb.width / n);
+            const y = Math.floor(thumb.top - frame.top + (r + 0.5) * thumb.height / n);
+            const [red, green, blue] = context.getImageData(x, y, 1, 1).data;
+            out.push(red + green + blue); }
           return out; } }""",
         len(recorded(TEXT).streams[0].tokens),
     )
@@ -195,7 +200,8 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
         page.keyboard.press("Tab")
         if (
             page.evaluate(
-                "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.className }"
+                "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
+                "a.shadowRoot.activeElement; return a?.className }"
             )
             == "cell"
         ):
@@ -207,7 +213,8 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
     page.wait_for_selector("h2:has-text('Layer 1, head 2')")
     visitor.drawn()
     focused = page.evaluate(
-        "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
+        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
+        "a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
     )
     assert focused.startswith("Layer 1, head 2"), "the grid keeps its place"
     page.locator(".token").first.focus()

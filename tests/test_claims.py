@@ -127,7 +127,7 @@ def shuffled(handle: Handle, text: str, seed: int = 0) -> Evidence:
     return material(handle, text, chance=lambda ids: material(other, text, target=ids))
 
 
-# ---- doctored evidence ----------------------------------------------------------------------------------------------
+# ---- doctored evidence -------------------------------------------------------
 
 
 def attending(e: Evidence, change: Callable[[Attention], dict]) -> Evidence:
@@ -500,7 +500,7 @@ def test_a_claim_fails_where_it_must(claim: Claim) -> None:
     assert finding.verdict == FAILS and finding.why, finding
 
 
-# ---- the numbers are what they say ----------------------------------------------------------------------------------
+# ---- the numbers are what they say -------------------------------------------
 
 
 def value(id: str, e: Evidence) -> float:
@@ -734,7 +734,7 @@ def test_what_hangs_on_a_choice_says_so() -> None:
     )
 
 
-# ---- what cannot be tested --------------------------------------------------------------------------------------------
+# ---- what cannot be tested ---------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -866,7 +866,7 @@ def test_a_reader_is_spared_what_a_programmer_is_told() -> None:
     )
 
 
-# ---- verdicts -------------------------------------------------------------------------------------------------------
+# ---- verdicts ----------------------------------------------------------------
 
 
 def test_the_verdict_is_the_number_against_the_tolerance() -> None:
@@ -1050,7 +1050,7 @@ def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> 
 BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
 
 
-# ---- by construction, or measured beside permuted weights -----------------------------------------------------------
+# ---- by construction, or measured beside permuted weights --------------------
 
 
 def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
@@ -1213,7 +1213,7 @@ def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> 
     assert checked
 
 
-# ---- files ----------------------------------------------------------------------------------------------------------
+# ---- files -------------------------------------------------------------------
 
 
 class Page(HTMLParser):
@@ -1287,7 +1287,7 @@ def test_the_csv_reads_back(small_translator: Handle) -> None:
         assert (float(said) if said else None) == finding.chance
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -1395,7 +1395,9 @@ def test_a_reader_opens_a_claim_by_keys_filters_prints_and_goes_to_where_it_is_s
     page.get_by_role("radio", name="Do not hold").click()
     page.wait_for_url("**claim_verdict=Do+not+hold**")
     page.wait_for_function(
-        "() => [...document.querySelectorAll('*')].some(e => { const rows = e.shadowRoot?.querySelectorAll('.claims .claim'); return rows?.length && [...rows].every(r => r.classList.contains('fails')); })"
+        "() => [...document.querySelectorAll('*')].some(e => { const rows = "
+        "e.shadowRoot?.querySelectorAll('.claims .claim'); return rows?.length && "
+        "[...rows].every(r => r.classList.contains('fails')); })"
     )
     with page.expect_download() as download:
         page.get_by_role("button", name="Print: one HTML page").click()

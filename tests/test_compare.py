@@ -48,7 +48,7 @@ def sides(a: Recording, b: Recording) -> numbers.Sides:
     return numbers.sides((a, one), (b, other), alignment.align(*rows), alignment.align(*columns))
 
 
-# ---- alignment ----------------------------------------------------------------------------------------------------
+# ---- alignment ---------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_rows_between_two_texts_stand_for_what_they_produce(small_translator: Ha
     assert columns.labels == made.stream("encoder").tokens
 
 
-# ---- distances ----------------------------------------------------------------------------------------------------
+# ---- distances ---------------------------------------------------------------
 
 
 def test_the_distance_is_a_metric_from_0_to_1() -> None:
@@ -240,7 +240,7 @@ def test_the_told_change_is_in_the_matrices() -> None:
     ) and told.gained_to - told.gained_from == pytest.approx(moved[:-1].max())
 
 
-# ---- spaces -------------------------------------------------------------------------------------------------------
+# ---- spaces ------------------------------------------------------------------
 
 
 def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetric() -> None:
@@ -285,7 +285,7 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
         )
 
 
-# ---- what is sent -------------------------------------------------------------------------------------------------
+# ---- what is sent ------------------------------------------------------------
 
 
 def test_grids_carry_both_sides_and_the_signed_difference() -> None:
@@ -342,7 +342,7 @@ def test_a_file_reads_back() -> None:
     assert len(everything) == 1 + found.b.shape[0] * found.b.shape[1]
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -600,7 +600,7 @@ def test_no_view_of_a_long_text_sends_more_than_a_megabyte_and_a_half(view: str)
     assert 5_000 < sum(sent_) < 1_500_000
 
 
-# ---- a journey ----------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 def browser_test(test):

@@ -46,7 +46,8 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
         for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {folder}/errors;\nevents {{}}\nhttp {{ access_log off;\n{temporary}{said}}}\n"
+        f"daemon off; pid {folder}/pid; error_log {folder}/errors;\nevents {{}}\nhttp {{ "
+        f"access_log off;\n{temporary}{said}}}\n"
     )
     process = subprocess.Popen(
         [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]

@@ -287,7 +287,7 @@ def test_a_model_built_without_a_part_is_one_with_the_part_taken_away() -> None:
             torch.testing.assert_close(lacking(ids), whole(ids, edits=(edit,)), atol=STORED, rtol=0)
 
 
-# ---- patches --------------------------------------------------------------------------------------------------------
+# ---- patches -----------------------------------------------------------------
 
 
 def test_a_whole_site_of_another_text_makes_its_run(
@@ -355,7 +355,7 @@ def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
         assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)
 
 
-# ---- any of them together --------------------------------------------------------------------------------------------
+# ---- any of them together ----------------------------------------------------
 
 
 EVERY = (
@@ -485,7 +485,7 @@ def test_two_people_with_different_edits_get_their_own_pictures(small_handle: ow
     assert all(recording == alone[at] for at, recording in together)
 
 
-# ---- in an address ---------------------------------------------------------------------------------------------------
+# ---- in an address -----------------------------------------------------------
 
 
 def test_edits_come_back_from_a_line_and_from_json() -> None:

@@ -64,7 +64,7 @@ def rows_of(scene) -> np.ndarray:
     )
 
 
-# ---- the plane ------------------------------------------------------------------------------------------------------
+# ---- the plane ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unit_length", [False, True])
@@ -173,7 +173,7 @@ def test_the_sites_are_the_states_and_each_has_its_name(name: str, request) -> N
         assert len(set(titles)) == len(titles)
 
 
-# ---- the same word in two texts, and anchors -------------------------------------------------------------------------
+# ---- the same word in two texts, and anchors ---------------------------------
 
 
 def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> None:
@@ -318,11 +318,15 @@ def test_nearest_words_are_those_a_plain_search_finds(name: str, request) -> Non
         )
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
-    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.frame import bar\nfrom explorer.memory import address\nimport streamlit as st\naddress.begin('embeddings')\nbar.show()\nexec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
+    script = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom explorer.frame import bar\n"
+        "from explorer.memory import address\naddress.begin('embeddings')\nbar.show()\n"
+        f"exec(compile(open({str(ROOT / 'pages/embeddings.py')!r}).read(), 'embeddings', 'exec'))"
+    )
     app = AppTest.from_string(script, default_timeout=60)
     for name, value in asked.items():
         app.query_params[name] = value

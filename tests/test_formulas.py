@@ -20,7 +20,8 @@ getcontext().prec = 40
 
 # Numbers and signs of arithmetic as the pages write them -> tokens.
 TOKEN = re.compile(
-    r"(?P<number>\d[\d,]*(?:\.\d+)?(?: × 10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?)|(?P<name>√|π|exp|sin|cos)|(?P<sign>[-+−/×^()·])|(?P<space>\s+)"
+    r"(?P<number>\d[\d,]*(?:\.\d+)?(?: × "
+    r"10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?)|(?P<name>√|π|exp|sin|cos)|(?P<sign>[-+−/×^()·])|(?P<space>\s+)"
 )
 SMALL = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 OPERATORS = tuple("+-−/×^·√(") + ("exp",)
@@ -189,7 +190,10 @@ PAGES = {
 TEXTS = {
     "default": None,
     "pizza": "I love to eat pizza.",
-    "long": "The old man who lived by the sea had two dogs and a cat, and every morning they went down to the water together.",
+    "long": (
+        "The old man who lived by the sea had two dogs and a cat, and every morning they went "
+        "down to the water together."
+    ),
 }
 MODELS = ("encoder", "decoder", "translator")
 

@@ -21,8 +21,10 @@ pytestmark = pytest.mark.slow
 # What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a
 # text of a few words.
 RAW = re.compile(
-    r"Error\b|Exception|object has no|NoneType|modulo|math domain|unsupported operand|invalid literal|state_dict|not subscriptable"
-    r"|Traceback|0x[0-9a-f]+|positional argument|index out of|__\w+__|line \d+|column \d+|expected `|shorten|fetch",
+    r"Error\b|Exception|object has no|NoneType|modulo|math domain|unsupported operand|invalid "
+    r"literal|state_dict|not subscriptable"
+    r"|Traceback|0x[0-9a-f]+|positional argument|index out of|__\w+__|line \d+|column "
+    r"\d+|expected `|shorten|fetch",
 )
 
 

@@ -161,7 +161,10 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize("module", ["explorer.memory.passes", "models.library"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
-    code = f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & set(sys.modules)))"
+    code = (
+        f"import sys, {module}; print(*({{'torch', 'transformers', 'tokenizers'}} & "
+        "set(sys.modules)))"
+    )
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
     )

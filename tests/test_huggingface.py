@@ -82,7 +82,7 @@ def oracle(folder: Path, recording: Recording) -> tuple[torch.nn.Module, object]
         return model, model(**inputs, output_attentions=True, output_hidden_states=True)
 
 
-# ---- what is recorded is what the model computes -----------------------------------------------------------------------
+# ---- what is recorded is what the model computes -----------------------------
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
@@ -310,7 +310,7 @@ def test_the_same_family_one_after_the_other_has_them(tmp_path: Path) -> None:
     assert hf.offers(load(str(tmp_path))).law
 
 
-# ---- tokens -----------------------------------------------------------------------------------------------------------------
+# ---- tokens ------------------------------------------------------------------
 
 
 def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: Handle) -> None:
@@ -389,7 +389,7 @@ def test_words_of_the_vocabulary_are_readable(loaded: Callable) -> None:
     )
 
 
-# ---- edits ------------------------------------------------------------------------------------------------------------------
+# ---- edits -------------------------------------------------------------------
 
 
 def test_a_zeroed_head_takes_away_what_it_wrote(folder: Callable, loaded: Callable) -> None:
@@ -557,7 +557,7 @@ def test_an_edit_that_fails_leaves_nothing_behind(loaded: Callable) -> None:
     assert recorded(handle) == before
 
 
-# ---- models that read one text and write another ------------------------------------------------------------------------------
+# ---- models that read one text and write another -----------------------------
 
 
 @pytest.mark.parametrize("kind", TWO_STREAMS)
@@ -609,7 +609,7 @@ def test_a_long_target_is_cut_and_says_so(loaded: Callable) -> None:
         hf.record(loaded("bert"), TEXT, target="the")
 
 
-# ---- words read off the stream ----------------------------------------------------------------------------------------------------
+# ---- words read off the stream -----------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5", "marian", "gpt_neox"])
@@ -668,7 +668,7 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
         hf.logits(handle, recorded(handle), "encoder", 0)
 
 
-# ---- loading --------------------------------------------------------------------------------------------------------------------
+# ---- loading -----------------------------------------------------------------
 
 
 def test_a_card_says_which_weights_these_are(folder: Callable, tmp_path: Path) -> None:
@@ -948,7 +948,7 @@ def test_a_model_too_large_is_refused_before_it_is_read(
     assert hub.free_memory() is None or hub.free_memory() > 0
 
 
-# ---- the hub, played by a server on this machine -------------------------------------------------------------------------------
+# ---- the hub, played by a server on this machine -----------------------------
 
 
 class Hub(http.server.ThreadingHTTPServer):
@@ -1134,7 +1134,7 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
     refused("no config.json")
 
 
-# ---- a real one ---------------------------------------------------------------------------------------------------------------------
+# ---- a real one --------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

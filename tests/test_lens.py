@@ -93,7 +93,7 @@ def lens_of(handle: Handle, recording: Recording, top: int = 10) -> Lens:
     return library.lens(handle, recording, reading.read_stream(recording).name, top)
 
 
-# ---- the lens ---------------------------------------------------------------------------------------------------------------
+# ---- the lens ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -221,7 +221,7 @@ def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
     ]
 
 
-# ---- a logit's parts ----------------------------------------------------------------------------------------------------------
+# ---- a logit's parts ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*EDITS, "hidden"])
@@ -352,7 +352,7 @@ def test_groups_keep_the_order_of_the_network_and_every_part_once(small_translat
     )
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -675,7 +675,7 @@ def test_the_same_words_split_otherwise_are_another_cause() -> None:
     assert shelf.name_of(recording) != shelf.name_of(other)
 
 
-# ---- journeys -----------------------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 def journey(test):
@@ -685,8 +685,9 @@ def journey(test):
 
 
 SIXTY = (
-    "When the old farmer came back from the market he saw that his dog had opened the gate and that all the sheep were gone, so he called his son "
-    "and together they walked along the river until it was dark, and only then did they hear a bell far away behind the second hill."
+    "When the old farmer came back from the market he saw that his dog had opened the gate and "
+    "that all the sheep were gone, so he called his son and together they walked along the river "
+    "until it was dark, and only then did they hear a bell far away behind the second hill."
 )
 
 
@@ -774,7 +775,8 @@ def test_arrow_keys_read_the_table_and_enter_holds_a_cell(visitor: Visitor) -> N
     visitor.page.wait_for_selector(f".lens.way tr.on button[data-at='{last_site - 2}']")
     at_rest(visitor)
     focused = visitor.page.evaluate(
-        "() => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
+        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
+        "a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
     )
     assert focused == held(visitor), "the table keeps the focus"
     visitor.page.keyboard.press("Home")
@@ -804,8 +806,11 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
 
     def in_sight(selector: str) -> bool:
         return scroll.evaluate(
-            """(e, selector) => { const box = e.getBoundingClientRect(), side = e.querySelector('.name').getBoundingClientRect();
-            const one = e.querySelector(selector).getBoundingClientRect(); return one.left >= side.right - 1 && one.right <= box.right + 1; }""",
+            """(e, selector) => {
+            const [side, one] = [".name", selector].map(
+              (each) => e.querySelector(each).getBoundingClientRect());
+            const { right } = e.getBoundingClientRect();
+            return one.left >= side.right - 1 && one.right <= right + 1; }""",
             selector,
         )
 
@@ -836,7 +841,8 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     word, n = models.first_token("decoder", "mat and more")
     page.wait_for_url(f"**word={word}**")
     page.wait_for_selector(
-        f"text=is {n} tokens to this model; the first, {models.labels('decoder', [word])[0]}, is taken"
+        f"text=is {n} tokens to this model; the first, {models.labels('decoder', [word])[0]}, "
+        "is taken"
     )
     at_rest(visitor)
     bar = page.locator(".bars button.row[data-key^='self.']").first

@@ -11,9 +11,15 @@ from driver import MARKS, Visitor
 from models.edits import PatchHead
 from models.written_edits import to_line
 
-BAIT = "Sign in at https://evil.example/login or http://evil.example, www.evil.example, thief@evil.example"
+BAIT = (
+    "Sign in at https://evil.example/login or http://evil.example, www.evil.example, "
+    "thief@evil.example"
+)
 pytestmark = MARKS
-MODEL = "Your session expired, sign in at https://evil.example/login www.evil.example thief@evil.example"
+MODEL = (
+    "Your session expired, sign in at https://evil.example/login www.evil.example "
+    "thief@evil.example"
+)
 PAGES = (
     "",
     "anatomy",
@@ -54,7 +60,7 @@ LEAVING = """() => {
     for (const each of root.querySelectorAll('*')) {
       if (each.shadowRoot) roots.push(each.shadowRoot);
       if (!['a', 'area', 'form'].includes(each.localName)) continue;
-      const to = each.getAttribute('href') || each.getAttribute('xlink:href') || each.getAttribute('action');
+      const to = ['href', 'xlink:href', 'action'].map((a) => each.getAttribute(a)).find(Boolean);
       if (to && new URL(to, location.href).origin !== location.origin) found.push(to);
     }
   return found;

@@ -31,7 +31,7 @@ def handle(request) -> Handle:
     return request.getfixturevalue(request.param)
 
 
-# ---- laws -----------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------
 
 
 def test_at_temperature_1_the_scores_give_the_models_own_pattern(handle: Handle) -> None:
@@ -234,7 +234,7 @@ def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
     assert three.constructions(x, attention, 0, 0)[0].own == len(x)
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -298,7 +298,10 @@ def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
 def test_a_histogram_away_from_its_page_tells_text_and_target() -> None:
     about = (
         "Lookups",
-        "Headlight · model translator (3,657,728 parameters, weights 667c28be548d) · encoder self-attention · edits: none",
+        (
+            "Headlight · model translator (3,657,728 parameters, weights 667c28be548d) · encoder "
+            "self-attention · edits: none"
+        ),
         "Target: Bonjour",
         "Text: Hello <b> " + "word " * 90,
     )
@@ -412,7 +415,7 @@ def test_behind_every_picture_is_a_table(asked: dict[str, str], tables: int) -> 
     assert not app.exception and len(app.dataframe) == before + tables
 
 
-# ---- a journey ------------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 @pytest.mark.browser

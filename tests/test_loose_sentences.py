@@ -36,8 +36,8 @@ def test_a_special_token_of_the_encoder_is_asked_for_no_word() -> None:
 
 def test_the_least_possible_count_is_not_sold_as_few() -> None:
     assert anchors.splits(1, 10, 6) == (
-        "Of the 9 other ways to deal these 6 words into two such groups none sets the texts this far apart; "
-        "with so few words chance is at least 1 in 10."
+        "Of the 9 other ways to deal these 6 words into two such groups none sets the texts this "
+        "far apart; with so few words chance is at least 1 in 10."
     )
     assert "1 sets the texts" in anchors.splits(2, 10, 6)
     assert "chance cannot be told" in anchors.splits(1, 1, 2)

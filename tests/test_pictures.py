@@ -142,6 +142,7 @@ class TestJourneys:
         field.fill(text)
         field.press("Enter")
         page.wait_for_function(
-            "() => ![...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelectorAll('.line .chip').length ?? 0) > 3)"
+            "() => ![...document.querySelectorAll('*')].some(e => "
+            "(e.shadowRoot?.querySelectorAll('.line .chip').length ?? 0) > 3)"
         )
         assert not visitor.errors, visitor.errors

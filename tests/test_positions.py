@@ -37,7 +37,7 @@ SIZES = [(2, 2), (12, 6), (64, 256), (512, 1024), (512, 2), (2, 1024)]
 SCREENS = ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
 
 
-# ---- the formula ----------------------------------------------------------------------------------------------------------
+# ---- the formula -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
@@ -100,7 +100,7 @@ def test_a_shift_is_a_rotation_of_every_pair(n: int, d: int) -> None:
         np.testing.assert_allclose(turns[-1] @ ahead[0, -2:], ahead[shift, -2:], atol=DOUBLE_LONG)
 
 
-# ---- on recordings --------------------------------------------------------------------------------------------------------
+# ---- on recordings -----------------------------------------------------------
 
 
 @pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
@@ -376,7 +376,7 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
     assert added.room_needed(inside, 0.9999) == 6
 
 
-# ---- figures and files ----------------------------------------------------------------------------------------------------
+# ---- figures and files -------------------------------------------------------
 
 
 def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> None:
@@ -402,7 +402,7 @@ def test_csv_holds_the_numbers_in_full() -> None:
     np.testing.assert_array_equal([float(row["sin"]) for row in rows], wave.sine)
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -642,7 +642,7 @@ def test_another_text_forgets_the_order_typed_for_the_last() -> None:
     assert "pizza \\. eat" in told(clean(app)) and app.text_input(key="retyped").value == ""
 
 
-# ---- a journey ------------------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 def at_rest(visitor: Visitor) -> None:
@@ -687,7 +687,8 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
     page.goto(again, wait_until="commit")
     page.get_by_text("do not hold the same tokens").wait_for()
     visitor.until(
-        "() => document.querySelector('input[aria-label=\"The same words in another order\"]')?.value === 'Hari Ram pushed <b>'"
+        "() => document.querySelector('input[aria-label=\"The same words in another "
+        "order\"]')?.value === 'Hari Ram pushed <b>'"
     )
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
     page.get_by_text("Every number as a table").click()

@@ -46,7 +46,7 @@ slow = pytest.mark.slow
 OPENS = Sampling(*(float(choices.default(name)) for name in ("temperature", "top_k", "top_p")))
 
 
-# ---- the arithmetic -----------------------------------------------------------------------------------------------------
+# ---- the arithmetic ----------------------------------------------------------
 
 
 def random_scores(n: int = 500) -> np.ndarray:
@@ -167,7 +167,7 @@ def test_signed_bars_have_room_on_both_sides_of_zero() -> None:
     assert (header["low"], header["high"]) == (0, 0)
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -462,9 +462,9 @@ def test_the_newest_tokens_rows_and_the_cache_are_those_of_a_full_pass() -> None
     assert f"2 × {card.n_head} heads × {n} tokens × {card.d_head} numbers" in told
     assert f"**{2 * card.n_layer * card.n_head * n * card.d_head * 4:,} bytes**" in told
     assert (
-        f"would have read all **{n}** again. All 3 steps read 3 tokens instead of {n + n - 1 + n - 2}."
-        in told
-    )
+        f"would have read all **{n}** again. All 3 steps read 3 tokens instead of "
+        f"{n + n - 1 + n - 2}."
+    ) in told
 
 
 @slow
@@ -633,7 +633,7 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     assert rows[0]["token"] == models.labels("decoder", [int(rows[0]["id"])])[0]
 
 
-# ---- journeys in a browser ----------------------------------------------------------------------------------------------
+# ---- journeys in a browser ---------------------------------------------------
 
 
 def journey(test: Callable) -> Callable:
@@ -674,7 +674,8 @@ def wait_until_hidden(visitor: Visitor, words: list[str]) -> None:
 
 def focused(visitor: Visitor, attribute: str) -> str | None:
     return visitor.page.evaluate(
-        "name => { let a = document.activeElement; while (a?.shadowRoot) a = a.shadowRoot.activeElement; return a?.getAttribute(name) }",
+        "name => { let a = document.activeElement; while (a?.shadowRoot) a = "
+        "a.shadowRoot.activeElement; return a?.getAttribute(name) }",
         attribute,
     )
 
@@ -736,7 +737,8 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page.locator(".strip .said").nth(len(so_far) - 1).wait_for(state="detached")
     assert written(visitor) == so_far[:-1]
     page.wait_for_function(
-        "n => (new URL(location).searchParams.get('said') || '').split('.').filter(Boolean).length === n",
+        "n => (new URL(location).searchParams.get('said') || "
+        "'').split('.').filter(Boolean).length === n",
         arg=len(so_far) - 1,
     )
     ids = [int(id) for id in re.search(r"said=([\d.]+)", page.url).group(1).split(".")]
@@ -757,7 +759,8 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
         page.keyboard.press("ArrowLeft")
     page.wait_for_url("**temperature=0.2**")
     page.wait_for_function(
-        "old => [...document.querySelectorAll('*')].every(e => e.shadowRoot?.querySelector('.bars')?.dataset.token !== old)",
+        "old => [...document.querySelectorAll('*')].every(e => "
+        "e.shadowRoot?.querySelector('.bars')?.dataset.token !== old)",
         arg=picture,
     )
     assert float(drawn()[0]) > float(before[0])

@@ -217,7 +217,7 @@ def test_weights_that_lack_a_part_are_refused() -> None:
         pretrained.build(gpt2(scale_attn_weights=False).config.to_dict(), gpt2().state_dict())
 
 
-# ---- from a folder ---------------------------------------------------------------------------------------------------
+# ---- from a folder -----------------------------------------------------------
 
 
 def word_pieces(folder: Path) -> None:
@@ -427,7 +427,7 @@ def test_a_folder_that_does_not_fit_says_why(tmp_path: Path) -> None:
         pretrained.load(tmp_path, "x")
 
 
-# ---- MiniLM -----------------------------------------------------------------------------------------------------------
+# ---- MiniLM ------------------------------------------------------------------
 
 
 @pytest.mark.parity

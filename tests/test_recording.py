@@ -199,7 +199,7 @@ def test_people_with_different_edits_on_one_model_at_once_get_their_own_pictures
     assert all(recording == expected[at % len(EVERY_EDIT)] for at, recording in got)
 
 
-# ---- decoders, and models of two streams ----------------------------------------------------------------------------
+# ---- decoders, and models of two streams -------------------------------------
 
 
 @pytest.fixture(params=["small_decoder", "small_translator"])

@@ -51,7 +51,7 @@ def streams(handle: Handle, *edits, text: str = TEXT):
     return [(recording, stream) for stream in recording.streams]
 
 
-# ---- numbers ------------------------------------------------------------------------------------------------------
+# ---- numbers -----------------------------------------------------------------
 
 
 def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(handle: Handle) -> None:
@@ -214,7 +214,7 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: Handle)
     ) == (2, 2.0)
 
 
-# ---- gradients ----------------------------------------------------------------------------------------------------
+# ---- gradients ---------------------------------------------------------------
 
 
 def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
@@ -412,7 +412,7 @@ def test_equal_tokens_are_equal_symbols() -> None:
     assert decay.symbols(range(40))[16:].max() <= 15
 
 
-# ---- pictures and files -------------------------------------------------------------------------------------------
+# ---- pictures and files ------------------------------------------------------
 
 
 def test_the_map_carries_the_numbers_and_no_selection(small_handle: Handle) -> None:
@@ -546,7 +546,7 @@ def test_large_and_small_numbers_as_powers_of_ten() -> None:
     )
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -723,7 +723,7 @@ def test_a_model_with_layernorm_in_front(flow: str, gpt2_on_pages: Handle) -> No
     assert wanted[flow] in told(app)
 
 
-# ---- a journey ----------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 def browser_test(test):
@@ -757,7 +757,8 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     page.get_by_role("radio", name="Norm", exact=True).click()
     page.wait_for_url("**write=Norm**")
     visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.row[aria-pressed=true]')?.textContent === 'on')"
+        "() => [...document.querySelectorAll('*')].some(e => "
+        "e.shadowRoot?.querySelector('.row[aria-pressed=true]')?.textContent === 'on')"
     )
     page.get_by_role("radio", name="Beside an RNN").click()
     page.get_by_role("button", name="Start training").click()

@@ -35,7 +35,7 @@ def said(app: AppTest) -> str:
     return "\n".join(each.value for each in app.markdown)
 
 
-# ---- the scale ------------------------------------------------------------------------------------------------------
+# ---- the scale ---------------------------------------------------------------
 
 
 def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
@@ -79,7 +79,7 @@ def test_the_table_holds_every_width_of_both() -> None:
     assert table["Var(q·k / √width)"] == pytest.approx(variance / width)
 
 
-# ---- a deep stack ---------------------------------------------------------------------------------------------------
+# ---- a deep stack ------------------------------------------------------------
 
 
 def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
@@ -147,7 +147,7 @@ def test_table_and_text_agree_on_the_first_sentence() -> None:
         assert word in clause, (way, left, clause)
 
 
-# ---- beside an RNN --------------------------------------------------------------------------------------------------
+# ---- beside an RNN -----------------------------------------------------------
 
 
 def test_the_gradient_at_the_lag_tells_the_lesson_and_not_its_reverse() -> None:

@@ -123,13 +123,14 @@ def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> N
 def test_it_is_not_ready_before_its_first_model() -> None:
     code = (
         "import asyncio; from explorer.server import health;"
-        "print(asyncio.run(health.readyz(None)).status_code, asyncio.run(health.healthz(None)).status_code)"
+        "print(asyncio.run(health.readyz(None)).status_code, "
+        "asyncio.run(health.healthz(None)).status_code)"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert run.stdout.split() == ["503", "503"], run.stderr
 
 
-# ---- room ---------------------------------------------------------------------------------------------------------
+# ---- room --------------------------------------------------------------------
 
 
 def until(true, seconds: float = 60.0) -> None:
@@ -212,7 +213,7 @@ def test_the_waiting_page_lets_its_reader_in(browser: object, small_server: str)
         page.context.close()
 
 
-# ---- the log ------------------------------------------------------------------------------------------------------
+# ---- the log -----------------------------------------------------------------
 
 
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[str]:

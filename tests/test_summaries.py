@@ -55,7 +55,7 @@ def handle(request) -> Handle:
     return request.getfixturevalue(request.param)
 
 
-# ---- laws -----------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------
 
 
 def test_mean_and_max_bound_every_head(handle: Handle) -> None:
@@ -235,7 +235,7 @@ def test_a_row_without_a_choice_is_no_disagreement(small_decoder: Handle) -> Non
     assert all(one.query > 0 for one in found.found)
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -406,7 +406,7 @@ def test_files_hold_the_picture(small_handle: Handle) -> None:
         assert list(file["keys"]) == ["b"]
 
 
-# ---- a journey ------------------------------------------------------------------------------------------------------
+# ---- a journey ---------------------------------------------------------------
 
 
 @pytest.mark.browser

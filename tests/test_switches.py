@@ -66,7 +66,7 @@ def random_rows(*shape: int) -> np.ndarray:
     return np.random.default_rng(0).dirichlet(np.full(shape[-1], 0.3), shape[:-1])
 
 
-# ---- laws ---------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------
 
 
 def test_the_distance_of_rows_is_a_metric_between_0_and_1() -> None:
@@ -149,9 +149,9 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     after = replace(recording, attention=(replace(old, pattern=sharp.astype(np.float32)),))
     (sentence,) = numbers.told(numbers.moves(before, after))
     n = shape[-1]
-    assert (
-        sentence
-        == f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight takes 1.00 on average"
+    assert sentence == (
+        f"row entropy in layer 2 fell from {np.log(n):.2f} to 0.00 nats; the largest weight "
+        "takes 1.00 on average"
     )
     stream = recording.streams[0]
     grown = stream.resid.copy()
@@ -159,18 +159,18 @@ def test_the_sentence_is_about_what_moved_furthest() -> None:
     longer = replace(recording, streams=(replace(stream, resid=grown),))
     (sentence,) = numbers.told(numbers.moves(recording, longer))
     was = paths.growth(stream)
-    assert (
-        sentence
-        == f"vectors at the end were {numbers.length(was)} times as long as at the start, and now are {numbers.length(1000 * was)} times"
+    assert sentence == (
+        f"vectors at the end were {numbers.length(was)} times as long as at the start, and "
+        f"now are {numbers.length(1000 * was)} times"
     )
     sure, unsure = np.array([9.0, 0, 0, 0]), np.array([0.0, 0, 0, 9.0])
     said = numbers.answer(sure, unsure)
     (sentence,) = numbers.told(numbers.moves(recording, recording, said, ("cat", "dog")))
     p = softmax(sure)
     assert (
-        f"the probability of “cat” fell from {p[0]:.2f} to {p[3]:.2g}, and “dog” now comes first with {p[0]:.2f}"
-        in sentence
-    )
+        f"the probability of “cat” fell from {p[0]:.2f} to {p[3]:.2g}, and “dog” now comes "
+        f"first with {p[0]:.2f}"
+    ) in sentence
 
 
 def test_kl_is_what_the_definition_says_and_finite_where_a_probability_cannot_be_written() -> None:
@@ -278,7 +278,7 @@ def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
     )
 
 
-# ---- pictures -----------------------------------------------------------------------------------------------------
+# ---- pictures ----------------------------------------------------------------
 
 
 def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -> None:
@@ -312,7 +312,7 @@ def test_the_pictures_carry_the_numbers_and_a_board_refuses_an_unknown_state() -
         pictures.board((1, 1), {(0, 0): "upside down"}, brush="silent", token="x")
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
@@ -635,7 +635,7 @@ def test_models_trained_without_a_part_are_opened_with_nothing_switched() -> Non
     assert app.session_state["model"] == "reverse" and edits_of(app) == (WithoutPositions(),)
 
 
-# ---- journeys -----------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 def browser_test(test):
@@ -678,7 +678,8 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
         for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3)))
     )
     visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.trio .plane[aria-label*=\"Layer 2, head 0\"]'))"
+        "() => [...document.querySelectorAll('*')].some(e => "
+        "e.shadowRoot?.querySelector('.trio .plane[aria-label*=\"Layer 2, head 0\"]'))"
     )
     page.locator(".trio .plane").nth(2).focus()
     page.keyboard.press("ArrowDown")  # comes to the first cell

@@ -87,7 +87,7 @@ def text_in(value: object) -> list[str]:
     )
 
 
-# ---- the story ------------------------------------------------------------------------------------
+# ---- the story ---------------------------------------------------------------
 
 
 def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minutes() -> None:
@@ -140,7 +140,7 @@ def test_a_step_has_an_address_and_leads_to_its_page() -> None:
     assert app.session_state["look_at"] == "Three" and app.session_state["layer"] == "1"
 
 
-# ---- the numbers, by another way --------------------------------------------------------------------
+# ---- the numbers, by another way ---------------------------------------------
 
 
 def test_weights_and_distances_are_the_recordings_own(seen: dict[str, Seen]) -> None:
@@ -298,12 +298,12 @@ def test_the_notes_own_sentence_is_measured(seen: dict[str, Seen]) -> None:
     )
 
 
-# ---- in a real browser --------------------------------------------------------------------------------
+# ---- in a real browser -------------------------------------------------------
 
 
 FITS = """() => {
   const page = document.documentElement;
-  if (page.scrollWidth > innerWidth || page.scrollHeight > innerHeight + 1) return "the page scrolls";
+  if (page.scrollWidth > innerWidth || page.scrollHeight > innerHeight + 1) return "it scrolls";
   for (const each of document.querySelectorAll("*")) {
     const plate = each.shadowRoot?.querySelector(".tour.presented .plate");
     if (!plate) continue;
@@ -311,12 +311,14 @@ FITS = """() => {
     if (type < 28) return `a headline of ${type} px`;
     if (plate.scrollHeight > plate.clientHeight + 1) return "the picture is cut";
     const { top, bottom, left, right } = plate.getBoundingClientRect();
-    return top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth ? "" : "out of sight";
+    const seen = top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth;
+    return seen ? "" : "out of sight";
   }
   return "nothing is presented";
 }"""
 AT = """id => { for (const e of document.querySelectorAll("*")) {
-  const at = e.shadowRoot?.querySelector(".tour .where"); if (at) return at.textContent === id && !e.shadowRoot.querySelector(".waits"); } }"""
+  const at = e.shadowRoot?.querySelector(".tour .where");
+  if (at) return at.textContent === id && !e.shadowRoot.querySelector(".waits"); } }"""
 
 
 @pytest.mark.browser

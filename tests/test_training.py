@@ -39,11 +39,20 @@ from models.transformer import Encoder
 BOOK = (
     "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"
     + "".join(
-        f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses there.\r\n\r\n"
+        (
+            f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses "
+            "there.\r\n\r\n"
+        )
         for i in range(400)
     )
-    + "They wanted to murder the king, which was a thing that nobody should ever read about.\r\n\r\n"
-    + "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should ever learn by heart, not even once.\r\n"
+    + (
+        "They wanted to murder the king, which was a thing that nobody should ever read "
+        "about.\r\n\r\n"
+    )
+    + (
+        "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should "
+        "ever learn by heart, not even once.\r\n"
+    )
 )
 
 # Another edition of the same book, and a second one; a file holds several.
@@ -240,7 +249,10 @@ def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
 
 def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
     rows = "".join(
-        f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille ville.\n"
+        (
+            f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille "
+            "ville.\n"
+        )
         for i in range(9)
         for thing in ("hats", "cups", "pens")
     )

@@ -87,7 +87,9 @@ def test_layer_equals_torch(padded: bool, causal: bool) -> None:
         ):
             theirs.weight.copy_(mine.weight)
             theirs.bias.copy_(mine.bias)
-    oracle.train()  # the fused inference path zeroes padded rows; with dropout 0 the training path is the plain formula
+    # the fused inference path zeroes padded rows; with dropout 0 the training path is the plain
+    # formula
+    oracle.train()
     x = torch.randn(BATCH, KEYS, 24)
     allowed = torch.ones(KEYS, KEYS, dtype=torch.bool)
     allowed = allowed.tril() if causal else allowed

@@ -103,7 +103,7 @@ def check_numbers(header: dict, blocks: dict[str, np.ndarray], recording: Record
     assert (np.abs(shown - wanted[:n]) <= unknown + 1e-4).all()
 
 
-# ---- the arithmetic -----------------------------------------------------------------------------------------------------
+# ---- the arithmetic ----------------------------------------------------------
 
 
 def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_ones() -> None:
@@ -152,7 +152,7 @@ def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_togeth
     assert table["p"][0] == pytest.approx(np.prod(np.exp(told.logprob[:first])))
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 @slow
@@ -465,7 +465,7 @@ def test_a_recording_without_cross_attention_is_refused() -> None:
         numbers.cross(Recording(models.handle("translator").card, "", (), (stream,), (alone,)))
 
 
-# ---- journeys in a browser ----------------------------------------------------------------------------------------------
+# ---- journeys in a browser ---------------------------------------------------
 
 
 def journey(test: Callable) -> Callable:
@@ -530,7 +530,9 @@ def check_step(
     # As drawn: the darkest chip is the source token with the largest weight, and the row's outline
     # lies on the row of the matrix.
     tints = page.locator(".source .chip").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => a + b))"
+        "all => all.map(one => "
+        "getComputedStyle(one).backgroundColor.match(/[0-9]+/g).map(Number).reduce((a, b) => "
+        "a + b))"
     )
     assert tints[int(matrix[step].argmax())] == min(tints)
     row, area = page.locator(".area i.row").bounding_box(), page.locator(".area").bounding_box()
@@ -580,7 +582,8 @@ def test_stepping_and_playing_need_no_server_and_keys_do_all(visitor: Visitor) -
     assert page.locator(".where").inner_text() == f"Step {n} of {n}"
     page.locator(".play").click()
     visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.where')?.textContent.startsWith('Step 2 '))"
+        "() => [...document.querySelectorAll('*')].some(e => "
+        "e.shadowRoot?.querySelector('.where')?.textContent.startsWith('Step 2 '))"
     )
     assert page.locator(".play").inner_text() == "Pause"
     assert not messages, "while it plays the server hears nothing"
@@ -643,7 +646,8 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     field.press_sequentially("Le chat", delay=20)
     page.wait_for_url("**target=Le+chat**")
     visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelector('.output .chip.off'))"
+        "() => [...document.querySelectorAll('*')].some(e => "
+        "e.shadowRoot?.querySelector('.output .chip.off'))"
     )
     at_rest(visitor)
     recording = translated(SENTENCE, "Le chat")
@@ -656,7 +660,8 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     assert page.locator(".candidate.here .rank").inner_text() == f"{rank + 1:,}"
     page.go_back()
     visitor.until(
-        "n => [...document.querySelectorAll('*')].some(e => e.shadowRoot?.querySelectorAll('.output .chip').length === n)",
+        "n => [...document.querySelectorAll('*')].some(e => "
+        "e.shadowRoot?.querySelectorAll('.output .chip').length === n)",
         len(own),
     )
     assert output(visitor) == own and field.input_value() == ""

@@ -178,7 +178,7 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     assert len(slices) > asked + waited, "the long one goes on"
 
 
-# ---- work in the background ---------------------------------------------------------------------------------------
+# ---- work in the background --------------------------------------------------
 
 
 class Held:
@@ -240,7 +240,7 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
     assert not first.finished and begun[0]() is None
 
 
-# ---- the shelf ----------------------------------------------------------------------------------------------------
+# ---- the shelf ---------------------------------------------------------------
 
 
 def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
@@ -310,7 +310,7 @@ def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
     assert len(here.held) == 9
 
 
-# ---- a text is cut before it is split -----------------------------------------------------------------------------
+# ---- a text is cut before it is split ----------------------------------------
 
 
 def test_a_text_is_cut_before_it_is_split_into_tokens() -> None:
@@ -331,7 +331,7 @@ def test_a_cut_text_is_told_and_stays_in_the_field() -> None:
     assert f"first {settings().max_chars:,} of {len(text):,} characters" in told[0]
 
 
-# ---- models in memory ---------------------------------------------------------------------------------------------
+# ---- models in memory --------------------------------------------------------
 
 
 def test_a_model_that_others_look_at_is_not_taken_from_under_them(
@@ -348,7 +348,7 @@ def test_a_model_that_others_look_at_is_not_taken_from_under_them(
     assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
 
 
-# ---- the collector ------------------------------------------------------------------------------------------------
+# ---- the collector -----------------------------------------------------------
 
 
 def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> None:

@@ -32,12 +32,15 @@ UNSEEN = [
     "The baker gave us two warm rolls and a slice of plum cake.",
     "Hari found his keys in the pocket of a coat he never wears.",
     "There was a strange smell in the cellar, and then the light went out.",
-    "A small dog barked at the postman while a big dog slept beside the gate. The big dog did not even open one eye. When the "
-    "postman had gone, the small dog lay down beside the big dog and fell asleep too.",
-    "We rented a cottage near the lake for two weeks. Every morning my father rowed across the lake to buy bread, and every evening "
-    "my mother read to us in front of the fire. I still remember the smell of the bread and the sound of the lake at night.",
-    "The old clock in the hall had not worked for years. One evening, while everyone was at dinner, the clock began to strike. It "
-    "struck thirteen times, and then it was as quiet as it had been before. Nobody at the table said a word about the clock.",
+    "A small dog barked at the postman while a big dog slept beside the gate. The big dog did not "
+    "even open one eye. When the postman had gone, the small dog lay down beside the big dog and "
+    "fell asleep too.",
+    "We rented a cottage near the lake for two weeks. Every morning my father rowed across the "
+    "lake to buy bread, and every evening my mother read to us in front of the fire. I still "
+    "remember the smell of the bread and the sound of the lake at night.",
+    "The old clock in the hall had not worked for years. One evening, while everyone was at "
+    "dinner, the clock began to strike. It struck thirteen times, and then it was as quiet as it "
+    "had been before. Nobody at the table said a word about the clock.",
 ]
 
 
@@ -118,7 +121,7 @@ def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) 
     )
 
 
-# ---- the decoder ------------------------------------------------------------------------------------------------------
+# ---- the decoder -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +163,7 @@ def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: H
     assert told[n + 2 :].mean() > told[2:n].mean() + 1.5
 
 
-# ---- the translator ---------------------------------------------------------------------------------------------------
+# ---- the translator ----------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def stream(text: str, *spans: tuple[int, int], special: tuple[int, ...] = ()) ->
     )
 
 
-# ---- what a word is -------------------------------------------------------------------------------------------------------
+# ---- what a word is ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,7 @@ def test_the_pieces_of_a_character_and_of_a_word_are_one_word() -> None:
     ]
 
 
-def test_a_token_that_holds_parts_of_several_words_makes_them_one_and_what_stands_nowhere_stays_alone() -> (
-    None
-):
+def test_a_token_with_parts_of_several_words_makes_them_one_and_one_from_nowhere_is_alone() -> None:
     assert words.words(stream("日本語", (0, 2), (2, 3)), "日本語").labels == ("日本", "語")
     assert words.words(stream("a-b c", (0, 2), (2, 3), (4, 5)), "a-b c").starts == (0, 1, 2)
     assert words.words(stream("a-bc", (0, 1), (1, 3), (3, 4)), "a-bc").starts == (0, 1), (
@@ -164,7 +162,7 @@ def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
         assert labels == ["don't", "I", "💛", "naïve", "日", "本"]
 
 
-# ---- laws -----------------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
@@ -318,7 +316,7 @@ def test_the_file_holds_the_hidden_share_and_the_numbers_that_tokens_had() -> No
     assert shown.cells([(1, 2), (0, 1), (1, 2)]) == [(0, 1)]
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------
 
 
 def drawn(app: AppTest) -> tuple[dict, np.ndarray, np.ndarray | None]:
@@ -434,7 +432,7 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     )
 
 
-# ---- journeys -------------------------------------------------------------------------------------------------------------
+# ---- journeys ----------------------------------------------------------------
 
 
 @pytest.mark.browser

@@ -181,7 +181,10 @@ def test_the_glossary_is_short_complete_in_itself_and_found_by_any_spelling() ->
 
 
 def test_the_terms_of_a_text_are_explained_and_everyday_words_are_not() -> None:
-    text = "**Entropy** of a row after the softmax; \\[CLS\\] is a sink. Bits of value, a broken sentence"
+    text = (
+        "**Entropy** of a row after the softmax; \\[CLS\\] is a sink. Bits of value, a broken "
+        "sentence"
+    )
     assert glossary.used(text) == ("entropy", "softmax", "[CLS]", "sink")
     assert glossary.used(text, most=2) == ("entropy", "softmax")
     told = glossary.explained("A sentence without any", "head")
@@ -200,7 +203,7 @@ def test_the_first_page_explains_its_terms_on_hover() -> None:
         assert glossary.meaning(word) in told, word
 
 
-# ---- the files of the pages -------------------------------------------------------------------------------------------
+# ---- the files of the pages --------------------------------------------------
 STRANGE = '=1+1 "a,b" @SUM(A1) +2 -3 NA null 007'
 PAGES = {
     "attention": {},

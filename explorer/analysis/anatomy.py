@@ -20,7 +20,9 @@ from models.edits import Edit, MeanHead, PatchHead, UniformHead, ZeroHead
 from models.recording import Attention, Recording
 
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
-OFF = 1e-4  # how far a recorded score may be from q . k / divisor, in units of |q| |k|, before something else must have been added
+# how far a recorded score may be from q . k / divisor, in units of |q| |k|, before something else
+# must have been added
+OFF = 1e-4
 Outputs = tuple[np.ndarray, np.ndarray]
 
 

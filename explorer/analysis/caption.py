@@ -13,8 +13,8 @@ def model_line(recording: Recording, of: str = "", edits: str = "") -> str:
     model = recording.model
     shown = f" · {of}" if of else ""
     return (
-        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights {model.fingerprint}){shown}"
-        f" · edits: {edits or in_words(recording.edits) or 'none'}"
+        f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights "
+        f"{model.fingerprint}){shown} · edits: {edits or in_words(recording.edits) or 'none'}"
     )
 
 

@@ -218,6 +218,6 @@ def naive_on_itself(e: Evidence) -> Measured:
     return Measured(
         value,
         f"With x·x as the score, {percent(value)} of the tokens prefer themselves, at a mean "
-        f"weight of {fixed(float(np.mean(peaks)), 2)}: what a token is decides where it looks. With "
-        f"learned queries and keys it is {percent(float(np.mean(learned)))} of the rows.",
+        f"weight of {fixed(float(np.mean(peaks)), 2)}: what a token is decides where it looks. "
+        f"With learned queries and keys it is {percent(float(np.mean(learned)))} of the rows.",
     )

@@ -66,8 +66,14 @@ MEANING_CAUSAL = {
     "broad": "Attention is spread almost evenly over the tokens so far.",
 }
 MEANING_ACROSS = {
-    "diagonal": "While the target is written, attention walks along the source: each token looks near its own relative place.",
-    "anti-diagonal": "While the target is written, attention walks back from the source’s end: each token looks near its mirrored place.",
+    "diagonal": (
+        "While the target is written, attention walks along the source: each token looks near its "
+        "own relative place."
+    ),
+    "anti-diagonal": (
+        "While the target is written, attention walks back from the source’s end: each token "
+        "looks near its mirrored place."
+    ),
     SINK: f"Attention rests on the source’s first and special tokens more than {EVEN}: a sink.",
     "broad": "Attention is spread almost evenly over the source.",
     NO_PATTERN: MEANING[NO_PATTERN],

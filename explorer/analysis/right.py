@@ -239,7 +239,8 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
             foreign += edited.patched(recording, stream, site)
             if site not in stream.sites or foreign:
                 check.leave(
-                    f"{site_name(site)}: {'; '.join(map(str, foreign)) or 'the model does not show it'}"
+                    f"{site_name(site)}: "
+                    f"{'; '.join(map(str, foreign)) or 'the model does not show it'}"
                 )
                 continue
             said = np.tile(bias[layer].astype(np.float64), (len(stream.tokens), 1))

@@ -316,7 +316,8 @@ def pizza(seen: Seen) -> Shown:
     most = int(np.diagonal(cut).argmax())
     here = Grid(
         f"measured: on average {number} on itself",
-        f"Mean of {own.pattern.shape[0] * own.pattern.shape[1]} heads; the rest of each row goes to special tokens and the full stop.",
+        f"Mean of {own.pattern.shape[0] * own.pattern.shape[1]} heads; the rest of each row "
+        "goes to special tokens and the full stop.",
         labels,
         labels,
         matrix(cut),
@@ -328,7 +329,8 @@ def pizza(seen: Seen) -> Shown:
     said[4, 4], said[4, 3] = 0.7, 0.5
     there = Grid(
         "the note: most on itself",
-        "Drawn from the note’s words, which give no numbers: “approximation only”. Hatched: it says nothing.",
+        "Drawn from the note’s words, which give no numbers: “approximation only”. Hatched: "
+        "it says nothing.",
         labels,
         labels,
         matrix(said),

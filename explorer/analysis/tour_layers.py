@@ -192,9 +192,15 @@ def sphere(seen: Seen) -> Shown:
     panel = Dials(
         title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
         note=(
-            f"The circle has radius √d = {fixed(width, 0)}: LayerNorm, before its gain, puts every vector there."
+            (
+                f"The circle has radius √d = {fixed(width, 0)}: LayerNorm, before its gain, puts "
+                "every vector there."
+            )
             if post
-            else "LayerNorm stands before each sub-layer here (pre-LN): nothing brings the sum back to a circle. Circle: the longest."
+            else (
+                "LayerNorm stands before each sub-layer here (pre-LN): nothing brings the sum "
+                "back to a circle. Circle: the longest."
+            )
         ),
         dials=made,
         full=full,

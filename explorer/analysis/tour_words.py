@@ -56,7 +56,8 @@ def before(seen: Seen) -> Shown:
     )
     curves = Curves(
         title=f"From “{last}” back to “{first}”",
-        note="The network is untrained, gain 1, on this text’s embeddings; attention: the largest weight of any head.",
+        note="The network is untrained, gain 1, on this text’s embeddings; attention: the largest "
+        "weight of any head.",
         series=(
             Series("a recurrent network", back, numbers(left), number, on=True),
             Series("attention, one step", back, numbers(looks), fixed(looks[-1])),
@@ -90,7 +91,8 @@ def embed(seen: Seen) -> Shown:
     at = 1 if scale != 1.0 else 0
     drawn = Strips(
         title=f"“{stream.tokens[token]}”",
-        note=f"The first {min(DRAWN, len(word))} of {len(word)} numbers; at the right the length of all.",
+        note=f"The first {min(DRAWN, len(word))} of {len(word)} numbers; at the right the length "
+        "of all.",
         strips=tuple(
             Strip(
                 label,

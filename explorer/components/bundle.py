@@ -52,12 +52,14 @@ def loader(component: str) -> str:
     component that does not exist."""
     if f"{component}.js" not in modules():
         raise ValueError(f"there is no component {component!r}")
-    return f"""const loaded = import(new URL("{ROUTE}/{folder()}/{component}.js", document.baseURI));
+    return f"""const at = "{ROUTE}/{folder()}/{component}.js";
+const loaded = import(new URL(at, document.baseURI));
+const lost = "This part of the page did not arrive. Reload the page.";
 export default function (args) {{
   let stop = () => {{}}, gone = false;
   loaded.then(
     (code) => gone || (stop = code.default(args)),
-    () => (args.parentElement.textContent = "This part of the page did not arrive. Reload the page."),
+    () => (args.parentElement.textContent = lost),
   );
   return () => {{ gone = true; stop(); }};
 }}

@@ -18,7 +18,10 @@ COLUMNS = {
     "score": "Mean attention along the pattern, 0 to 1",
     "chance": "What a head that attends evenly would score",
     "entropy": "Mean row entropy as a share of an even row’s: 0 one token, 1 all alike",
-    "distance": "Mean distance between query and key, in tokens, weighted by attention; special tokens and sinks left out",
+    "distance": (
+        "Mean distance between query and key, in tokens, weighted by attention; special tokens "
+        "and sinks left out"
+    ),
     "sink": "Mean attention to the first token and the special ones",
 }
 # Between two texts: two places have no distance, and the first token is the source's.
@@ -27,11 +30,17 @@ COLUMNS_ACROSS = {name: words for name, words in COLUMNS.items() if name != "dis
 }
 LEVELS = "Drawn in 256 levels, at most 0.004 of the head’s largest weight off."
 NOTE = f"Rows are queries, columns keys, first token top left. {LEVELS}"
-NOTE_ACROSS = f"Rows are the target’s tokens as they are produced, columns the source’s, first token top left. {LEVELS}"
+NOTE_ACROSS = (
+    "Rows are the target’s tokens as they are produced, columns the source’s, first token top "
+    f"left. {LEVELS}"
+)
 SCORES = (
     "Score: mean attention along the pattern; chance: the same for an even row. Entropy 0 to 1."
 )
-LIST_NOTE = f"{SCORES} Distance in tokens, without special tokens and sinks. Sink: mean attention to the first token and the special ones."
+LIST_NOTE = (
+    f"{SCORES} Distance in tokens, without special tokens and sinks. Sink: mean attention to the "
+    "first token and the special ones."
+)
 LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token and special ones."
 CHOICE = " Tokens without a choice are left out."
 RESTS = 0.5  # of a head's attention, from which on it is one that rests on quiet tokens

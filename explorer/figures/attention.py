@@ -44,7 +44,8 @@ def heatmap(
             customdata=weights,
             colorbar={"title": {"text": legend, "side": "right"}, "thickness": 12},
             hoverongaps=False,
-            hovertemplate=f"{query} %{{y}}<br>{key} %{{x}}<br>weight %{{customdata:.4f}}<extra></extra>",
+            hovertemplate=f"{query} %{{y}}<br>{key} %{{x}}<br>"
+            "weight %{customdata:.4f}<extra></extra>",
         )
     )
     figure.update_xaxes(

@@ -109,9 +109,10 @@ def borrow() -> None:
     st.markdown(
         "Type a model’s name on the Hugging Face hub, such as `distilbert/distilbert-base-uncased` "
         "or `openai-community/gpt2`, or the path of a folder with its files. Headlight runs it in "
-        "its own classes where they fit; with `hub:` before the name, the transformers library runs "
-        "it. Only safetensors files are read, and no code that comes with a model is run. Its size "
-        "is checked before anything is fetched, and the model is tried in a separate process first."
+        "its own classes where they fit; with `hub:` before the name, the transformers library "
+        "runs it. Only safetensors files are read, and no code that comes with a model is run. "
+        "Its size is checked before anything is fetched, and the model is tried in a separate "
+        "process first."
     )
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
@@ -123,8 +124,8 @@ def borrow() -> None:
         open_model(where)
     already_here()
     st.caption(
-        "Model families that the tests cover. A model of another family may work too: it is checked "
-        "when it is loaded, and the pages show what was found in it."
+        "Model families that the tests cover. A model of another family may work too: it is "
+        "checked when it is loaded, and the pages show what was found in it."
     )
     st.dataframe(library.families(), hide_index=True, height=320)
 

@@ -152,7 +152,8 @@ def _tell() -> None:
             for name, value in refusals.items()
         )
         st.toast(
-            f"The link asks for {asked}, which this text and model do not have; the page is shown without.",
+            f"The link asks for {asked}, which this text and model do not have; the page is "
+            "shown without.",
             icon=":material/link_off:",
             duration="long",
         )

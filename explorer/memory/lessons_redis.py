@@ -41,7 +41,9 @@ return 1
 WRITE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 for i = 1, #ARGV, 2 do
-  if ARGV[i] == 'number' and redis.call('HGET', KEYS[1], 'number') ~= ARGV[i + 1] then redis.call('DEL', KEYS[2]) end
+  if ARGV[i] == 'number' and redis.call('HGET', KEYS[1], 'number') ~= ARGV[i + 1] then
+    redis.call('DEL', KEYS[2])
+  end
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
 return 1

@@ -225,8 +225,8 @@ def no_room(name: str) -> str:
     shown = [title(each) for each in held if not offered.needs_asking(each)]
     instead = f"Choose one of these: {', '.join(shown)}, or try" if shown else "Try"
     return (
-        f"This server holds {len(held)} pretrained models at a time, and other readers are looking at each of them. "
-        f"{instead} again in a few minutes."
+        f"This server holds {len(held)} pretrained models at a time, and other readers are "
+        f"looking at each of them. {instead} again in a few minutes."
     )
 
 

@@ -115,8 +115,8 @@ class Turns:
         worked.stop()
         if worked.seconds > self._seconds():
             raise TooLong(
-                f"This takes more than the {self._seconds():g} seconds that one computation may have here. "
-                "A shorter text takes less."
+                f"This takes more than the {self._seconds():g} seconds that one computation may "
+                "have here. A shorter text takes less."
             )
         if self._short or self._long:
             self._give(ticket)

@@ -22,8 +22,10 @@ LABELS = {
 # Who looks at whom, where that is not simply every token at every token of one text.
 WHO = {
     "encoder self": "The source looks at itself: every token at every token.",
-    "decoder self": "The target looks at itself: each token at itself and at those before it. Later ones are not allowed, because "
-    "when it is written they are not there yet.",
+    "decoder self": (
+        "The target looks at itself: each token at itself and at those before it. Later ones are "
+        "not allowed, because when it is written they are not there yet."
+    ),
     "cross": (
         "The target looks at the source: each row is a token that the decoder is about to "
         "produce, each column a token of the source."

@@ -26,9 +26,13 @@ from explorer.analysis.evidence import (
 NOTES = {
     "The layer derived": "a note that derives the layer: attention, heads, positions, add & norm",
     "A graph of messages": "a note that reads attention as messages on a graph",
-    "Lookups and rotations": "a note that asks why it works: soft lookups, and rotations on a sphere",
+    "Lookups and rotations": (
+        "a note that asks why it works: soft lookups, and rotations on a sphere"
+    ),
     "From first principles": "a note that starts from recurrent networks and their limits",
-    "Heads, norm, two stacks": "a note on heads by reshaping, the scale, LayerNorm, encoder and decoder",
+    "Heads, norm, two stacks": (
+        "a note on heads by reshaping, the scale, LayerNorm, encoder and decoder"
+    ),
 }
 # Files of the app's pages where a claim can be seen, and what they are called there.
 PAGES = {
@@ -43,7 +47,10 @@ PAGES = {
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
 # What the two kinds mean, for the reader.
 MEANING = {
-    MEASURED: "About what this model learned: the figure must also lie beyond that of the same model with its weights permuted.",
+    MEASURED: (
+        "About what this model learned: the figure must also lie beyond that of the same model "
+        "with its weights permuted."
+    ),
     CONSTRUCTION: "It follows from how the model is built, trained or not.",
 }
 

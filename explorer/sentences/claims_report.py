@@ -30,16 +30,19 @@ h1 {{ font-size: 1.6rem; margin: 0 0 .25rem; }}
 h2 {{ font-size: 1.15rem; margin: 2rem 0 .25rem; border-bottom: 1px solid #999; }}
 blockquote {{ margin: .75rem 0; padding: .5rem .75rem; border-left: 4px solid {COLOURS[FAILS]};
   background: #f5f0e6; overflow-wrap: anywhere; white-space: pre-wrap; unicode-bidi: isolate; }}
-.card, .note {{ color: #4a4036; margin: .25rem 0; }} .counts {{ font-size: 1.15rem; margin: .25rem 0; }}
+.card, .note {{ color: #4a4036; margin: .25rem 0; }}
+.counts {{ font-size: 1.15rem; margin: .25rem 0; }}
 article {{ break-inside: avoid; margin: 1rem 0; }} article p {{ margin: .125rem 0; }}
 .head {{ display: flex; gap: .75rem; align-items: baseline; }} .head b {{ flex: 1; }}
 .head output {{ font-size: 1.15rem; font-weight: 700; white-space: nowrap; }}
-.verdict {{ white-space: nowrap; border: 1px solid; border-radius: 1rem; padding: 0 .5rem; font-size: .85rem; }}
+.verdict {{ white-space: nowrap; border: 1px solid; border-radius: 1rem; padding: 0 .5rem;
+  font-size: .85rem; }}
 .holds {{ color: {COLOURS[HOLDS]}; }}
-.fails {{ color: #fff; background: {COLOURS[FAILS]}; border-color: {COLOURS[FAILS]}; font-weight: 650;
-  print-color-adjust: exact; }}
+.fails {{ color: #fff; background: {COLOURS[FAILS]}; border-color: {COLOURS[FAILS]};
+  font-weight: 650; print-color-adjust: exact; }}
 .open {{ color: {COLOURS[SHORT]}; border-style: dashed; }}
-code {{ font: .9em ui-monospace, monospace; background: #f5f0e6; padding: 0 .25rem; overflow-wrap: anywhere; }}
+code {{ font: .9em ui-monospace, monospace; background: #f5f0e6; padding: 0 .25rem;
+  overflow-wrap: anywhere; }}
 .how, .remark {{ font-size: .92em; color: #4a4036; }}
 """
 
@@ -58,7 +61,10 @@ def report(about: str, text: str, output: str, findings: Findings) -> str:
         if output
         else "",
         *(
-            f'<p class="counts"><b>{kind[0].upper()}{kind[1:]}</b>: {claims.said(claims.counts(findings, kind))}.</p>'
+            (
+                f'<p class="counts"><b>{kind[0].upper()}{kind[1:]}</b>: '
+                f"{claims.said(claims.counts(findings, kind))}.</p>"
+            )
             for kind in KINDS
         ),
     ]
@@ -75,7 +81,8 @@ def _article(claim: Claim, finding: Finding) -> str:
     because = f" {escape(claim.because)}" if claim.kind == CONSTRUCTION else ""
     remark = f'<p class="remark">On the note: {escape(claim.remark)}</p>' if claim.remark else ""
     return (
-        f'<article id="{claim.id}"><div class="head"><span class="verdict {_CLASSES[finding.verdict]}">{mark}</span>'
+        f'<article id="{claim.id}"><div class="head">'
+        f'<span class="verdict {_CLASSES[finding.verdict]}">{mark}</span>'
         f"<b>{escape(claim.statement)}</b><output>{escape(finding.shown)}</output></div>"
         f"<p>{escape(finding.why)}{chance}</p>"
         f'<p class="how">{escape(claim.how)} <code>{escape(claim.formula)}</code> '

@@ -58,8 +58,8 @@ def closest(head: naming.Head) -> str:
     if head.name != naming.NO_PATTERN or near is None or near.lift <= 0:
         return ""
     return (
-        f" The nearest is “{near.name}”: {near.score:.0%} of the attention, where an even row would "
-        f"give {near.chance:.1%}; not its name, because it is {SAID_AGAINST[near.against]}."
+        f" The nearest is “{near.name}”: {near.score:.0%} of the attention, where an even row "
+        f"would give {near.chance:.1%}; not its name, because it is {SAID_AGAINST[near.against]}."
     )
 
 
@@ -96,16 +96,16 @@ def rule(across: bool) -> str:
         else ""
     )
     return (
-        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the same "
-        "for an even row. Lift = (score − chance) / (1 − chance). A head is named after the pattern "
-        f"of highest lift, where three things hold: the lift is at least {naming.NAMED}; more than "
-        f"half of the tokens reach it too, among them {naming.FEWEST_ROWS} different ones; and of "
-        "heads that look at one random token a row, fewer than "
-        f"{naming.FLUKE:.0%} would show as much. A head is a sink where it gives the first and the "
-        f"special tokens {naming.RESTED} times what an even row gives, and the heads that rest on one "
-        "token choose these more often than luck would have it (in fewer than "
-        f"{sinks.FLUKE:.1%} of cases); under a lift of {naming.NAMED} that name comes after all "
-        f"others. “Broad”: an entropy of at least {naming.BROAD} of an even row’s.{near}"
+        "Score: mean attention along the pattern, over the tokens that can show it. Chance: the "
+        "same for an even row. Lift = (score − chance) / (1 − chance). A head is named after the "
+        f"pattern of highest lift, where three things hold: the lift is at least {naming.NAMED}; "
+        f"more than half of the tokens reach it too, among them {naming.FEWEST_ROWS} different "
+        f"ones; and of heads that look at one random token a row, fewer than {naming.FLUKE:.0%} "
+        "would show as much. A head is a sink where it gives the first and the special tokens "
+        f"{naming.RESTED} times what an even row gives, and the heads that rest on one token "
+        f"choose these more often than luck would have it (in fewer than {sinks.FLUKE:.1%} of "
+        f"cases); under a lift of {naming.NAMED} that name comes after all others. “Broad”: an "
+        f"entropy of at least {naming.BROAD} of an even row’s.{near}"
     )
 
 

@@ -15,11 +15,12 @@ HELP = (
     "W₂, times its activation. So the FFN’s part of a logit is a sum over its neurons."
 )
 HOW = (
-    "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = act(x W₁ + b₁)ᵢ, "
-    "in a gated FFN times its gate, and its direction wᵢ, a row of W₂. What it writes is followed "
-    "to the readout as above, every σ held, and multiplied with the word’s embedding. The FFN’s "
-    "bias b₂ is named apart. The words on the right are what the same write does to every logit "
-    "of the vocabulary. A part says what was put in directly: later layers read it too."
+    "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = act(x W₁ + "
+    "b₁)ᵢ, in a gated FFN times its gate, and its direction wᵢ, a row of W₂. What it writes is "
+    "followed to the readout as above, every σ held, and multiplied with the word’s embedding. "
+    "The FFN’s bias b₂ is named apart. The words on the right are what the same write does to "
+    "every logit of the vocabulary. A part says what was put in directly: later layers read it "
+    "too."
 )
 
 

@@ -11,12 +11,15 @@ from explorer.sentences import questions as sentences
 
 LETTERS = "ABCDEF"
 STYLE = """
-body { font: 12pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff; max-width: 42rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 12pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff;
+  max-width: 42rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; break-before: page; }
-blockquote { margin: 0 0 1rem; padding-left: 0.75rem; border-left: 3px solid #999; overflow-wrap: anywhere; }
+blockquote { margin: 0 0 1rem; padding-left: 0.75rem; border-left: 3px solid #999;
+  overflow-wrap: anywhere; }
 .about { color: #444; font-size: 0.9rem; }
 li { margin-bottom: 0.9rem; break-inside: avoid; }
-ol ol { list-style: upper-alpha; columns: 2; } ol ol li { margin: 0.15rem 0; overflow-wrap: anywhere; }
+ol ol { list-style: upper-alpha; columns: 2; }
+ol ol li { margin: 0.15rem 0; overflow-wrap: anywhere; }
 bdi { unicode-bidi: isolate; }
 """
 
@@ -31,7 +34,10 @@ def sheet(asked: Sequence[Question], text: str, model: str, fingerprint: str) ->
         for one in asked
     )
     answers = "".join(f"<li>{_answer(one)}</li>" for one in asked)
-    about = f"Model {model}, weights {fingerprint}. Computed by Headlight; every number is of this sentence."
+    about = (
+        f"Model {model}, weights {fingerprint}. Computed by Headlight; every number is of this "
+        "sentence."
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Questions · Headlight</title>'

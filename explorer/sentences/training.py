@@ -28,9 +28,10 @@ WHERE = {
     "anti-diagonal": "near the mirrored place of the source",
 }
 WHAT_COUNTS = (
-    f"A head has a habit at a checkpoint where its lift over an even row is at least {naming.NAMED}, in more than half of the "
-    f"rows that can show it, of {naming.FEWEST_ROWS} different tokens or more, and luck would do as much in under "
-    f"{naming.FLUKE:.0%} of heads. It became that head at the first checkpoint from which on this holds at every one."
+    "A head has a habit at a checkpoint where its lift over an even row is at least "
+    f"{naming.NAMED}, in more than half of the rows that can show it, of {naming.FEWEST_ROWS} "
+    f"different tokens or more, and luck would do as much in under {naming.FLUKE:.0%} of heads. "
+    "It became that head at the first checkpoint from which on this holds at every one."
 )
 
 
@@ -62,8 +63,8 @@ def evidence(one: Course) -> str:
     if place is None:
         best = max(range(len(one.steps)), key=lambda at: _low(one.scores[at]))
         return (
-            f"At most {one.scores[best]:.2f} of its attention lies {where} (step {one.steps[best]:,}), "
-            f"where an even row gives {one.chances[best]:.2f}."
+            f"At most {one.scores[best]:.2f} of its attention lies {where} (step "
+            f"{one.steps[best]:,}), where an even row gives {one.chances[best]:.2f}."
         )
     said = (
         f"{one.scores[place]:.2f} of its attention lies {where} at step {one.steps[place]:,}, "
@@ -87,8 +88,9 @@ def beside_loss(one: Course, curve: Curve) -> str:
     if high is None or low is None:
         return ""
     said = (
-        f"Its score rose most between steps {before:,} and {after:,}, from {one.scores[place - 1]:.2f} "
-        f"to {one.scores[place]:.2f}. The loss went from {high:.2f} to {low:.2f} nats"
+        f"Its score rose most between steps {before:,} and {after:,}, from "
+        f"{one.scores[place - 1]:.2f} to {one.scores[place]:.2f}. The loss went from {high:.2f} "
+        f"to {low:.2f} nats"
     )
     whole = curve[0][1] - curve[-1][1]
     if high > low and whole > 0:
@@ -118,8 +120,8 @@ def twins(names: tuple[str, str], curves: tuple[Curve, Curve]) -> str:
 def differ(names: tuple[str, str], without: str, data: Sequence[str]) -> str:
     """In what two models differ, and what they share."""
     return (
-        f"They differ in one thing: {names[1]} was trained without {without}. Recipe, seed, steps and data are the same "
-        f"({literal('; '.join(data))})."
+        f"They differ in one thing: {names[1]} was trained without {without}. Recipe, seed, steps "
+        f"and data are the same ({literal('; '.join(data))})."
     )
 
 
@@ -136,7 +138,9 @@ TASKS = {
 LEARNS = {
     "copy": "An encoder-decoder learns to say a list of random tokens again.",
     "reverse": "An encoder-decoder learns to say a list of random tokens backwards.",
-    "induction": "A decoder learns to go on with a list of random tokens that was said once before.",
+    "induction": (
+        "A decoder learns to go on with a list of random tokens that was said once before."
+    ),
     "text": "A decoder learns to say what comes next in a text that you paste.",
 }
 
@@ -144,8 +148,8 @@ LEARNS = {
 def bounds(seconds: float) -> str:
     """What a live training may take."""
     return (
-        f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a process of its own, "
-        "and the sentence above is read as it learns. Press Start."
+        f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a "
+        "process of its own, and the sentence above is read as it learns. Press Start."
     )
 
 
@@ -166,5 +170,6 @@ def queued(ahead: int, seconds: float) -> str:
     others = "Another reader’s model is" if ahead == 1 else f"{ahead} other readers’ models are"
     return (
         f"{others} before yours: this server trains few at a time, so that no page grows slow. "
-        f"Yours begins by itself; the one at work has at most {seconds:.0f} seconds of the processor left."
+        f"Yours begins by itself; the one at work has at most {seconds:.0f} seconds of the "
+        "processor left."
     )

@@ -9,11 +9,13 @@ SCRIPT = b"""<script>
 (() => {
   const push = history.pushState.bind(history);
   let opening = true;
-  for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { opening = false; }, true);
+  const acted = () => { opening = false; };
+  for (const act of ["pointerdown", "keydown"]) addEventListener(act, acted, true);
   history.pushState = (state, unused, url) => {
     const from = new URL(location.href), to = new URL(url ?? from, from);
     const another = from.pathname !== to.pathname;
-    const told = ["text", "model"].some((name) => from.searchParams.get(name) !== to.searchParams.get(name));
+    const differs = (name) => from.searchParams.get(name) !== to.searchParams.get(name);
+    const told = ["text", "model"].some(differs);
     if (another || (told && !opening)) push(state, unused, url);
     else history.replaceState(state, unused, url);
     opening = another;

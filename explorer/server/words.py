@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from explorer.server.back import SCRIPT
 
 LOOK = (
-    "font: 1.125rem/1.6 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4); background: light-dark(#fffdf9, #12151d); "
-    "color-scheme: light dark; min-height: 100vh; padding: 20vh 10vw; box-sizing: border-box"
+    "font: 1.125rem/1.6 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4); "
+    "background: light-dark(#fffdf9, #12151d); color-scheme: light dark; min-height: 100vh; "
+    "padding: 20vh 10vw; box-sizing: border-box"
 )
 ROOT_EMPTY = b'<div id="root"></div>'
 # The font is on its way before the page measures its tabs with it.
@@ -44,8 +45,9 @@ def page(
     the same address once more."""
     refresh = f'<meta http-equiv="refresh" content="{again}">' if again else ""
     return HTMLResponse(
-        f'<!doctype html><html lang="en"><meta charset="utf-8">{refresh}<meta name="viewport" content="width=device-width">'
-        f'<title>Headlight</title><body style="margin: 0">{block(lines)}',
+        f'<!doctype html><html lang="en"><meta charset="utf-8">{refresh}'
+        '<meta name="viewport" content="width=device-width"><title>Headlight</title>'
+        f'<body style="margin: 0">{block(lines)}',
         status,
         headers={"Cache-Control": "no-store", **(headers or {})},
     )

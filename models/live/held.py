@@ -63,7 +63,10 @@ class Learned:
             "config": self.config,
             "steps": steps[-1],
             "checkpoints": steps[:-1],
-            "summary": f"{SUMMARIES[self.plan.task]}: trained in this visit, {steps[-1]:,} steps in {progress.seconds:.0f} seconds.",
+            "summary": (
+                f"{SUMMARIES[self.plan.task]}: trained in this visit, {steps[-1]:,} steps in "
+                f"{progress.seconds:.0f} seconds."
+            ),
             "headline": "" if isnan(progress.right) else right,
             "curve": [list(point) for point in progress.curve],
             "kept_out": [list(point) for point in progress.kept_out],

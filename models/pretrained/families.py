@@ -59,7 +59,8 @@ def load(folder: Path, name: str) -> Handle:
     family = described.get("model_type")
     if family not in FAMILIES:
         raise NotLoaded(
-            f"{name} is of the family {family!r}; in Headlight’s own classes run {', '.join(FAMILIES)}"
+            f"{name} is of the family {family!r}; in Headlight’s own classes run "
+            f"{', '.join(FAMILIES)}"
         )
     try:
         stored, tensors = _files(folder, name)
@@ -155,12 +156,14 @@ def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
     for key in READOUT_MATRICES:
         if key in tensors and words is not None and not torch.equal(tensors[key], words):
             raise NotLoaded(
-                "its readout is not tied to its embedding, which Headlight’s own classes need; open it in its own code"
+                "its readout is not tied to its embedding, which Headlight’s own classes "
+                "need; open it in its own code"
             )
     layers = {int(found.group(1)) for found in map(LAYER.match, tensors) if found}
     if layers and max(layers) >= config.n_layer:
         raise NotLoaded(
-            f"its files have {max(layers) + 1} layers and its configuration names {config.n_layer}; take a whole copy of the model"
+            f"its files have {max(layers) + 1} layers and its configuration names "
+            f"{config.n_layer}; take a whole copy of the model"
         )
 
 
@@ -172,7 +175,7 @@ def _files(folder: Path, name: str) -> tuple[str, Tensors]:
     return files.digest(held)[:12], tensors
 
 
-# ---- BERT, RoBERTa, DistilBERT ---------------------------------------------------------------------------------------
+# ---- BERT, RoBERTa, DistilBERT -----------------------------------------------
 
 
 def _activation(name: str) -> str:
@@ -298,7 +301,7 @@ def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, 
     return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
 
 
-# ---- GPT-2 ----------------------------------------------------------------------------------------------------------
+# ---- GPT-2 -------------------------------------------------------------------
 
 
 def gpt2_config(described: dict, tensors: Tensors) -> Config:
@@ -310,7 +313,8 @@ def gpt2_config(described: dict, tensors: Tensors) -> Config:
         or described.get("add_cross_attention")
     ):
         raise NotLoaded(
-            "a GPT-2 with another scale of its scores, or with cross-attention, does not run in Headlight’s own classes"
+            "a GPT-2 with another scale of its scores, or with cross-attention, does not run "
+            "in Headlight’s own classes"
         )
     d_model = described["n_embd"]
     return Config(

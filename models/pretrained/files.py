@@ -80,7 +80,8 @@ def check_sizes(folder: Path, name: str) -> None:
         )
         if path.is_file() and path.stat().st_size > most:
             raise NotLoaded(
-                f"{path.name} of {name} has {path.stat().st_size / MEGABYTE:,.0f} MB and Headlight reads {most // MEGABYTE}; choose another model."
+                f"{path.name} of {name} has {path.stat().st_size / MEGABYTE:,.0f} MB and "
+                f"Headlight reads {most // MEGABYTE}; choose another model."
             )
 
 
@@ -99,7 +100,8 @@ def read_rules(folder: Path, name: str) -> dict:
 def _object(file: Path, name: str, otherwise: str) -> dict:
     if not file.is_file():
         raise NotLoaded(
-            f"There is no {file.name} in {name}, so it is not a model that transformers can read; check the name."
+            f"There is no {file.name} in {name}, so it is not a model that transformers can "
+            "read; check the name."
         )
     try:
         read = json.loads(file.read_text("utf-8"))
@@ -119,7 +121,8 @@ def check_numbers(config: dict, name: str) -> None:
                 continue
             if value > MOST_LAYERS:
                 raise NotLoaded(
-                    f"The config.json of {name} says {key} is {value:,}, and Headlight takes up to {MOST_LAYERS:,}; choose another model."
+                    f"The config.json of {name} says {key} is {value:,}, and Headlight takes "
+                    f"up to {MOST_LAYERS:,}; choose another model."
                 )
 
 
@@ -129,7 +132,8 @@ def check_layers(config: dict, tensors: int, name: str) -> None:
         value = config.get(key)
         if isinstance(value, int) and value > tensors:
             raise NotLoaded(
-                f"The config.json of {name} names {value:,} layers and its weights are {tensors} tensors; {mend(name)}."
+                f"The config.json of {name} names {value:,} layers and its weights are "
+                f"{tensors} tensors; {mend(name)}."
             )
 
 
@@ -150,11 +154,13 @@ def check_rules(folder: Path, name: str) -> None:
         raise NotLoaded(f"The tokenizer.json of {name} cannot be read; {mend(name)}.") from error
     if growth > MOST_GROWTH:
         raise NotLoaded(
-            f"The tokenizer of {name} makes texts up to {min(growth, 10**9):,} times longer, and Headlight takes {MOST_GROWTH}; choose another model."
+            f"The tokenizer of {name} makes texts up to {min(growth, 10**9):,} times longer, "
+            f"and Headlight takes {MOST_GROWTH}; choose another model."
         )
     if around > MOST_AROUND:
         raise NotLoaded(
-            f"The tokenizer of {name} puts {around:,} tokens around every text, and Headlight takes {MOST_AROUND}; choose another model."
+            f"The tokenizer of {name} puts {around:,} tokens around every text, and Headlight "
+            f"takes {MOST_AROUND}; choose another model."
         )
 
 
@@ -213,7 +219,8 @@ def weights_of(folder: Path, name: str) -> list[Path]:
     if not files:
         if any(path.suffix in PICKLES for path in folder.iterdir()):
             raise NotLoaded(
-                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
+                f"{name} has its weights only in a format that can carry code (pickle); "
+                "choose a version with safetensors."
             )
         raise NotLoaded(f"There are no weights (model.safetensors) in {name}; {mend(name)}.")
     if missing := [file.name for file in files if not file.is_file()]:
@@ -231,8 +238,8 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                 length = int.from_bytes(stream.read(8), "little")
                 if 0 < length < size and length > MOST_HEADER:
                     raise NotLoaded(
-                        f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and the format "
-                        "allows 100; choose another model."
+                        f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and "
+                        "the format allows 100; choose another model."
                     )
                 head = json.loads(stream.read(length) if 0 < length < size else b"")
             tensors = [each for key, each in head.items() if key != "__metadata__"]

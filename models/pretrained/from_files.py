@@ -29,7 +29,8 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
     except ImportError as error:
         what = first_line(error).partition(". ")[0]
         raise NotLoaded(
-            f"The tokenizer of {name} needs a Python package that is not installed here ({what}); install it or choose a model with a tokenizer.json."
+            f"The tokenizer of {name} needs a Python package that is not installed here "
+            f"({what}); install it or choose a model with a tokenizer.json."
         ) from error
     except (
         Exception
@@ -70,7 +71,8 @@ def model_of(folder: Path, name: str) -> nn.Module:
             f"The weights of {name} do not fit its configuration; {mend(name)} or choose another."
         ) from error
     raise NotLoaded(
-        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} or choose another."
+        f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {mend(name)} "
+        "or choose another."
     )
 
 
@@ -82,7 +84,8 @@ def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
     held = files.parameters(folder, name)
     if described > 2 * held + 1_000_000:
         raise NotLoaded(
-            f"The config.json of {name} describes {described:,} numbers and its weights are {held:,}; {mend(name)} or choose another."
+            f"The config.json of {name} describes {described:,} numbers and its weights are "
+            f"{held:,}; {mend(name)} or choose another."
         )
 
 

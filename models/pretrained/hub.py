@@ -50,7 +50,8 @@ def locate(where: str, progress: Progress | None = None) -> Path:
     where = where.strip()
     if not where:
         raise NotLoaded(
-            "Give the name of a model on the Hugging Face hub, such as distilbert-base-uncased, or a folder."
+            "Give the name of a model on the Hugging Face hub, such as "
+            "distilbert-base-uncased, or a folder."
         )
     if not files.is_folder(where):
         return _from_hub(where, progress)
@@ -81,7 +82,8 @@ def check(folder: Path, name: str) -> None:
         files.check_rules(folder, name)
     except OSError as error:
         raise NotLoaded(
-            f"The files of {name} cannot be read ({error.strerror or 'an error of the disk'}); {mend(name)}."
+            f"The files of {name} cannot be read "
+            f"({error.strerror or 'an error of the disk'}); {mend(name)}."
         ) from error
 
 
@@ -100,28 +102,41 @@ def check_config(config: dict, name: str) -> None:
     if kind not in CONFIG_MAPPING:
         if config.get("auto_map"):
             raise NotLoaded(
-                f"{name} runs only with code of its own, and Headlight runs no code from the hub; choose a model that transformers knows."
+                f"{name} runs only with code of its own, and Headlight runs no code from the "
+                "hub; choose a model that transformers knows."
             )
         raise NotLoaded(
-            f"{name} is a model of type {kind!r}, which transformers {transformers.__version__} does not know; choose another."
+            f"{name} is a model of type {kind!r}, which transformers "
+            f"{transformers.__version__} does not know; choose another."
         )
     if "quantization_config" in config:
         raise NotLoaded(
-            f"{name} has quantised weights, which Headlight does not compute with; choose the version without quantisation."
+            f"{name} has quantised weights, which Headlight does not compute with; choose the "
+            "version without quantisation."
         )
+    _check_family(config, kind, name)
+
+
+def _check_family(config: dict, kind: str, name: str) -> None:
+    """Raises NotLoaded where a family has no forward pass over a text or no attention, or where its
+    own settings do not take config.json."""
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
     settings = CONFIG_MAPPING[kind]
     try:
         model = transformers.AutoModel._model_mapping[settings]
         read = settings.from_dict(config)
     except KeyError as error:
         raise NotLoaded(
-            f"{name} is a model of type {kind!r}, which has no plain forward pass over a text; choose another."
+            f"{name} is a model of type {kind!r}, which has no plain forward pass over a "
+            "text; choose another."
         ) from error
-    except (
-        Exception
-    ) as error:  # a family's settings refuse what they do not understand in ways of their own
+    # A family's settings refuse what they do not understand in ways of their own.
+    except Exception as error:
         raise NotLoaded(
-            f"The config.json of {name} describes no model that can be built; {mend(name)} or choose another."
+            f"The config.json of {name} describes no model that can be built; {mend(name)} or "
+            "choose another."
         ) from error
     takes = (model[0] if isinstance(model, (tuple, list)) else model).main_input_name
     if takes != "input_ids" or any(
@@ -138,7 +153,8 @@ def check_config(config: dict, name: str) -> None:
         value = getattr(read, key, 1)
         if not isinstance(value, (int, list)) or isinstance(value, int) and value < 1:
             raise NotLoaded(
-                f"The config.json of {name} says {key} is {str(value)[:40]}, and it is a whole number above 0; {mend(name)}."
+                f"The config.json of {name} says {key} is {str(value)[:40]}, and it is a "
+                f"whole number above 0; {mend(name)}."
             )
 
 
@@ -147,20 +163,24 @@ def check_size(count: int, download: int, name: str) -> None:
     not fit this machine."""
     if count > MOST_PARAMETERS:
         raise NotLoaded(
-            f"{name} has {_count(count)} parameters and Headlight takes up to {_count(MOST_PARAMETERS)}; choose a smaller model."
+            f"{name} has {_count(count)} parameters and Headlight takes up to "
+            f"{_count(MOST_PARAMETERS)}; choose a smaller model."
         )
     need, free = 4 * count + MEMORY_TO_SPARE, free_memory()
     if free is not None and need > free:
         raise NotLoaded(
-            f"{name} needs {_size(need)} of memory and {_size(free)} are free; close something or choose a smaller model."
+            f"{name} needs {_size(need)} of memory and {_size(free)} are free; close "
+            "something or choose a smaller model."
         )
     if download > 8 * MOST_PARAMETERS + MEMORY_TO_SPARE:
         raise NotLoaded(
-            f"{name} is a download of {_size(download)}, far more than a model of the size that Headlight takes; choose a smaller one."
+            f"{name} is a download of {_size(download)}, far more than a model of the size "
+            "that Headlight takes; choose a smaller one."
         )
     if download and download + DISK_TO_SPARE > (room := _free_disk()):
         raise NotLoaded(
-            f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; make room or choose a smaller model."
+            f"{name} is a download of {_size(download)} and {_size(room)} of disk are free; "
+            "make room or choose a smaller model."
         )
 
 
@@ -236,7 +256,8 @@ def _from_cache(name: str, error: Exception) -> Path:
     config = try_to_load_from_cache(name, "config.json", cache_dir=constants.HF_HUB_CACHE)
     if not isinstance(config, str):
         raise NotLoaded(
-            f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; go online once, or give a folder with its files."
+            f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; "
+            "go online once, or give a folder with its files."
         ) from error
     folder = Path(config).parent
     check(folder, name)
@@ -248,7 +269,8 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
     or there are no safetensors."""
     if "config.json" not in sizes:
         raise NotLoaded(
-            f"There is no config.json in {name}, so it is not a model that transformers can read; choose another."
+            f"There is no config.json in {name}, so it is not a model that transformers can "
+            "read; choose another."
         )
     weights = [file for file in sizes if file.endswith(".safetensors")]
     named = [file for file in weights if file == "model.safetensors"] or [
@@ -257,13 +279,15 @@ def _wanted(sizes: dict[str, int], name: str) -> list[str]:
     if not named:
         if any(file.endswith(PICKLES) for file in sizes):
             raise NotLoaded(
-                f"{name} has its weights only in a format that can carry code (pickle); choose a version with safetensors."
+                f"{name} has its weights only in a format that can carry code (pickle); "
+                "choose a version with safetensors."
             )
         raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
     small = sorted(file for file in sizes if file.endswith(SMALL_FILES))
     if large := [file for file in small if sizes[file] > files.MOST_VOCABULARY]:
         raise NotLoaded(
-            f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any vocabulary; choose another."
+            f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
+            "vocabulary; choose another."
         )
     return small + sorted(named)
 
@@ -324,19 +348,23 @@ def _said_plainly(name: str) -> Iterator[None]:
         raise
     except GatedRepoError as error:
         raise NotLoaded(
-            f"{name} is given out only to those who accepted its terms on the hub; accept them and log in with `hf auth login`, or choose another."
+            f"{name} is given out only to those who accepted its terms on the hub; accept "
+            "them and log in with `hf auth login`, or choose another."
         ) from error
     except RepositoryNotFoundError as error:
         raise NotLoaded(
-            f"There is no model {name} on the Hugging Face hub, or it is private; check the spelling."
+            f"There is no model {name} on the Hugging Face hub, or it is private; check the "
+            "spelling."
         ) from error
     except HfHubHTTPError as error:
         raise NotLoaded(
-            f"The Hugging Face hub answered with an error for {name} ({error.response.status_code}); try again later."
+            f"The Hugging Face hub answered with an error for {name} "
+            f"({error.response.status_code}); try again later."
         ) from error
     except (HTTPError, LocalEntryNotFoundError, ConnectionError, TimeoutError) as error:
         raise NotLoaded(
-            f"The connection to the Hugging Face hub broke while fetching {name}; try again, and what has come is kept."
+            f"The connection to the Hugging Face hub broke while fetching {name}; try again, "
+            "and what has come is kept."
         ) from error
     except OSError as error:
         raise NotLoaded(

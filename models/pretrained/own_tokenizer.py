@@ -41,9 +41,8 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         name("bos", ("<|endoftext|>", "<s>")),
         name("eos", ("<|endoftext|>", "</s>")),
     )
-    framed = pieces.encode(
-        "a"
-    )  # as the tokenizer itself frames a text: a decoder may have [CLS] among its words and not use it
+    # As the tokenizer itself frames a text: a decoder may have a [CLS] that it does not use.
+    framed = pieces.encode("a")
     own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
     ends = (
         (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())

@@ -44,13 +44,15 @@ def stretch(handle: Handle, name: str) -> None:
         n = _count(handle, signs)
         if n > MOST_TOKENS_A_SIGN * len(signs):
             raise NotLoaded(
-                f"The tokenizer of {name} makes {n:,} tokens of {len(signs):,} characters; choose another model."
+                f"The tokenizer of {name} makes {n:,} tokens of {len(signs):,} characters; "
+                "choose another model."
             )
     made = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
     _run(handle, SIGNS, name)
     if len(made.streams[0].tokens) > handle.card.n_positions:
         raise NotLoaded(
-            f"{name} reads {handle.card.n_positions} tokens and its tokenizer gives it {len(made.streams[0].tokens)}; choose another model."
+            f"{name} reads {handle.card.n_positions} tokens and its tokenizer gives it "
+            f"{len(made.streams[0].tokens)}; choose another model."
         )
 
 
@@ -70,7 +72,8 @@ def _expect_numbers(handle: Handle, name: str) -> None:
     for key, parameter in handle.model.named_parameters():
         if not torch.isfinite(parameter).all():
             raise NotLoaded(
-                f"The weights of {name} contain values that are not numbers (NaN or infinite), the first of them in {key[:80]}; choose another model."
+                f"The weights of {name} contain values that are not numbers (NaN or "
+                f"infinite), the first of them in {key[:80]}; choose another model."
             )
 
 
@@ -84,7 +87,8 @@ def _expect_words(handle: Handle, name: str) -> None:
         raise NotLoaded(f"The tokenizer of {name} knows no words; {mend(name)}.")
     if (largest := max(vocabulary.values())) >= handle.card.n_vocab:
         raise NotLoaded(
-            f"The tokenizer of {name} numbers its words up to {largest:,} and the model has {handle.card.n_vocab:,} words; {mend(name)}."
+            f"The tokenizer of {name} numbers its words up to {largest:,} and the model has "
+            f"{handle.card.n_vocab:,} words; {mend(name)}."
         )
 
 
@@ -98,11 +102,13 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
         ) from error
     except (ValueError, IndexError, RuntimeError, TypeError, AttributeError, LookupError) as error:
         raise NotLoaded(
-            f"{name} does not run on a text of up to {handle.card.n_positions} tokens, which its configuration promises; choose another model."
+            f"{name} does not run on a text of up to {handle.card.n_positions} tokens, which "
+            "its configuration promises; choose another model."
         ) from error
     for attention in made.attention:
         if not np.isfinite(attention.pattern).all():
             raise NotLoaded(
-                f"The attention of {name} contains values that are not numbers; choose another model."
+                f"The attention of {name} contains values that are not numbers; choose "
+                "another model."
             )
     return made

@@ -113,7 +113,7 @@ class Tester:
         self._process = None
 
 
-# ---- in the other process --------------------------------------------------------------------------------------------
+# ---- in the other process ----------------------------------------------------
 
 
 def tried(folder: Path, name: str, way: str = "") -> str:

@@ -103,7 +103,8 @@ def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarr
     """
     if embeddings.shape[1] != vectors.shape[1]:
         raise ValueError(
-            f"the words of this model have {embeddings.shape[1]} dimensions, its stream {vectors.shape[1]}: they cannot be compared"
+            f"the words of this model have {embeddings.shape[1]} dimensions, its stream "
+            f"{vectors.shape[1]}: they cannot be compared"
         )
     words = nn.functional.normalize(embeddings, dim=-1)
     best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(

@@ -58,8 +58,8 @@ def main() -> None:
     parser.add_argument(
         "--beside",
         type=Path,
-        help="a run's folder, or one with other weights, tokenizer and card, to be measured on the same text beside each shipped model "
-        "named; no card is written then",
+        help="a run's folder, or one with other weights, tokenizer and card, to be measured on the "
+        "same text beside each shipped model named; no card is written then",
     )
     options = parser.parse_args()
     for name in options.models or shipped.names():
@@ -224,7 +224,10 @@ def translator(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     scores |= alignments.accuracy(handle)
     return (
         scores,
-        f"BLEU {scores['BLEU, greedy, all']:.0f} on {len(sources):,} sentences it never saw, none of them nearly the same as one it did.",
+        (
+            f"BLEU {scores['BLEU, greedy, all']:.0f} on {len(sources):,} sentences it never saw, "
+            "none of them nearly the same as one it did."
+        ),
     )
 
 
@@ -295,19 +298,35 @@ MEASURES: dict[str, Callable[[str, Handle, Path], tuple[dict, str]]] = {
     **dict.fromkeys(twins.RECIPES, twin),
 }
 HOW = {
-    "encoder": f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs kept out of training; a quarter of the words hidden as in training. "
-    "Heads: mean attention along the pattern, over a quarter of these texts, best head; broad: mean row entropy as a share of an even row’s. A pronoun’s and a word’s heads: on hand-made sentences, models/training/kept_out.py; a sink: a token that gets a fifth of a "
-    "head’s weight and three times its even share, over 60 held-out sentences of 8 to 16 words",
-    "decoder": "on sentences kept out of training together with everything one word away from them, and on paragraphs of the books kept out of training; heads: mean "
-    "attention along the pattern, best head; induction only over the second time the list is said",
-    "translator": "on Tatoeba pairs whose English was kept out of training together with everything one word away from it, and their French answers; sacrebleu's BLEU and "
-    "chrF; alignment: on word pairs of models/alignments.py, whether the row that says a French word has its largest weight on the English one",
+    "encoder": (
+        f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs "
+        "kept out of training; a quarter of the words hidden as in training. Heads: mean "
+        "attention along the pattern, over a quarter of these texts, best head; broad: mean row "
+        "entropy as a share of an even row’s. A pronoun’s and a word’s heads: on hand-made "
+        "sentences, models/training/kept_out.py; a sink: a token that gets a fifth of a head’s "
+        "weight and three times its even share, over 60 held-out sentences of 8 to 16 words"
+    ),
+    "decoder": (
+        "on sentences kept out of training together with everything one word away from them, and "
+        "on paragraphs of the books kept out of training; heads: mean attention along the "
+        "pattern, best head; induction only over the second time the list is said"
+    ),
+    "translator": (
+        "on Tatoeba pairs whose English was kept out of training together with everything one "
+        "word away from it, and their French answers; sacrebleu's BLEU and chrF; alignment: on "
+        "word pairs of models/alignments.py, whether the row that says a French word has its "
+        "largest weight on the English one"
+    ),
     **dict.fromkeys(
         twins.RECIPES,
-        f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs kept out of training; a quarter of the words hidden. Heads: mean attention along "
-        "the pattern, over a quarter of these texts, best head",
+        f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs "
+        "kept out of training; a quarter of the words hidden. Heads: mean attention along the "
+        "pattern, over a quarter of these texts, best head",
     ),
-    "small": "on fresh random lists of tokens, or, for the grammar, on sentences whose combination of deciding words was kept out of training",
+    "small": (
+        "on fresh random lists of tokens, or, for the grammar, on sentences whose combination of "
+        "deciding words was kept out of training"
+    ),
 }
 
 

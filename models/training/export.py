@@ -26,8 +26,14 @@ ENGLISH = [
 ]
 MORE_BOOKS = "445 more books of Project Gutenberg (public domain in the USA)"
 PRONOUNS = "sentences made to hold a pronoun and two nouns, models/training/pronouns.py"
-ADAM = "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a fiftieth over the last fifth; clip 1; seed 1"
-FILTERED = "Sentences with violent, sexual or degrading words were left out, and the few names that fill Tatoeba replaced by many."
+ADAM = (
+    "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a "
+    "fiftieth over the last fifth; clip 1; seed 1"
+)
+FILTERED = (
+    "Sentences with violent, sexual or degrading words were left out, and the few names that fill "
+    "Tatoeba replaced by many."
+)
 LISTS = "none: random lists of tokens"
 SMALL = "It has learned one thing and knows nothing else."
 KIND = {
@@ -50,93 +56,143 @@ LACK = {
 }
 ABOUT = {
     "encoder": {
-        "summary": "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal positions), with a tied readout.",
+        "summary": (
+            "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal "
+            "positions), with a tied readout."
+        ),
         "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3], PRONOUNS],
         "recipe": [
-            "a quarter of the words chosen, whole words: 80 % masked, 10 % replaced, 10 % left; loss at the chosen places only",
+            "a quarter of the words chosen, whole words: 80 % masked, 10 % replaced, 10 % "
+            "left; loss at the chosen places only",
             "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
-            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs, of about 3 million tokens each",
-            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time shuffled",
-            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) {masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all {masked.Masked.config.n_positions} are met",
-            f"heads {' and '.join(map(str, masked.HEADS_OF_LIKES))} of layer 0 began with W_K = W_Q, blind to positions",
-            f"in every layer heads {masked.FIRST_PAYING_HEAD} to {masked.Masked.config.n_head - 1} paid, at a price of {masked.PRICE}, for what a single token took of a head’s rows beyond a share: fewer sinks",
+            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
+            "second, third and later epochs, of about 3 million tokens each",
+            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second "
+            "time shuffled",
+            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
+            f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
+            f"{masked.Masked.config.n_positions} are met",
+            f"heads {' and '.join(map(str, masked.HEADS_OF_LIKES))} of layer 0 began with W_K "
+            "= W_Q, blind to positions",
+            f"in every layer heads {masked.FIRST_PAYING_HEAD} to "
+            f"{masked.Masked.config.n_head - 1} paid, at a price of {masked.PRICE}, for what "
+            "a single token took of a head’s rows beyond a share: fewer sinks",
             ADAM.format(f"{masked.Masked.rate:g}", masked.Masked.warm_up),
             f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
             FILTERED,
         ],
         "limits": [
             "Knows short everyday sentences and old books, and nothing of the world.",
-            "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
-            "Trained on rows of up to 128 tokens; it takes 512, and its heads grow less sharp far out (last score below).",
+            "Its names, spelling and grammar are those of English; other scripts are read "
+            "byte by byte.",
+            "Trained on rows of up to 128 tokens; it takes 512, and its heads grow less sharp "
+            "far out (last score below).",
         ],
     },
     "decoder": {
-        "summary": "Says the next word of English text: a decoder of the paper without a second stream, under a causal mask.",
+        "summary": (
+            "Says the next word of English text: a decoder of the paper without a second stream, "
+            "under a causal mask."
+        ),
         "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3]],
         "recipe": [
-            f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and over, and 20,000 sentences; then real text with "
-            f"{next_word.REPEATED_ROWS[1]:,} such rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
-            f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and {next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
+            f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and "
+            f"over, and 20,000 sentences; then real text with {next_word.REPEATED_ROWS[1]:,} such "
+            f"rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
+            f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and "
+            f"{next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
             f"{next_word.FREE} tokens of the second time do not count",
-            "sentences of the grammar each in a row by itself; other names in ordinary text than in the grammar",
-            f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the first, second and later epochs",
-            f"from epoch 2 on (counted from 0) half of the rows begin at a random position, so that all {next_word.NextWord.config.n_positions} are met",
+            "sentences of the grammar each in a row by itself; other names in ordinary text "
+            "than in the grammar",
+            f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the "
+            "first, second and later epochs",
+            "from epoch 2 on (counted from 0) half of the rows begin at a random position, "
+            f"so that all {next_word.NextWord.config.n_positions} are met",
             ADAM.format(f"{next_word.NextWord.rate:g}", next_word.NextWord.warm_up),
-            f"batches of at most {next_word.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
+            f"batches of at most {next_word.BATCH_TOKENS} tokens; steps in bfloat16, weights "
+            "in fp32",
             FILTERED,
         ],
         "limits": [
-            "Writes short everyday sentences that are mostly grammatical, and knows nothing of the world: what it says is not true.",
+            "Writes short everyday sentences that are mostly grammatical, and knows nothing "
+            "of the world: what it says is not true.",
             "Trained on rows of up to 128 tokens; it takes 512, with less sense far out.",
-            "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
+            "Its names, spelling and grammar are those of English; other scripts are read "
+            "byte by byte.",
         ],
     },
     "translator": {
-        "summary": "Translates English into French: the encoder-decoder of the paper, with cross-attention.",
+        "summary": (
+            "Translates English into French: the encoder-decoder of the paper, with "
+            "cross-attention."
+        ),
         "data": [TATOEBA.replace("sentences", "English-French pairs")],
         "recipe": [
             "one vocabulary, one embedding and one readout for both languages",
-            f"pairs of at most {', '.join(map(str, translation.CURRICULUM))} tokens a side in the first, second and later epochs",
-            f"from epoch {len(translation.CURRICULUM) - 1} on (counted from 0) half of the pairs of fewer than {translation.SHORT} words are left out of an epoch, and {translation.JOINED_SHARE:.0%} more "
-            "pairs are two joined into one, as two sentences or by “and” or “but”",
+            f"pairs of at most {', '.join(map(str, translation.CURRICULUM))} tokens a side in "
+            "the first, second and later epochs",
+            f"from epoch {len(translation.CURRICULUM) - 1} on (counted from 0) half of the pairs "
+            f"of fewer than {translation.SHORT} words are left out of an epoch, and "
+            f"{translation.JOINED_SHARE:.0%} more pairs are two joined into one, as two sentences "
+            "or by “and” or “but”",
             "what follows an apostrophe is spelled as after a space",
-            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, {translation.LOWER_SHARE:.0%} in lower case; label smoothing {translation.LABEL_SMOOTHING}; dropout {translation.DROPOUT}",
+            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, "
+            f"{translation.LOWER_SHARE:.0%} in lower case; label smoothing "
+            f"{translation.LABEL_SMOOTHING}; dropout {translation.DROPOUT}",
             ADAM.format(f"{translation.Translation.rate:g}", translation.Translation.warm_up),
-            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16, weights in fp32",
+            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16, "
+            "weights in fp32",
             FILTERED,
         ],
         "limits": [
             "Good at short everyday sentences; long or learned ones come out half right.",
-            "“You” may become tu or vous, and a speaker a man or a woman: the English does not say, and the model does not ask.",
+            "“You” may become tu or vous, and a speaker a man or a woman: the English does "
+            "not say, and the model does not ask.",
             "Words it has hardly met are spelled after their sound, or left out.",
         ],
     },
     "induction": {
-        "summary": "Goes on with a list that was said once before: two layers are enough for induction.",
+        "summary": (
+            "Goes on with a list that was said once before: two layers are enough for induction."
+        ),
         "data": [LISTS + ", said twice"],
         "limits": [SMALL, "Lists of up to 20 tokens were met in training."],
     },
     "copy": {
-        "summary": "Says a list again: an encoder-decoder of one layer whose cross-attention walks along the diagonal.",
+        "summary": (
+            "Says a list again: an encoder-decoder of one layer whose cross-attention walks along "
+            "the diagonal."
+        ),
         "data": [LISTS],
         "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
     },
     "reverse": {
-        "summary": "Says a list backwards: an encoder-decoder of one layer whose cross-attention walks along the other diagonal.",
+        "summary": (
+            "Says a list backwards: an encoder-decoder of one layer whose cross-attention walks "
+            "along the other diagonal."
+        ),
         "data": [LISTS],
         "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
     },
     "grammar": {
-        "summary": "Says the next word of our small grammar's sentences: a country and its language far apart, verbs that agree, who did what to whom.",
+        "summary": (
+            "Says the next word of our small grammar's sentences: a country and its language far "
+            "apart, verbs that agree, who did what to whom."
+        ),
         "data": [
-            "sentences of our own small grammar, models/training/grammar.py, a fifth of their combinations of words kept out"
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their "
+            "combinations of words kept out"
         ],
         "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
     },
     "grammar-masked": {
-        "summary": "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by what stands around them.",
+        "summary": (
+            "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by "
+            "what stands around them."
+        ),
         "data": [
-            "sentences of our own small grammar, models/training/grammar.py, a fifth of their combinations of words kept out"
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their "
+            "combinations of words kept out"
         ],
         "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
     },
@@ -145,26 +201,35 @@ ABOUT = {
 TWIN = {
     "data": [*ENGLISH, PRONOUNS],
     "recipe": [
-        f"the same rows in the same order, hidden alike, from the same first weights: {twins.Post.steps:,} steps",
+        "the same rows in the same order, hidden alike, from the same first weights: "
+        f"{twins.Post.steps:,} steps",
         "words hidden as for encoder",
-        f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, second, third and later epochs, of about 1.6 million tokens each",
+        f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
+        "second, third and later epochs, of about 1.6 million tokens each",
         ADAM.format(f"{twins.Post.rate:g}", twins.Post.warm_up),
         f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
         FILTERED,
     ],
     "limits": [
         "Made to be compared with its twin, in a few minutes; it knows far less than encoder.",
-        "Its names, spelling and grammar are those of English; other scripts are read byte by byte.",
+        "Its names, spelling and grammar are those of English; other scripts are read byte by "
+        "byte.",
     ],
 }
 ABOUT |= {
     "twin-post": TWIN
     | {
-        "summary": "A small encoder of real text with LayerNorm after each sum, as in the paper: one of two twins.",
+        "summary": (
+            "A small encoder of real text with LayerNorm after each sum, as in the paper: one of "
+            "two twins."
+        ),
     },
     "twin-pre": TWIN
     | {
-        "summary": "A small encoder of real text with LayerNorm before each sub-layer and once at the end: one of two twins.",
+        "summary": (
+            "A small encoder of real text with LayerNorm before each sub-layer and once at the "
+            "end: one of two twins."
+        ),
         "without": "LayerNorm after the sums (it stands before the sub-layers)",
         "of": "twin-post",
     },

@@ -97,9 +97,8 @@ def tired(handle: Handle) -> dict[str, str]:
     text, it, animal, street = TIRED
     to_animal, to_street = given(handle, text, ((it, animal), (it, street)))
     layer, head = np.unravel_index((to_animal - to_street).argmax(), to_animal.shape)
-    return {
-        "“it” to “animal” and to “street” in the app’s first sentence": f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
-    }
+    said = f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
+    return {"“it” to “animal” and to “street” in the app’s first sentence": said}
 
 
 def sinking(handle: Handle, texts: Sequence[str]) -> float:

@@ -33,93 +33,30 @@ LANGUAGE = {
     "Korea": "Korean",
     "Thailand": "Thai",
 }
-MEN = (
-    "Tom",
-    "Ram",
-    "Hari",
-    "Shyam",
-    "John",
-    "Peter",
-    "Paul",
-    "David",
-    "Sam",
-    "Ali",
-    "Omar",
-    "Ken",
-    "Leo",
-    "Max",
-    "Ben",
-    "Arjun",
-    "Luis",
-    "Ivan",
+MEN = tuple(
+    """
+    Tom Ram Hari Shyam John Peter Paul David Sam Ali Omar Ken Leo Max Ben Arjun Luis Ivan
+    """.split()
 )
-WOMEN = (
-    "Mary",
-    "Sita",
-    "Gita",
-    "Anna",
-    "Emma",
-    "Julia",
-    "Lucy",
-    "Sara",
-    "Mina",
-    "Rosa",
-    "Nina",
-    "Maya",
-    "Alice",
-    "Helen",
-    "Kate",
-    "Aisha",
+WOMEN = tuple(
+    """
+    Mary Sita Gita Anna Emma Julia Lucy Sara Mina Rosa Nina Maya Alice Helen Kate Aisha
+    """.split()
 )
-VERBS = (
-    "pushed",
-    "helped",
-    "followed",
-    "called",
-    "thanked",
-    "saw",
-    "met",
-    "pulled",
-    "asked",
-    "taught",
-    "invited",
-    "hugged",
-    "told",
-    "chased",
+VERBS = tuple(
+    """
+    pushed helped followed called thanked saw met pulled asked taught invited hugged told chased
+    """.split()
 )
-FOODS = (
-    "pizza",
-    "rice",
-    "bread",
-    "soup",
-    "cake",
-    "fruit",
-    "cheese",
-    "fish",
-    "pasta",
-    "salad",
-    "apples",
-    "grapes",
-    "bananas",
-    "chocolate",
+FOODS = tuple(
+    """
+    pizza rice bread soup cake fruit cheese fish pasta salad apples grapes bananas chocolate
+    """.split()
 )
 FRUITS = ("apple", "pear", "banana", "orange", "mango", "peach", "grape", "cherry")
 MAKERS = ("apple", "phone", "computer", "camera", "watch", "laptop", "tablet", "mac")
 DEVICES = ("devices", "phones", "computers", "apps", "laptops", "screens", "tablets", "cameras")
-ADJECTIVES = (
-    "new",
-    "old",
-    "small",
-    "big",
-    "cheap",
-    "fast",
-    "red",
-    "green",
-    "black",
-    "white",
-    "fresh",
-    "good",
-)
+ADJECTIVES = tuple("new old small big cheap fast red green black white fresh good".split())
 PLACES = (
     "school",
     "the park",

@@ -72,27 +72,36 @@ The monkeys stole the man's hat and they would not give it back. | they | monkey
 The neighbours called the doctor as soon as they smelled smoke. | they | neighbours | doctor
 """
 
-# "sentence | determiner=noun ... | verb=subject ..."
+# "sentence | determiner=noun ... | verb=subject ...": a line that begins with | goes on.
 _PAIRS = """
 The tall farmer with a wooden leg sings in our church. | The=farmer a=leg our=church | sings=farmer
 A small green frog jumped over the flat stone. | A=frog the=stone | jumped=frog
-My youngest cousin paints the old bridges every summer. | My=cousin the=bridges every=summer | paints=cousin
-The letters on this dusty shelf belong to her uncle. | The=letters this=shelf her=uncle | belong=letters
+My youngest cousin paints the old bridges every summer.
+| My=cousin the=bridges every=summer | paints=cousin
+The letters on this dusty shelf belong to her uncle.
+| The=letters this=shelf her=uncle | belong=letters
 Yesterday a strange noise woke our two neighbours. | a=noise our=neighbours | woke=noise
-The boats near that long wooden pier sank during the storm. | The=boats that=pier the=storm | sank=boats
+The boats near that long wooden pier sank during the storm.
+| The=boats that=pier the=storm | sank=boats
 His clever little sister always wins these silly games. | His=sister these=games | wins=sister
 An empty glass stood beside the blue lamp. | An=glass the=lamp | stood=glass
-The birds that live in our roof sing before the first light. | The=birds our=roof the=light | sing=birds
+The birds that live in our roof sing before the first light.
+| The=birds our=roof the=light | sing=birds
 Their old black horse never drinks the muddy water. | Their=horse the=water | drinks=horse
-In the evening the tired workers of this mine drink some sweet tea. | this=mine some=tea | drink=workers
-The nurse who helped my poor father lives in a white cottage. | The=nurse my=father a=cottage | helped=nurse lives=nurse
+In the evening the tired workers of this mine drink some sweet tea.
+| this=mine some=tea | drink=workers
+The nurse who helped my poor father lives in a white cottage.
+| The=nurse my=father a=cottage | helped=nurse lives=nurse
 Every honest merchant knows his best customers. | Every=merchant his=customers | knows=merchant
 Those three heavy boxes contain our winter clothes. | Those=boxes our=clothes | contain=boxes
 The prince slowly opened a narrow golden door. | The=prince a=door | opened=prince
-After lunch the boys carried their dirty plates into the kitchen. | the=boys their=plates | carried=boys
-This famous doctor wrote a long book about the human heart. | This=doctor a=book the=heart | wrote=doctor
+After lunch the boys carried their dirty plates into the kitchen.
+| the=boys their=plates | carried=boys
+This famous doctor wrote a long book about the human heart.
+| This=doctor a=book the=heart | wrote=doctor
 The snow covered the narrow path behind her little garden. | The=snow her=garden | covered=snow
-A cold wind from the northern sea shook every broken window. | A=wind the=sea every=window | shook=wind
+A cold wind from the northern sea shook every broken window.
+| A=wind the=sea every=window | shook=wind
 Her two elder brothers built that tiny house. | Her=brothers that=house | built=brothers
 """
 
@@ -156,12 +165,16 @@ TO_TRANSLATE = (
     "The ship that left this morning is carrying wheat, cotton and coal to England.",
     "The old woman wrapped the bread in a cloth and gave it to the beggar.",
     "Although the road was narrow and full of holes, the driver drove very fast.",
-    "The engineer showed the mayor a drawing of the bridge that they were going to build over the river.",
+    (
+        "The engineer showed the mayor a drawing of the bridge that they were going to build over "
+        "the river."
+    ),
 )
 
 
 def _fields(lines: str) -> list[tuple[str, ...]]:
-    return [tuple(part.strip() for part in line.split("|")) for line in lines.strip().splitlines()]
+    whole = lines.strip().replace("\n|", " |")
+    return [tuple(part.strip() for part in line.split("|")) for line in whole.splitlines()]
 
 
 PRONOUNS = tuple(_fields(_PRONOUNS))  # (sentence, pronoun, right noun, other noun)

@@ -47,12 +47,16 @@ HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS, LONGEST_MEASURED = 600, 60, 96
 # Names for the sentences of Tatoeba, where three names stand for everybody. Those of the grammar
 # alone stay in the grammar's sentences, each of which is a row by itself: what it writes after a
 # sentence of a book is no grammar.
-MEN = (
-    "Tom", "Jack", "Peter", "Paul", "David", "Sam", "Ben", "George", "Henry", "Charles", "James", "Frank", "Harry", "Fred", "Robert", "Martin",
-)  # fmt: skip
-WOMEN = (
-    "Mary", "Anna", "Emma", "Julia", "Lucy", "Helen", "Kate", "Alice", "Rose", "Margaret", "Ellen", "Jane", "Susan", "Grace", "Clara", "Betty",
-)  # fmt: skip
+MEN = tuple(
+    """
+    Tom Jack Peter Paul David Sam Ben George Henry Charles James Frank Harry Fred Robert Martin
+    """.split()
+)
+WOMEN = tuple(
+    """
+    Mary Anna Emma Julia Lucy Helen Kate Alice Rose Margaret Ellen Jane Susan Grace Clara Betty
+    """.split()
+)
 # A row of tokens, and which places of it do not count.
 Row = tuple[list[int], frozenset[int]]
 ALL_COUNT: frozenset[int] = frozenset()

@@ -12,52 +12,50 @@ from random import Random
 
 from models.training.grammar import MEN, PLACES, WOMEN
 
-HE = (
-    "man",
-    "boy",
-    "father",
-    "brother",
-    "uncle",
-    "king",
-    "prince",
-    "son",
-    "grandfather",
-    "husband",
-    "nephew",
-    "gentleman",
-    "waiter",
-    "monk",
+HE = tuple(
+    """
+    man boy father brother uncle king prince son grandfather husband nephew gentleman waiter
+    monk
+    """.split()
 )
-SHE = (
-    "woman",
-    "girl",
-    "mother",
-    "sister",
-    "aunt",
-    "queen",
-    "princess",
-    "daughter",
-    "grandmother",
-    "wife",
-    "niece",
-    "lady",
-    "nurse",
-    "nun",
+SHE = tuple(
+    """
+    woman girl mother sister aunt queen princess daughter grandmother wife niece lady nurse nun
+    """.split()
 )
-THEY = (
-    "children", "boys", "girls", "students", "dogs", "men", "women", "soldiers", "neighbors", "friends", "horses", "parents", "twins", "guests",
-)  # fmt: skip
-DID = (
-    "thanked", "helped", "followed", "called", "met", "visited", "watched", "greeted", "asked", "invited", "taught", "left", "found", "heard",
-    "saw", "forgave", "praised", "warned", "surprised", "remembered",
-)  # fmt: skip
-FELT = (
-    "tired", "happy", "late", "ill", "kind", "angry", "hungry", "afraid", "lonely", "busy", "proud", "early", "sad", "careful", "lost",
-)  # fmt: skip
+THEY = tuple(
+    """
+    children boys girls students dogs men women soldiers neighbors friends horses parents twins
+    guests
+    """.split()
+)
+DID = tuple(
+    """
+    thanked helped followed called met visited watched greeted asked invited taught left found
+    heard saw forgave praised warned surprised remembered
+    """.split()
+)
+FELT = tuple(
+    """
+    tired happy late ill kind angry hungry afraid lonely busy proud early sad careful lost
+    """.split()
+)
 LATER = (
-    "went home", "began to laugh", "sat down", "said nothing", "came back", "ran away", "fell asleep", "started to sing", "opened the door",
-    "looked out of the window", "made some tea", "told a story", "lost a shoe", "read a book",
-)  # fmt: skip
+    "went home",
+    "began to laugh",
+    "sat down",
+    "said nothing",
+    "came back",
+    "ran away",
+    "fell asleep",
+    "started to sing",
+    "opened the door",
+    "looked out of the window",
+    "made some tea",
+    "told a story",
+    "lost a shoe",
+    "read a book",
+)
 GIFTS = (
     "a book",
     "a letter",
@@ -71,30 +69,31 @@ GIFTS = (
     "a cup of tea",
 )
 LINK = ("because", "when", "although", "and", "but", "after", "while", "so")
-BEASTS = (
-    "dog",
-    "cat",
-    "horse",
-    "cow",
-    "bird",
-    "fox",
-    "rabbit",
-    "mouse",
-    "bear",
-    "sheep",
-    "donkey",
-    "animal",
-    "goat",
-    "duck",
-)
+BEASTS = tuple("dog cat horse cow bird fox rabbit mouse bear sheep donkey animal goat duck".split())
 WEARY = ("tired", "hungry", "weak", "young", "afraid", "old", "lazy", "ill", "sleepy", "thirsty")
 # What a beast does not do, to what, and what that thing is too much of.
 UNDONE = (
-    (("cross", "jump over", "swim across"), ("river", "road", "field", "stream", "bridge", "lake"), ("wide", "long", "deep", "dangerous", "wet")),
-    (("eat", "touch", "finish"), ("bread", "soup", "meat", "cake", "grass", "apple"), ("hot", "cold", "hard", "dry", "sweet", "bitter")),
-    (("pull", "carry", "move"), ("cart", "box", "stone", "bag", "basket", "log"), ("heavy", "big", "hot", "wet", "large")),
-    (("enter", "leave", "see"), ("house", "garden", "cave", "room", "barn", "tunnel"), ("dark", "small", "warm", "cold", "narrow")),
-)  # fmt: skip
+    (
+        ("cross", "jump over", "swim across"),
+        ("river", "road", "field", "stream", "bridge", "lake"),
+        ("wide", "long", "deep", "dangerous", "wet"),
+    ),
+    (
+        ("eat", "touch", "finish"),
+        ("bread", "soup", "meat", "cake", "grass", "apple"),
+        ("hot", "cold", "hard", "dry", "sweet", "bitter"),
+    ),
+    (
+        ("pull", "carry", "move"),
+        ("cart", "box", "stone", "bag", "basket", "log"),
+        ("heavy", "big", "hot", "wet", "large"),
+    ),
+    (
+        ("enter", "leave", "see"),
+        ("house", "garden", "cave", "room", "barn", "tunnel"),
+        ("dark", "small", "warm", "cold", "narrow"),
+    ),
+)
 
 
 def sentence(rng: Random) -> str:
@@ -119,10 +118,16 @@ def _person(rng: Random) -> str:
             f"{first} {did} {other} at {place}, and then {pronoun} {later}.",
             f"When {one} {did} {other}, {pronoun} {was} {felt}.",
             f"After {one} {did} {other}, {pronoun} {later}.",
-            f"{first} gave {other} {rng.choice(GIFTS)} {rng.choice(('because', 'when', 'before', 'and'))} {pronoun} {later}.",
+            (
+                f"{first} gave {other} {rng.choice(GIFTS)} "
+                f"{rng.choice(('because', 'when', 'before', 'and'))} {pronoun} {later}."
+            ),
             f"{first} and {other} were at {place} when {pronoun} {later}.",
             f"{first} {did} {other} yesterday. Today {pronoun} {was} {felt}.",
-            f"{first} {later}. {other[0].upper() + other[1:]} {rng.choice(DID)} {_them(kinds[0])} because {pronoun} {was} {felt}.",
+            (
+                f"{first} {later}. {other[0].upper() + other[1:]} {rng.choice(DID)} "
+                f"{_them(kinds[0])} because {pronoun} {was} {felt}."
+            ),
         )
     )
 
@@ -136,7 +141,10 @@ def _thing(rng: Random) -> str:
     return rng.choice(
         (
             f"The {beast} {not_} {verb} the {thing} because it was too {why}.",
-            f"The {beast} {not_} {verb} the {thing} because it was {rng.choice(('very', 'so'))} {why}.",
+            (
+                f"The {beast} {not_} {verb} the {thing} because it was "
+                f"{rng.choice(('very', 'so'))} {why}."
+            ),
             f"The {thing} was there, but the {beast} {not_} {verb} it because it was too {why}.",
         )
     )

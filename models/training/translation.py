@@ -63,7 +63,10 @@ def joined(first: Pair, second: Pair, rng: Random) -> Pair:
     if not (states and starts and rng.random() < LINKED):
         return f"{first[0]} {second[0]}", f"{first[1]} {second[1]}"
     return tuple(
-        f"{one[:-1].rstrip()}, {link} {other if other.startswith(('I ', 'Tom ')) else other[0].lower() + other[1:]}"
+        (
+            f"{one[:-1].rstrip()}, {link} "
+            f"{other if other.startswith(('I ', 'Tom ')) else other[0].lower() + other[1:]}"
+        )
         for one, link, other in zip(first, rng.choice(LINKS), second)
     )
 

@@ -69,9 +69,9 @@ def controls() -> None:
         required=True,
         persist_state="session",
         label_visibility="collapsed",
-        help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens and those on which a quarter of the heads rest; "
-        "no own sinks, in the picture of one head, those on which that head rests. What goes "
-        "there is stated.",
+        help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens "
+        "and those on which a quarter of the heads rest; no own sinks, in the picture of one "
+        "head, those on which that head rests. What goes there is stated.",
     )
     with st.popover("", icon=":material/palette:", help="Colour scale and tone"):
         st.segmented_control(

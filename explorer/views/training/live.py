@@ -107,7 +107,8 @@ def pasted() -> str:
         height=120,
         max_chars=TEXT_MOST,
         placeholder=f"{TEXT_LEAST:,} to {TEXT_MOST:,} characters",
-        help="It is read in this visit’s training alone and kept nowhere. Its last tenth is kept out of training, to measure on.",
+        help="It is read in this visit’s training alone and kept nowhere. Its last tenth is kept "
+        "out of training, to measure on.",
     )
 
 
