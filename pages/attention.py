@@ -56,7 +56,9 @@ def explore(source: Shown) -> None:
     with left:
         grid.show(on)  # on its way to the browser before the findings are made
     first = opening.first(on.recording, on.attention)
-    view = on.view(chosen_head(on, first), held_tokens(on, first))
+    held = held_tokens(on, first)
+    st.session_state["held word"] = "" if held[0] is None else str(held[0])
+    view = on.view(chosen_head(on, first), held)
     with top:
         findings.show(on.recording, source)
     with right:
@@ -78,6 +80,7 @@ def which(source: Shown) -> None:
                 "Attention",
                 names,
                 key="attention",
+                wrap=True,
                 format_func=partial(labelled, recording.attention[0].name),
                 required=True,
                 persist_state="session",

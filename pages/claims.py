@@ -42,7 +42,12 @@ def explore(model: str, text: str, target: str | None) -> None:
     address.one_of("claim_verdict", tuple(WITH))
     address.one_of("claim_note", NOTES)
     left.segmented_control(
-        "Show", tuple(WITH), key="claim_verdict", required=True, persist_state="session"
+        "Show",
+        tuple(WITH),
+        key="claim_verdict",
+        required=True,
+        wrap=True,
+        persist_state="session",
     )
     right.selectbox("From", NOTES, key="claim_note", persist_state="session")
     ready = testing.begun(model, text, target).finished

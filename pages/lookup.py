@@ -33,6 +33,7 @@ def explore(source: Shown) -> None:
             "Look at it as",
             tuple(WAYS),
             key="look_at",
+            wrap=True,
             format_func=WAYS.get,
             required=True,
             persist_state="session",

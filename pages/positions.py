@@ -35,6 +35,7 @@ def explore(model: str, text: str) -> None:
             "Question",
             list(SCREENS),
             key="ask",
+            wrap=True,
             required=True,
             persist_state="session",
             label_visibility="collapsed",

@@ -57,6 +57,7 @@ def controls(source: Shown) -> tuple[str, Screen]:
         "Look at",
         tuple(FLOWS),
         key="flow",
+        wrap=True,
         format_func=lambda each: FLOWS[each][0],
         required=True,
         persist_state="session",

@@ -36,6 +36,7 @@ def explore(source: Shown) -> None:
         "Summary",
         tuple(words.LABELS),
         key="sum_what",
+        wrap=True,
         format_func=words.LABELS.get,
         required=True,
         persist_state="session",

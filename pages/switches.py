@@ -45,6 +45,7 @@ def explore(source: Shown) -> None:
                 "Look at",
                 tuple(EFFECTS),
                 key="effects",
+                wrap=True,
                 format_func=lambda name: name.partition(" ")[0],  # short: a phone shows all four
                 required=True,
                 persist_state="session",

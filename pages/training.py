@@ -60,6 +60,7 @@ st.segmented_control(
     "View",
     VIEWS,
     key="train_view",
+    wrap=True,
     format_func=LABELS.get,
     required=True,
     persist_state="session",

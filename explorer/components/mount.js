@@ -62,8 +62,7 @@ export function mount(name, style, draw) {
   return (/** @type {any} */ { data, parentElement, setTriggerValue, setStateValue }) => {
     const view = all.get(parentElement) || /** @type {any} */ ({ ends: {} });
     all.set(parentElement, view);
-    if (!parentElement.querySelector("style.own"))
-      parentElement.prepend(make("style", "own", style));
+    if (!parentElement.querySelector("style.own")) dress(parentElement, name, style);
     view.root = parentElement.querySelector(`.${name}`);
     view.send = setTriggerValue;
     view.keep = setStateValue;
@@ -78,6 +77,18 @@ export function mount(name, style, draw) {
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
+}
+
+const OF_THE_PAGE = "/* ---- the page ---- */";
+
+// A view's style lies with it; what follows the mark is for the page around it.
+/** @param {Element} place @param {string} name @param {string} style */
+function dress(place, name, style) {
+  const [own, ofPage] = style.split(OF_THE_PAGE);
+  place.prepend(make("style", "own", own));
+  const there = document.head.querySelector(`style[data-headlight=${name}]`);
+  if (ofPage && !there)
+    document.head.append(make("style", { "data-headlight": name }, ofPage));
 }
 
 /**

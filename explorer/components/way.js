@@ -17,13 +17,17 @@ export default mount("way", style, (view) => {
 
 const kinds = (...names) => names.filter(Boolean).join(" ");
 
-function drawn({ label, says, lit, gap, bar }, onclick) {
+function drawn({ label, short, says, lit, gap, bar }, onclick) {
   const height = `${Math.round(100 * Math.min(1, bar))}%`;
   const about = { type: "button", title: says, "aria-label": `${label}. ${says}`, onclick };
-  const name = make("span", { class: "name", dir: bar < 0 ? "auto" : undefined }, label);
+  const dir = bar < 0 ? "auto" : undefined;
+  const names = [
+    make("span", { class: "name", dir }, label),
+    make("span", { class: "name short", dir }, short),
+  ];
   const room = bar >= 0 && make("span", "room", make("span", { class: "bar", style: { height } }));
   const current = lit ? { "aria-current": "true" } : {};
-  const button = make("button", { ...about, ...current }, room, name);
+  const button = make("button", { ...about, ...current }, room, ...names);
   return make("li", kinds(lit && "lit", gap && "gap"), button);
 }
 

@@ -13,13 +13,14 @@ from explorer.components.bundle import loader
 
 @dataclass(frozen=True)
 class Stop:
-    """A stop of the map: what stands on it, what it says when pointed at, where it leads, the
-    height of its bar from 0 to 1 (below 0 for none), whether the page shows it, and whether a gap
-    goes before it."""
+    """A stop of the map: what stands on it, what it says when pointed at, where it leads, what
+    stands on it on a narrow screen, the height of its bar from 0 to 1 (below 0 for none), whether
+    the page shows it, and whether a gap goes before it."""
 
     label: str
     says: str
     goal: str
+    short: str
     bar: float = -1.0
     lit: bool = False
     gap: bool = False

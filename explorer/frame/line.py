@@ -23,7 +23,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
     """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among
     them. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
-    with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="frame"):
         with st.container(width="stretch"):
             sentence.show(
                 state.text,
@@ -83,6 +83,7 @@ def _examples() -> None:
         "Examples",
         list(texts),
         key="preset",
+        wrap=True,
         on_change=onscreen.take_preset,
         args=(texts,),
         label_visibility="collapsed",

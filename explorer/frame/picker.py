@@ -37,6 +37,7 @@ def pick_attention(recording: Recording) -> Attention:
             "Attention",
             names,
             key="attention shown",
+            wrap=True,
             format_func=lambda each: LABELS.get(each or first, each),
             required=True,
             label_visibility="collapsed",

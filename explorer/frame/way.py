@@ -34,7 +34,13 @@ LIT = {
     "embeddings": ("words",),
     "translation": ("cross",),
 }
-LABELS = {"positions": "+ positions", "heads": "heads", "cross": "cross", "ffn": "FFN"}
+# Their names, and on a narrow screen, where a layer's first stop has its number.
+LABELS = {
+    "positions": ("+ positions", "+"),
+    "heads": ("heads", ""),
+    "cross": ("cross", ""),
+    "ffn": ("FFN", ""),
+}
 SAID = {
     "words": "The words as vectors",
     "positions": "The position is added",
@@ -78,9 +84,11 @@ def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:
     if not isnan(each.share):
         says += f". What it wrote for “{word}” is {each.share:.2f} of the vector’s length"
     begins = before is None or before.layer != each.layer or before.stream != each.stream
-    label = word if each.what == "words" else LABELS[each.what]
+    label, short = LABELS.get(each.what, (word, word))
+    layer = begins and each.layer >= 0
     return Stop(
-        label=f"{each.layer} · {label}" if begins and each.layer >= 0 else label,
+        label=f"{each.layer} · {label}" if layer else label,
+        short=f"{each.layer}" if layer else short,
         says=says,
         goal=PAGES[each.what] + (f":{each.layer}" if each.what in ("heads", "cross") else ""),
         bar=-1.0 if isnan(each.share) else min(1.0, each.share),

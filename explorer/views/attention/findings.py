@@ -41,7 +41,7 @@ def show(recording: Recording, source: Shown) -> None:
             )
             if pressed:
                 st.rerun()  # the whole page: the text stands above it
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
         st.caption("Worth a look", width="content")
         for at, one in enumerate(chosen):
             button(at, one)

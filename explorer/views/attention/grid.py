@@ -24,7 +24,7 @@ KEPT_LABELS = {
 
 def show(on: Screen) -> None:
     """The grid of all heads with its controls."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="over-grid"):
         controls()
     chosen = choices()
     what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
@@ -65,6 +65,7 @@ def controls() -> None:
         "Which tokens",
         numbers.KEPT,
         key="att_keep",
+        wrap=True,
         format_func=KEPT_LABELS.get,
         required=True,
         persist_state="session",
@@ -78,6 +79,7 @@ def controls() -> None:
             "Colour scale",
             numbers.SCALES,
             key="scale",
+            wrap=True,
             format_func=SCALE_LABELS.get,
             required=True,
             persist_state="session",
@@ -90,6 +92,7 @@ def controls() -> None:
             "Tone",
             numbers.TONES,
             key="tone",
+            wrap=True,
             required=True,
             persist_state="session",
             help=(
@@ -100,6 +103,9 @@ def controls() -> None:
 
 
 def take_head() -> None:
-    """The head chosen in the grid."""
+    """The head chosen in the grid. A word that the app holds stays held: the grid showed each head
+    at that word."""
     state = st.session_state
     state.layer, _, state.head = (state.heads.get("head") or "").partition(".")
+    if not state.token and not state.source:
+        state.token = state.get("held word", "")

@@ -173,6 +173,7 @@ def both(one: Side, other: Side) -> Both:
                 f"Attention of {side}",
                 names,
                 key=f"shown {key}",
+                wrap=True,
                 format_func=lambda name: KINDS.get(name, name),
                 required=True,
                 on_change=_take_kind,

@@ -49,6 +49,7 @@ def show(model: str) -> None:
             "Examples of comparisons",
             list(made),
             key="comparison",
+            wrap=True,
             on_change=_take,
             args=(made,),
             label_visibility="collapsed",

@@ -98,6 +98,7 @@ def beside(on: Screen) -> None:
             "Measure",
             measures,
             key="curve",
+            wrap=True,
             required=True,
             persist_state="session",
             label_visibility="collapsed",

@@ -62,6 +62,7 @@ def tables(on: Screen) -> None:
             kinds,
             default="Path",
             key="embedding table",
+            wrap=True,
             required=True,
             label_visibility="collapsed",
         )

@@ -84,6 +84,7 @@ def controls(across: bool) -> tuple[float, str, str]:
             "Weights of",
             tuple(WHOSE),
             key="look_heads",
+            wrap=True,
             format_func=WHOSE.get,
             required=True,
             persist_state="session",

@@ -35,6 +35,7 @@ def show(shown: Screen) -> None:
         "Show",
         tuple(BEFORE),
         key="look_before",
+        wrap=True,
         format_func=BEFORE.get,
         required=True,
         persist_state="session",

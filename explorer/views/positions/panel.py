@@ -89,6 +89,7 @@ def pick_stream(source: Source) -> None:
             "Stream",
             names,
             key="stream choice",
+            wrap=True,
             required=True,
             on_change=_take_stream,
             help=(
@@ -138,6 +139,7 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
                 names,
                 default=names[0],
                 key=f"{key} of {names}",
+                wrap=True,
                 required=True,
                 label_visibility="collapsed",
             )

@@ -104,6 +104,7 @@ def measure() -> str:
             "Colour of the cells",
             tuple(reading.MEASURES),
             key="lens",
+            wrap=True,
             required=True,
             persist_state="session",
             label_visibility="collapsed",

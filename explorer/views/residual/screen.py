@@ -67,6 +67,7 @@ def pick(
         "What the colour is",
         names,
         key=key,
+        wrap=True,
         required=True,
         persist_state="session",
         help="\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures),

@@ -31,6 +31,7 @@ def show(on: Subject, what: str, controls: Any) -> None:
             "Which tokens",
             tuple(KEPT),
             key="kept shown",
+            wrap=True,
             format_func=KEPT.get,
             required=True,
             label_visibility="collapsed",

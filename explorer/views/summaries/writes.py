@@ -66,6 +66,7 @@ def asked(on: Subject) -> tuple[int | None, str]:
         "Measure",
         tuple(MEASURES),
         key="sum_measure",
+        wrap=True,
         format_func=MEASURES.get,
         required=True,
         persist_state="session",

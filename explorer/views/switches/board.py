@@ -24,6 +24,7 @@ def show(on: Runs) -> None:
         "What a click on a head does to it",
         list(BRUSHES),
         key="brush",
+        wrap=True,
         format_func=LABELS.get,
         required=True,
         persist_state="session",

@@ -113,6 +113,7 @@ def listed(on: Runs) -> None:
         range(len(names)),
         selection_mode="multi",
         key="switched",
+        wrap=True,
         format_func=names.__getitem__,
         on_change=take_back,
         args=(on.edits,),

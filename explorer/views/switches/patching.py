@@ -65,6 +65,7 @@ def show(on: Runs) -> None:
         "Patch, one at a time",
         tuple(KINDS),
         key="patch",
+        wrap=True,
         format_func=KINDS.get,
         required=True,
         persist_state="session",

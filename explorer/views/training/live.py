@@ -59,6 +59,7 @@ def asked() -> None:
             "Learn",
             TASKS,
             key="live_task",
+            wrap=True,
             format_func=sentences.TASKS.get,
             required=True,
             persist_state="session",

@@ -26,6 +26,7 @@ def controls(model: str, text: str) -> str | None:
         "Beams",
         BEAMS,
         key="beams",
+        wrap=True,
         required=True,
         persist_state="session",
         on_change=forget_beam,

@@ -46,6 +46,7 @@ def tables(on: Screen) -> None:
             ("Tokens", "Words", "Alignment", *(("Beams",) if on.forced is None else ())),
             default="Tokens",
             key="table",
+            wrap=True,
             required=True,
             label_visibility="collapsed",
         )
