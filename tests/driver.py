@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -101,6 +103,7 @@ class Visitor:
         self.context = browser.new_context(**options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
+        self.files = tempfile.TemporaryDirectory()  # lies as long as the visit
         self.server, self.errors, self.requests = server, [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on(
@@ -148,6 +151,22 @@ class Visitor:
             head,
         )
         return self.drawn()
+
+    def export(self, name: str | re.Pattern[str]) -> Path:
+        """Take a file out of the Export menu, by its button: where it lies under its own name."""
+        menu = self.page.get_by_role("button", name="download icon")
+        if not self.page.locator(".pictures").count():
+            menu.click()
+        button = self.page.get_by_role("button", name=name, exact=True)
+        button.wait_for()
+        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        with self.page.expect_download() as waiting:
+            button.click()
+        path = Path(tempfile.mkdtemp(dir=self.files.name)) / waiting.value.suggested_filename
+        waiting.value.save_as(path)
+        self.page.keyboard.press("Escape")
+        self.page.wait_for_selector(".pictures", state="detached")
+        return path
 
     def picture(self) -> str:
         return self.page.locator("canvas[data-painted]").get_attribute("data-painted")

@@ -32,14 +32,12 @@ FIRST_PICTURE = """() => {
   look(document.querySelector('[data-testid=stMain]'));
   return Math.min(...tops);
 }"""
-# A label may say more than the sign it stands for ("0.77" for ".77", the head for its figure): one
-# rule wants them letter by letter.
 # Choices that scroll sideways hide what can be chosen.
 HIDDEN_CHOICES = """() => [...document.querySelectorAll(
   '[data-testid=stMain] [data-testid=stButtonGroup], [data-testid=stMain] [data-testid=stButtonGroup] *')]
   .filter((e) => e.clientWidth > 60 && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"""
 AXE = """async () => (await axe.run(document, {resultTypes: ['violations'],
-    rules: {'label-content-name-mismatch': {enabled: false}}})).violations.map(
+    rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
   (one) => one.id + ': ' + one.nodes.slice(0, 3).map(
     (node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""
 

@@ -592,13 +592,9 @@ def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: V
     assert visitor.page.locator(".story .field:focus").get_attribute("data-focus") == "softmax", (
         "the row keeps the focus"
     )
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="The story as SVG").click()
-    svg = Path(download.value.path()).read_text("utf-8")
+    svg = visitor.export("The story as SVG").read_text("utf-8")
     assert "model encoder" in svg and "Text: Ram pushed Hari" in svg and "8. Among all heads" in svg
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="The story as PNG").click()
-    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+    assert visitor.export("The story as PNG").read_bytes().startswith(b"\x89PNG")
 
 
 @marked

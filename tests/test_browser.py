@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -292,17 +291,13 @@ def test_labels_can_be_read_at_ten_sixty_and_two_hundred_tokens(
     )
 
 
-def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: Path) -> None:
+def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     text = "The <b>cat</b> & the 'dog' \x1b[31m \u202eback"
     visitor.open("?view=Matrix&layer=2&head=1&tone=Log").paste(text)
     recording = recorded(text)
 
     def download(name: str) -> bytes:
-        with visitor.page.expect_download() as waiting:
-            visitor.page.get_by_role("button", name=name, exact=True).click()
-        path = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(path)
-        return path.read_bytes()
+        return visitor.export(name).read_bytes()
 
     svg = download("Matrix as SVG").decode()
     import xml.etree.ElementTree as tree
@@ -317,10 +312,10 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor, tmp_path: 
     )
     png = download("Matrix as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    rows = list(csv.reader(io.StringIO(download("Download CSV").decode())))
+    rows = list(csv.reader(io.StringIO(download("Layer 2, head 1 as CSV").decode())))
     first = np.array(rows[1][1:-1], dtype=np.float32)  # the last column tells what the file is
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
-    assert from_npz(download("Download the whole recording (NPZ)")) == recording
+    assert from_npz(download("The whole recording as NPZ")) == recording
 
 
 def test_views_scale_and_theme_repaint_the_same_selection(

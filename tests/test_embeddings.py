@@ -536,7 +536,7 @@ def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_path: Path) -> None:
+def test_a_reader_follows_apple_through_two_contexts(browser, server: str) -> None:
     from playwright.sync_api import expect
 
     visitor = driver.Visitor(browser, server)
@@ -588,15 +588,11 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
         expect(other.page.locator(where)).to_have_text(
             page.locator(where).all_inner_texts(), use_inner_text=True
         )
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name="Picture as SVG").click()
-    waiting.value.save_as(tmp_path / "paths.svg")
+    file = visitor.export("Picture as SVG")
     import xml.etree.ElementTree as tree
 
     said = " ".join(
-        element.text or ""
-        for element in tree.parse(tmp_path / "paths.svg").iter()
-        if element.tag.endswith("text")
+        element.text or "" for element in tree.parse(file).iter() if element.tag.endswith("text")
     )
     assert (
         "model encoder" in said
@@ -606,14 +602,8 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str, tmp_p
     )
     tables = {}
     for what in ("Paths", "Curves", "Nearest words"):
-        with page.expect_download() as waiting:
-            page.get_by_role("button", name=f"{what} as CSV").click()
-        waiting.value.save_as(tmp_path / "table.csv")
-        lines = [
-            line
-            for line in (tmp_path / "table.csv").read_text("utf-8").splitlines()
-            if not line.startswith("#")
-        ]
+        file = visitor.export(f"{what} as CSV")
+        lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
         tables[what] = list(csv.DictReader(io.StringIO("\n".join(lines))))
     table = tables["Paths"]
     assert len(tables["Curves"]) == len(names) and len(tables["Nearest words"]) == 2 * len(names)

@@ -404,9 +404,9 @@ def test_behind_every_picture_is_a_table(asked: dict[str, str], tables: int) -> 
     app = opened(text=TEXT, **asked)
     before = len(app.dataframe)
     closed = [
-        "table " + each.proto.id.split("-csv ", 1)[1]
-        for each in app.get("download_button")
-        if each.proto.label == "Table as CSV"
+        "table " + each.proto.id.split("-table ", 1)[1]
+        for each in app.expander
+        if "-table " in each.proto.id
     ]
     assert len(closed) == tables
     for key in closed:
@@ -456,7 +456,5 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**token=10**")
     page.wait_for_selector(".graph[data-row='10']")
-    with page.expect_download() as download:
-        page.locator(".graph").get_by_role("button", name="Picture as SVG").click()
-    drawn = Path(download.value.path()).read_text("utf-8")
+    drawn = visitor.export("Picture as SVG").read_text("utf-8")
     assert "Attention as a graph, layer 3, head 5" in drawn and "model encoder" in drawn

@@ -110,5 +110,7 @@ def test_the_page_reads_sentences_and_shows_what_heads_do() -> None:
             break
         app.run()
     assert not app.exception
+    app.session_state["export menu"] = True
+    app.run()
     labels = [each.proto.label for each in app.get("download_button")]
     assert {"Places as CSV", "Habits of all heads as CSV", "Sentences as CSV"} <= set(labels)

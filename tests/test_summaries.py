@@ -387,8 +387,8 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 def test_behind_every_picture_is_a_table(what: str) -> None:
     app = opened(text=TEXT, sum_what=what)
     assert not len(app.dataframe)
-    button = next(each for each in app.get("download_button") if each.proto.label == "Table as CSV")
-    app.session_state["table " + button.proto.id.split("-csv ", 1)[1]] = True
+    box = next(each for each in app.expander if "-table " in each.proto.id)
+    app.session_state["table " + box.proto.id.split("-table ", 1)[1]] = True
     app.run()
     frame = app.dataframe[0].value
     header, blocks = sent(app, "panels")
@@ -436,9 +436,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     assert read(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
     page.get_by_role("radio", name="Rollout").click()
     page.wait_for_url("**sum_what=Rollout**")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Picture as SVG").click()
-    drawn = Path(download.value.path()).read_text("utf-8")
+    drawn = visitor.export("Picture as SVG").read_text("utf-8")
     assert "Rollout, up to the last layer" in drawn and "model encoder" in drawn
     page.get_by_role("radio", name="Max").click()
     page.wait_for_url("**sum_what=Max**")

@@ -668,19 +668,13 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
 
 
 @journey
-def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(
-    visitor: Visitor, tmp_path: Path
-) -> None:
+def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(visitor: Visitor) -> None:
     target = "Le <b>chat</b> & le chien"
     visited(visitor, target=target, cross="1.2")
     recording = translated(SENTENCE, target)
 
     def download(name: str) -> bytes:
-        with visitor.page.expect_download() as waiting:
-            visitor.page.get_by_role("button", name=name, exact=True).click()
-        path = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(path)
-        return path.read_bytes()
+        return visitor.export(name).read_bytes()
 
     words = [
         element.text
@@ -707,7 +701,7 @@ def test_the_alignment_leaves_as_csv_svg_png_and_the_recording_as_npz(
         *recording.stream("decoder").tokens[1:],
         "[EOS]",
     ] and rows[1][1] == "[BOS]"
-    assert from_npz(download("Download the whole recording (NPZ)")) == recording
+    assert from_npz(download("The whole recording as NPZ")) == recording
 
 
 @journey

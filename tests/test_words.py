@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -476,21 +477,17 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
         other.page.locator(".head .says").inner_text() == says
         and other.tokens() == visitor.tokens()
     )
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Matrix as SVG").click()
-    drawing = saved.value.path().read_text("utf-8")
+    file = visitor.export("Matrix as SVG")
+    drawing = file.read_text("utf-8")
     assert (
         "Rows renormalised over the shown tokens" in drawing
         and ">hidden<" in drawing
-        and saved.value.suggested_filename.endswith("words-no-specials-renormalised.svg")
+        and file.name.endswith("words-no-specials-renormalised.svg")
     )
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Download CSV").click()
+    file = visitor.export(re.compile("^Layer .* as CSV$"))
     rows = list(
         csv.reader(
-            line
-            for line in saved.value.path().read_text("utf-8").splitlines()
-            if not line.startswith("#")
+            line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")
         )
     )
     assert rows[0][1] == "hidden" and [

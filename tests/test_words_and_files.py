@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 from bounds import DOUBLE
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import csv, numbers
+from explorer.frame import export
 from explorer.sentences import glossary
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -225,14 +225,14 @@ PAGES = {
 @pytest.mark.parametrize("page", PAGES)
 def test_every_csv_of_a_page_loads_as_it_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     offered: dict[str, Callable[[], str]] = {}
-    press = st.download_button
+    put = export.offer
 
-    def listed(label: str, make: object, name: str, *rest: object, **more: object) -> bool:
+    def listed(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
         if name.endswith(".csv"):
             offered[name] = make
-        return press(label, make, name, *rest, **more)
+        put(label, name, mime, make)
 
-    monkeypatch.setattr(st, "download_button", listed)
+    monkeypatch.setattr(export, "offer", listed)
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     app.switch_page(f"../pages/{page}.py")
     app.query_params["text"] = STRANGE

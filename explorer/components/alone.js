@@ -3,6 +3,7 @@
 // A choice in one of them sets names of a small state, and what depends on these is drawn again.
 
 import { called, make } from "./mount.js";
+import { files, offered } from "./sheet.js";
 import { decode, encode } from "./wire.js";
 
 /**
@@ -81,6 +82,7 @@ export async function open() {
   const draw = () => shown.forEach(({ show }) => show());
   colours(draw);
   draw();
+  main.after(pictures());
   main.dataset.drawn = "yes";
 }
 
@@ -90,6 +92,14 @@ async function unpacked() {
   const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// What is on screen as PNG and SVG, listed when it is asked for.
+function pictures() {
+  const list = make("div", "list");
+  const box = make("details", "pictures", make("summary", "", "Pictures as files"), list);
+  box.ontoggle = () => list.replaceChildren(...offered().flatMap(files));
+  return box;
 }
 
 /** Light, dark, or as the reader's system is. @param {() => void} draw */

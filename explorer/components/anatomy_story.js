@@ -7,7 +7,7 @@ import { among, largest, quiet, through, two } from "./anatomy_wrote.js";
 import { bus } from "./bus.js";
 import { make } from "./mount.js";
 import { num, ofRow } from "./say.js";
-import { exports } from "./sheet.js";
+import { offer } from "./sheet.js";
 import { enough, power, product, sum } from "./sums.js";
 import { named } from "./tokens.js";
 
@@ -25,15 +25,14 @@ export function story(view) {
     step(view, at + 1, header.formulas[name], each(view)),
   );
   if (!header.wrote) parts.push(make("p", "missing", header.missing));
-  const files = exports(view, "The story", (look) => drawing(view, look));
+  offer(view, "The story", (look) => drawing(view, look));
   view.root.replaceChildren(
     ...parts,
     header.alone
       ? ""
       : quiet(
-          "Figures are rounded on screen. The tables and the CSV file below have them in full.",
+          "Figures are rounded on screen. The tables below and the CSV file have them in full.",
         ),
-    make("div", "exports", ...files),
   );
   bus.tell({ anatomy: { matrix: header.matrix, cell: [header.query.at, header.key.at] } });
 }

@@ -6,7 +6,7 @@ import style from "./curves.css.js";
 import { plainKey } from "./keys.js";
 import { fitted, make, mount, redraw } from "./mount.js";
 import { count, fixed, short, spokenLine } from "./say.js";
-import { exports, node, paper, tag, written } from "./sheet.js";
+import { offer, node, paper, tag, written } from "./sheet.js";
 import { stepper } from "./stepper.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -93,8 +93,8 @@ function drawn(view) {
     value.textContent = reading(header, step);
     view.picture?.mark(step);
   };
-  const files = make("div", "exports", ...exports(view, "Curves", (on) => file(view, on)));
-  redraw(view, [view.stepper?.box, plot, value, files].filter(Boolean));
+  offer(view, "Curves", (on) => file(view, on));
+  redraw(view, [view.stepper?.box, plot, value].filter(Boolean));
   fitted(view, view.root, () => {
     const width = Math.max(280, Math.round(plot.clientWidth));
     view.picture = picture(header, look, width);

@@ -7,7 +7,7 @@ import style from "./graph.css.js";
 import { rove } from "./keys.js";
 import { fitted, hear, make, mount } from "./mount.js";
 import { spokenLine } from "./say.js";
-import { exports, FONT, node, paper, tag, written } from "./sheet.js";
+import { offer, FONT, node, paper, tag, written } from "./sheet.js";
 import { cut, listed, named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -128,8 +128,8 @@ function draw(view) {
   const { header, blocks, look } = view;
   const scroll = make("div", "sheet");
   const line = spokenLine("value");
-  const files = exports(view, "Picture", (on) => sheet(view, on));
-  view.root.replaceChildren(scroll, line, make("div", "foot", ...files));
+  offer(view, "Picture", (on) => sheet(view, on));
+  view.root.replaceChildren(scroll, line);
   /** @type {ReturnType<typeof picture>} */
   let now;
   let stop = (at) => {};

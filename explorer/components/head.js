@@ -10,7 +10,7 @@ import { matrix } from "./head_matrix.js";
 import { plainKey } from "./keys.js";
 import { make, mount, redraw } from "./mount.js";
 import { notAllowed, share, spokenLine, weightText } from "./say.js";
-import { exports, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { shade, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
 import { permitted, unfold } from "./wire.js";
@@ -33,7 +33,8 @@ export default mount("head", style, (view) => {
   view.fit = undefined;
   const kinds = { lines, matrix };
   const parts = kinds[header.view]?.(view, shared) || bare(view);
-  redraw(view, [sentence(view), ...parts, evidence(view), files(view)], boxes);
+  redraw(view, [sentence(view), ...parts, evidence(view)], boxes);
+  offer(view, "Matrix", (look) => drawing(view, look));
   view.fit?.();
   show(view);
   // On a phone the head lies below the grid: a choice brings it into sight.
@@ -264,7 +265,7 @@ function said(view, query, key) {
   return [header.hint];
 }
 
-// ---- evidence and files --------------------------------------------------------------------------
+// ---- evidence and file --------------------------------------------------------------------------
 
 /** @param {View} view */
 function evidence(view) {
@@ -290,10 +291,6 @@ function evidence(view) {
   });
   return make("p", "evidence", cells.length > 0 && "Strongest: ", ...cells);
 }
-
-/** @param {View} view */
-const files = (view) =>
-  make("div", "exports", ...exports(view, "Matrix", (look) => drawing(view, look)));
 
 // The matrix with its labels, scale and caption: it says what it is without the page around it.
 /** @param {View} view @param {import("./theme.js").Look} look */

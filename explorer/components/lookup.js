@@ -8,7 +8,7 @@ import style from "./lookup.css.js";
 import { apart, called, mixture, placed, soften, STEPS, temperatureAt } from "./lookup_soft.js";
 import { fitted, make, mount, put } from "./mount.js";
 import { exact, short, spokenLine } from "./say.js";
-import { cells, END, exports, node, paper, tag, text, written } from "./sheet.js";
+import { cells, END, offer, node, paper, tag, text, written } from "./sheet.js";
 import { wordAt } from "./theme.js";
 import { cut, named } from "./tokens.js";
 
@@ -158,7 +158,7 @@ function draw(view) {
     view.move?.(t);
   };
   const more = make("p", "more", `${header.keys.length} keys: scroll for the others.`);
-  const files = exports(view, "Picture", (on) => sheet(view, on));
+  offer(view, "Picture", (on) => sheet(view, on));
   view.root.replaceChildren(
     make("div", "side", says, slider, make("div", "ends", ...ends), bars, more),
     make(
@@ -167,7 +167,6 @@ function draw(view) {
       make("div", "strips", ...strips.flat()),
       make("div", "figures", ...figures),
       plot,
-      make("div", "foot", ...files),
     ),
   );
   fitted(view, plot, () => {

@@ -7,7 +7,7 @@ import { context, legend, plane, raster } from "./cells.js";
 import style from "./matrix.css.js";
 import { fitted, hear, letter, make, mount, put, redraw } from "./mount.js";
 import { brief, exact, short, spokenLine } from "./say.js";
-import { BOLD, exports, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { inkOn, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
 import { numbers } from "./wire.js";
@@ -88,8 +88,8 @@ function panels(view) {
     { class: "panels", vars: { panels: drawn.length } },
     ...list.map((each) => each.box),
   );
-  const files = exports(view, "Picture", (look) => sheet(view, drawn, look));
-  redraw(view, [box, line, make("div", "foot", ...files)]);
+  offer(view, "Picture", (look) => sheet(view, drawn, look));
+  redraw(view, [box, line]);
   fitted(view, view.root, () => list.forEach((each) => each.fit()));
 }
 

@@ -5,7 +5,7 @@ import { nice, scale } from "./axis.js";
 import { make } from "./mount.js";
 import { colours, svgPen } from "./paths_pen.js";
 import { fixed } from "./say.js";
-import { exports, paper, shown, tag } from "./sheet.js";
+import { offer, paper, shown, tag } from "./sheet.js";
 import { calm, cut } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -41,7 +41,7 @@ export function curve(view) {
   });
   view.cursor = (stage) => (cursor.style.left = `${(x(stage) / width) * 100}%`);
   const [title, ...caption] = header.caption;
-  const files = exports(view, "Curve", (on) =>
+  offer(view, "Curve", (on) =>
     paper(on, { title, caption, width: width + 80 }, (from) => [
       tag("g", { transform: `translate(40 ${from})` }, curves(view, on)),
       from + height,
@@ -51,7 +51,6 @@ export function curve(view) {
     "section",
     "curve",
     make("div", "drawn", picture, cursor),
-    make("div", "switches", ...files),
   );
 }
 

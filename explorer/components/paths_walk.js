@@ -6,7 +6,7 @@ import { fitted, hear, make, put, redraw, until } from "./mount.js";
 import { bounds, inFrame, nearest, paint, scene, sized, spot } from "./paths_plane.js";
 import { colours, SHAPES, svgPen } from "./paths_pen.js";
 import { fixed, percent } from "./say.js";
-import { exports, paper, tag } from "./sheet.js";
+import { offer, paper, tag } from "./sheet.js";
 import { button, stepper, still } from "./stepper.js";
 import { calm, chips, cut, named } from "./tokens.js";
 
@@ -261,14 +261,13 @@ function switches(view) {
     const total = view.points.length;
     lost.textContent = out.length ? `${out.length} of ${total} dots lie outside the frame.` : "";
   };
-  const files = exports(view, "Picture", (look) => drawing(view, look));
+  offer(view, "Picture", (look) => drawing(view, look));
   const box = make(
     "div",
     "switches",
     trails,
     every,
     close,
-    ...files,
     lost,
     make("p", "note", NOTE),
   );

@@ -9,7 +9,7 @@ import { fitted, hear, make, mount, put, redraw } from "./mount.js";
 import style from "./residual.css.js";
 import { followed, placeInGroup } from "./residual_lines.js";
 import { exact, fixed, spokenLine } from "./say.js";
-import { BOLD, exports, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { css, inkOn, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
 
@@ -158,8 +158,8 @@ function chart(view) {
   };
   const words = header.measure.diverging ? look.two : look.one;
   const top = `${say(header, header.high)}${header.log ? ", logarithmic" : ""}`;
-  const files = exports(view, "Map", (on) => drawing(view, on));
-  const foot = make("div", "foot", legend(words, say(header, header.low), top), ...files);
+  offer(view, "Map", (on) => drawing(view, on));
+  const foot = make("div", "foot", legend(words, say(header, header.low), top));
   value.replaceChildren(rest);
   redraw(view, [scroll, value, foot], [".scroll"]);
   const longest = Math.max(...header.columns.map(([, label]) => label.length), 1) * 7.5;

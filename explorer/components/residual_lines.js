@@ -5,7 +5,7 @@ import { scale, through, ticks } from "./axis.js";
 import { arrow } from "./keys.js";
 import { fitted, make, redraw } from "./mount.js";
 import { short, spokenLine } from "./say.js";
-import { exports, node, paper, tag, text, written } from "./sheet.js";
+import { offer, node, paper, tag, text, written } from "./sheet.js";
 import { named } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -57,8 +57,8 @@ export function followed(view, say) {
       read(at + by[1]);
     },
   });
-  const foot = make("div", "foot", ...exports(view, "Lines", (on) => drawing(view, on)));
-  redraw(view, [key(view), plot, value, foot]);
+  offer(view, "Lines", (on) => drawing(view, on));
+  redraw(view, [key(view), plot, value]);
   fitted(view, view.root, () => {
     width = Math.max(280, Math.round(plot.clientWidth));
     const drawn = lines(view, look, width, HEIGHT);

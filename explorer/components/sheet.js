@@ -245,24 +245,30 @@ export function offered() {
 }
 
 /**
- * Buttons that hand the picture to the reader as a file, and a choice of its paper.
+ * Put a picture among those that the reader can take along, in place of the one that this view
+ * offered before under this name.
  * @param {import("./mount.js").View} view its header names the file
  * @param {string} what the picture is called
  * @param {(look: Look) => string} draw
- * @param {import("./mount.js").View} [list] where the buttons stand, if not in the view itself
  */
-export function exports(view, what, draw, list) {
-  if (!list)
-    offers = [
-      ...offered().filter((one) => one.view !== view || one.what !== what),
-      { view, what, draw },
-    ];
+export function offer(view, what, draw) {
+  const others = offered().filter((one) => one.view !== view || one.what !== what);
+  offers = [...others, { view, what, draw }];
+}
+
+/** The choice of white paper, for all pictures alike. @param {import("./mount.js").View} list */
+export function papers(list) {
   const white = make("input", { type: "checkbox" });
   white.onchange = () => bus.tell({ white: white.checked });
   const know = () => (white.checked = Boolean(bus.now.white));
-  until(list || view, `paper of ${what} ${view.header.file}`, listen(know));
+  until(list, "paper", listen(know));
   know();
-  const drawn = () => draw(white.checked ? onWhite() : view.look);
+  return make("label", "paper", white, " on white");
+}
+
+/** Buttons that hand a picture to the reader as a file. @param {Offer} one */
+export function files({ view, what, draw }) {
+  const drawn = () => draw(bus.now.white ? onWhite() : view.look);
   const each = (/** @type {string} */ kind, /** @type {() => Promise<Blob>} */ file) =>
     make(
       "button",
@@ -276,7 +282,6 @@ export function exports(view, what, draw, list) {
   return [
     each("PNG", () => pixels(drawn())),
     each("SVG", async () => new Blob([drawn()], { type: "image/svg+xml" })),
-    make("label", "paper", white, " on white"),
   ];
 }
 

@@ -5,7 +5,7 @@ import { bus } from "./bus.js";
 import { hatched, legend, plane, raster } from "./cells.js";
 import { fitted, letter, make, put } from "./mount.js";
 import { signed, spokenLine } from "./say.js";
-import { BOLD, exports, paper, plate, scaleBar, text } from "./sheet.js";
+import { BOLD, offer, paper, plate, scaleBar, text } from "./sheet.js";
 import { shade, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
 import { permitted, unfold } from "./wire.js";
@@ -51,8 +51,8 @@ export function trio(view) {
     legend(look.one, "0", view.full.toFixed(2)),
     legend(look.two, signed(-view.far, 2), signed(view.far, 2)),
     masked && hatched(),
-    ...exports(view, "Matrices", (on) => drawing(view, on)),
   );
+  offer(view, "Matrices", (on) => drawing(view, on));
   root.replaceChildren(box, line, foot);
   read(null);
   bus.tell({ layer: header.layer, head: header.head, chosen: false });

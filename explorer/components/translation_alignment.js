@@ -4,7 +4,7 @@
 import { legend, plane, raster } from "./cells.js";
 import { letter, make, put } from "./mount.js";
 import { odds, spokenLine, weightText } from "./say.js";
-import { exports, paper, plate, scaleBar, tag, text } from "./sheet.js";
+import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { clamp, shade, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
 
@@ -70,7 +70,7 @@ export function alignment(view) {
     if (over && over[0] !== step) point(null);
     bring([step, -1]);
   });
-  const files = exports(view, "Alignment", (look) => drawing(view, look));
+  offer(view, "Alignment", (look) => drawing(view, look));
   return make(
     "section",
     "alignment",
@@ -84,7 +84,6 @@ export function alignment(view) {
       sign,
     ),
     ...header.caption.slice(0, 2).map((line) => make("p", "note", line)),
-    make("div", "exports", ...files),
   );
 }
 

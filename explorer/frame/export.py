@@ -13,6 +13,7 @@ import streamlit as st
 from explorer.components import pictures
 from explorer.frame.taken import Taken, back, taken
 from explorer.sentences import recipe
+from explorer.sentences.escape import literal
 
 WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
 
@@ -32,7 +33,7 @@ class _Offered(threading.local):
     """The files of the run of this thread."""
 
     def __init__(self) -> None:
-        self.files: list[File] = []
+        self.files: dict[str, File] = {}
 
 
 _offered = _Offered()
@@ -40,12 +41,12 @@ _offered = _Offered()
 
 def begin() -> None:
     """Forget the files of the last run."""
-    _offered.files = []
+    _offered.files = {}
 
 
 def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
-    """Put a file of the page into the menu."""
-    _offered.files.append(File(label, name, mime, make))
+    """Put a file of the page into the menu, in place of one of the same name."""
+    _offered.files[name] = File(label, name, mime, make)
 
 
 def menu() -> Any:
@@ -63,7 +64,7 @@ def menu() -> Any:
 
 def fill(room: Any, page: str) -> None:
     """Fill the menu, if it is open. The page has run, so everything that it offers is known."""
-    files, _offered.files = _offered.files, []
+    files, _offered.files = list(_offered.files.values()), {}
     if not room.open:
         return
     out = taken(page)
@@ -71,10 +72,10 @@ def fill(room: Any, page: str) -> None:
         st.markdown("**Pictures of this page**")
         pictures.show("export pictures")
         if files:
-            st.markdown("**Numbers**")
+            st.markdown("**Numbers and pages**")
         with st.container(horizontal=True, gap="small"):
             for at, each in enumerate(files):
-                _button(f"{each.label} · {each.name}", each, f"export {at}")
+                _button(literal(each.label), each, f"export {at}")
         st.markdown("**One HTML file**, interactive, with no network")
         with st.container(horizontal=True, gap="small"):
             _page(out, page)
@@ -101,4 +102,6 @@ def _page(out: Taken, page: str) -> None:
 
 
 def _button(label: str, file: File, key: str) -> None:
-    st.download_button(label, file.make, file.name, file.mime, key=key, on_click="ignore")
+    st.download_button(
+        label, file.make, file.name, file.mime, key=key, help=file.name, on_click="ignore"
+    )

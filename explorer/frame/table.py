@@ -1,8 +1,8 @@
-"""The numbers behind a picture, on the page and as files: one table, one CSV button, one button for
-a whole recording."""
+"""The numbers behind a picture: as a table on the page, and as files in the Export menu."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
@@ -15,43 +15,41 @@ from models.recording import to_npz
 
 MOST_CELLS = 60_000  # of a table on screen: with more a browser is slow
 ROW, HEAD, TALLEST = 35, 40, 440  # pixels
+EVERY = "Every number of this picture as a table"
+LONGEST = 60  # letters of a file's name in the menu
 
 Columns = Mapping[str, Sequence]
 
 
-def csv_button(
+def offer_csv(
     columns: Columns | Callable[[], Columns],
     about: Sequence[str],
     file: str,
-    label: str = "Download CSV",
+    label: str = "",
 ) -> None:
-    """A button for named columns as a CSV file. A function of columns is called when it is pressed;
-    it runs outside the visit."""
+    """Put named columns into the Export menu as a CSV file, by `label` or by the first words
+    `about` them. A function of columns is called when the file is asked for; it runs outside the
+    visit."""
     make = lambda: to_csv(_made(columns), about)
-    export.offer(label, f"{file}.csv", "text/csv", make)
-    st.download_button(label, make, f"{file}.csv", "text/csv", on_click="ignore", key=f"csv {file}")
+    export.offer(label or f"{_short(about[0])} as CSV", f"{file}.csv", "text/csv", make)
 
 
-def recording_button(
+def _short(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 2].rstrip()} …"
+
+
+def offer_recording(
     model: str,
     text: str,
     target: str | tuple[int, ...] | None = None,
     edits: tuple[Edit, ...] = (),
-    label: str = "Download the whole recording (NPZ)",
 ) -> None:
-    """A button for everything that was recorded of a model on a text. It keeps names and no
-    arrays."""
+    """Put everything that was recorded of a model on a text into the Export menu. It keeps names
+    and no arrays."""
     make = lambda: to_npz(record(model, text, edits, target=target))
     name, mime = f"headlight-{model}{'-edited' if edits else ''}.npz", "application/octet-stream"
-    export.offer("Recording", name, mime, make)
-    st.download_button(
-        label,
-        make,
-        name,
-        mime,
-        on_click="ignore",
-        help="Every stream and attention as numpy arrays; models.recording.from_npz reads it back.",
-    )
+    what = "The whole recording with the edits" if edits else "The whole recording"
+    export.offer(f"{what} as NPZ", name, mime, make)
 
 
 def show(columns: Columns, alt: str, form: str = "%.4f", **forms: str) -> None:
@@ -81,15 +79,17 @@ def with_table(
     columns: Columns | Callable[[], Columns],
     about: Sequence[str],
     file: str,
-    label: str = "Every number of this picture as a table",
+    label: str = EVERY,
     form: str = "%.4g",
 ) -> None:
-    """A table that can be opened, made when it is, and its file beside it. `about` begins with what
-    the table shows."""
+    """A table that can be opened, made when it is; its file stands in the Export menu. `about`
+    begins with what the table shows."""
     with st.expander(label, key=f"table {file}", on_change="rerun") as box:
         if box.open:
             show(_made(columns), about[0] if about else label, form)
-        csv_button(columns, about, file, "Table as CSV")
+    what = "" if label == EVERY else re.sub(r",? ?[Aa]s a table$", "", label)
+    said = f"{what} as CSV" if what else ""
+    offer_csv(columns, about, file, said)
 
 
 def _made(columns: Columns | Callable[[], Columns]) -> Columns:

@@ -8,7 +8,7 @@ from explorer.analysis import anatomy as numbers
 from explorer.analysis.anatomy_story import facts, vectors
 from explorer.analysis.csv import stacked
 from explorer.components import anatomy as pictures
-from explorer.frame.table import csv_button
+from explorer.frame.table import offer_csv
 from explorer.sentences import anatomy as sentences
 from explorer.views.anatomy.cell import Opened, take_cell
 
@@ -40,7 +40,7 @@ def show(shown: Opened, grid: str) -> None:
     data = pictures.story(told, vectors(cell, done), own, picture, grid)
     pictures.show(data, "anatomy story", lambda: take_cell("anatomy story"))
     tables = numbers.tables(cell, done, shown.on.axes.keys)
-    csv_button(
+    offer_csv(
         lambda: stacked(tables.items(), "step"), picture.about, picture.file, "All steps as CSV"
     )
     with st.expander("The numbers behind each step"):

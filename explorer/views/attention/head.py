@@ -13,7 +13,7 @@ from explorer.analysis.head_view import NOT_ALLOWED, HeadView, heat, looked_at, 
 from explorer.components import head as one_head
 from explorer.components.picture import Picture
 from explorer.frame import opening, terms
-from explorer.frame.table import csv_button, recording_button
+from explorer.frame.table import offer_csv, offer_recording
 from explorer.memory import shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
@@ -197,7 +197,8 @@ def told(on: Screen, view: HeadView, as_: str) -> None:
 
 
 def files(on: Screen, view: HeadView) -> None:
-    """The matrix and the recording as files, made when they are asked for, from names alone."""
+    """The matrix and the recording for the Export menu, made when they are asked for, from names
+    alone."""
     source, name, asked = on.source, st.session_state.attention, view.choices
     at = view.head.layer, view.head.head
 
@@ -206,9 +207,8 @@ def files(on: Screen, view: HeadView) -> None:
         shown = looked_at(again.recording, again.attention, at, again.axes, asked)
         return numbers.columns(shown.matrix, shown.axes, shown.hidden)
 
-    with st.container(horizontal=True, gap="small"):
-        csv_button(columns, (view.title, *view.caption), view.file)
-        recording_button(source.model, source.text, source.target)
+    offer_csv(columns, (view.title, *view.caption), view.file)
+    offer_recording(source.model, source.text, source.target)
 
 
 def take_sum() -> None:

@@ -1,11 +1,10 @@
-"""The list of claims: a row of each, the counts above, and the files below."""
+"""The list of claims: a row of each, the counts above, and its files."""
 
 from __future__ import annotations
 
-import streamlit as st
-
 from explorer.analysis import csv, evidence
 from explorer.components import claims as pictures
+from explorer.frame import export
 from explorer.memory import passes
 from explorer.sentences import claims, claims_report, glossary
 from explorer.views.claims import testing
@@ -78,16 +77,5 @@ def files(model: str, text: str, target: str | None) -> None:
         return csv.to_csv(claims.table(testing.finished(model, text, target)), about)
 
     name = f"headlight-claims-{model}"
-    with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Print: one HTML page",
-            page,
-            f"{name}.html",
-            "text/html",
-            on_click="ignore",
-            help=(
-                "All claims with their numbers and verdicts in one file, which opens anywhere "
-                "without a network."
-            ),
-        )
-        st.download_button("CSV", table, f"{name}.csv", "text/csv", on_click="ignore")
+    export.offer("All claims as one page to print", f"{name}.html", "text/html", page)
+    export.offer("All claims as CSV", f"{name}.csv", "text/csv", table)

@@ -12,7 +12,7 @@ from explorer.analysis import compare as numbers
 from explorer.analysis import nearest as pairs
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
-from explorer.frame.table import csv_button
+from explorer.frame.table import offer_csv
 from explorer.memory import address
 from explorer.sentences import compare as sentences
 from explorer.views.compare.both import Both, Head
@@ -174,7 +174,7 @@ def _cells(
             column_config=dict.fromkeys(("A", "B", "B - A"), four),
             alt=title,
         )
-        csv_button(columns, caption, file, "Both heads and their difference as CSV")
+        offer_csv(columns, caption, file, "Both heads and their difference as CSV")
 
 
 def changes(both: Both) -> None:
@@ -192,7 +192,7 @@ def changes(both: Both) -> None:
         alt="Heads by how much they changed",
     )
     about = both.caption("mean Jensen-Shannon distance (base 2) of heads in the same place")
-    csv_button(columns, about, f"{both.file}-changed", "These distances as CSV")
+    offer_csv(columns, about, f"{both.file}-changed", "These distances as CSV")
 
 
 # ---- nearest heads ----
@@ -262,14 +262,13 @@ def _nearest_list(both: Both, caption: tuple[str, ...]) -> None:
         | dict.fromkeys(("head of A", "nearest", "next best", "both ways"), words),
         alt="Nearest heads",
     )
-    with st.container(horizontal=True, gap="small"):
-        csv_button(columns, caption, f"{both.file}-nearest", "Nearest heads as CSV")
-        csv_button(
-            lambda: pairs.distance_columns(distances),
-            caption,
-            f"{both.file}-distances",
-            "All distances as CSV",
-        )
+    offer_csv(columns, caption, f"{both.file}-nearest", "Nearest heads as CSV")
+    offer_csv(
+        lambda: pairs.distance_columns(distances),
+        caption,
+        f"{both.file}-distances",
+        "All distances as CSV",
+    )
 
 
 # ---- what the reader did ----

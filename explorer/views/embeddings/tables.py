@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.analysis.csv import stacked
-from explorer.frame.table import csv_button, recording_button, show
+from explorer.frame.table import offer_csv, offer_recording, show
 from explorer.memory import models
 from explorer.sentences import embeddings as sentences
 from explorer.views.embeddings.screen import Drawn, Screen, drawn
@@ -26,31 +26,30 @@ def note(on: Screen) -> None:
 
 
 def files(on: Screen) -> None:
-    """The numbers as files. A button keeps names and not arrays, and makes all again from the
+    """The numbers as files. The menu keeps names and not arrays, and makes all again from the
     shelf, outside the visit."""
     asked, followed, measure = on.asked, on.followed, on.measure
     places = on.token, on.mate
-    with st.container(horizontal=True, gap="small"):
-        csv_button(
-            lambda: numbers.all_paths(drawn(asked).scene),
-            on.caption,
-            on.file("paths"),
-            "Paths as CSV",
+    offer_csv(
+        lambda: numbers.all_paths(drawn(asked).scene),
+        on.caption,
+        on.file("paths"),
+        "Paths as CSV",
+    )
+    if on.curves.lines:
+        offer_csv(
+            lambda: _curves(drawn(asked), places, measure),
+            (f"{measure}: {words_of.MEASURES[measure]}", *on.caption),
+            on.file("curves"),
+            "Curves as CSV",
         )
-        if on.curves.lines:
-            csv_button(
-                lambda: _curves(drawn(asked), places, measure),
-                (f"{measure}: {words_of.MEASURES[measure]}", *on.caption),
-                on.file("curves"),
-                "Curves as CSV",
-            )
-        csv_button(
-            lambda: _near(drawn(asked), followed),
-            on.caption,
-            on.file("nearest"),
-            "Nearest words as CSV",
-        )
-        recording_button(asked.model, asked.text)
+    offer_csv(
+        lambda: _near(drawn(asked), followed),
+        on.caption,
+        on.file("nearest"),
+        "Nearest words as CSV",
+    )
+    offer_recording(asked.model, asked.text)
 
 
 def tables(on: Screen) -> None:

@@ -13,7 +13,7 @@ from explorer.components import graph as graphs
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
 from explorer.frame import table
-from explorer.frame.table import csv_button, with_table
+from explorer.frame.table import offer_csv, with_table
 from explorer.memory import address, models, passes
 from explorer.sentences import lookup as words
 from explorer.sentences.escape import literal
@@ -120,7 +120,7 @@ def inbox(shown: Screen, picture: Picture) -> None:
     columns = numbers.received(on.attention, *at, on.axes.keys)
     table.show(columns, f"Messages to {label}", "%.3g")
     about = (f"{picture.title}, messages to token {shown.query}", *picture.caption)
-    csv_button(columns, about, f"{picture.file}-messages", "Messages as CSV")
+    offer_csv(columns, about, f"{picture.file}-messages", "Messages as CSV")
     wrote = None
     if models.shows_writes(on.recording):
         outputs = passes.outputs(on.recording)[on.attention.name]

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import added
 from explorer.analysis import positions as numbers
 from explorer.frame.picker import pick_head
-from explorer.frame.table import csv_button, show
+from explorer.frame.table import offer_csv, show
 from explorer.memory import address, shelf
 from explorer.sentences import positions as sentences
 from explorer.sentences.escape import literal
@@ -129,7 +129,11 @@ def chart(figure: Any, key: str, alt: str, file: str) -> None:
 
 
 def tables(*of: Table, file: str, key: str = "numbers") -> None:
-    """The numbers behind every picture of a screen, as a table and as CSV."""
+    """The numbers behind every picture of a screen, as a table; as CSV in the Export menu."""
+    for name, about, make in of:
+        offer_csv(
+            make, about, f"headlight-{file}-{name.lower().replace(' ', '-')}", f"{name} as CSV"
+        )
     with st.expander("Every number as a table"):
         names = [name for name, _, _ in of]
         chosen = names[0]
@@ -147,7 +151,6 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
         columns = make()
         st.caption("  \n".join(map(literal, about)))
         show(columns, about[0], **_forms(columns))
-        csv_button(make, about, f"headlight-{file}-{name.lower().replace(' ', '-')}")
 
 
 def _forms(columns: dict[str, Sequence]) -> dict[str, str]:

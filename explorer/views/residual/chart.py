@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import residual as numbers
 from explorer.components import residual as pictures
-from explorer.frame.table import recording_button, with_table
+from explorer.frame.table import offer_recording, with_table
 from explorer.views.residual.screen import Screen
 
 
@@ -36,8 +36,7 @@ def show(on: Screen, grid: numbers.Grid, what: str, log: bool, note: Callable[[]
         pictures.show(line, "way of the token", _ignore)
         st.markdown(note())
     source, tokens = on.source, stream.tokens  # names, which a button to press later may keep
-    with st.container(horizontal=True, gap="small"):
-        recording_button(source.model, source.text, source.target)
+    offer_recording(source.model, source.text, source.target)
     with_table(lambda: numbers.table(grid, tokens), picture.about, picture.file, form="%.3g")
 
 

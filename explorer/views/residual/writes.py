@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis import head_writes
 from explorer.analysis import residual as numbers
-from explorer.frame.table import csv_button
+from explorer.frame.table import offer_csv
 from explorer.memory import models, passes
 from explorer.sentences import residual as words
 from explorer.sentences.escape import literal
@@ -37,7 +37,7 @@ def show(on: Screen) -> None:
     st.dataframe(way, hide_index=True, column_config=dict.fromkeys(list(way)[1:], TWO))
     line = f"token {token}, {on.stream.tokens[token]}"
     picture = on.picture(line, file=f"token{token}", what=("way", token))
-    csv_button(way, picture.about, picture.file, "This way as CSV")
+    offer_csv(way, picture.about, picture.file, "This way as CSV")
     turned = numbers.rotations(on.stream, token)
     st.markdown(words.ROTATIONS)
     st.dataframe(turned, hide_index=True, column_config=dict.fromkeys(list(turned)[1:], TWO))

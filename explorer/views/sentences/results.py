@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.analysis import many
 from explorer.components import matrix
 from explorer.components.picture import Picture
-from explorer.frame.table import csv_button, show
+from explorer.frame.table import offer_csv, show
 from explorer.memory import address
 from explorer.sentences.escape import literal
 
@@ -33,7 +33,7 @@ def results(model: str, found: Sequence[many.Sentence], about: tuple[str, ...], 
             f"to special tokens, or farther than {many.REACH}; the mean of {len(found)} sentences, "
             "each counted once. Choose a row to open its head."
         )
-        csv_button(
+        offer_csv(
             many.share_columns(found), about, f"headlight-{model}-many-places", "Places as CSV"
         )
     with right:
@@ -90,7 +90,7 @@ def _head(
         "tokens away."
     )
     file = f"headlight-{model}-many"
-    csv_button(many.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
+    offer_csv(many.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
     st.segmented_control(
         "Sentences where it does most of", BY, key="many_by", required=True, persist_state="session"
     )
@@ -103,7 +103,7 @@ def _head(
     columns = many.sentence_columns(found, by, at, MOST_SHOWN)
     show(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
     whole = many.sentence_columns(found, by, at)
-    csv_button(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
+    offer_csv(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
 
 
 def unread(found: Sequence[object]) -> None:

@@ -12,6 +12,7 @@ from explorer.analysis import attention as matrices
 from explorer.analysis import summaries as numbers
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
+from explorer.frame import export
 from explorer.frame.subject import Subject
 from explorer.frame.table import with_table
 from explorer.memory import address, passes
@@ -132,13 +133,11 @@ def files(
     """The table behind a picture, made when it is opened, and its files. arrays: values (row,
     column) and their names."""
     with_table(columns, picture.about, picture.file, form="%.4g")
-    st.download_button(
-        "Download NPZ",
-        lambda: numbers.to_npz(*arrays, picture.about),
+    export.offer(
+        "Values, rows, keys and what they are as NPZ",
         f"{picture.file}.npz",
         "application/octet-stream",
-        on_click="ignore",
-        help="numpy arrays: values, rows, keys, about.",
+        lambda: numbers.to_npz(*arrays, picture.about),
     )
 
 

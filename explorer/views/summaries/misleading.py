@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import summaries as numbers
 from explorer.frame import table
-from explorer.frame.table import csv_button
+from explorer.frame.table import offer_csv
 from explorer.sentences import summaries as words
 from explorer.sentences.escape import literal
 from explorer.views.summaries.screen import Summary
@@ -41,13 +43,14 @@ def show(made: Summary) -> None:
                 args=(one.layer, one.head, one.query),
                 help="Open this head at this row.",
             )
+    columns = partial(numbers.listed, found, axes.rows, axes.keys)
     label = f"All {len(found.found):,} as a table"
     with st.expander(label, key="gaps table", on_change="rerun") as box:
         if box.open:
-            columns = numbers.listed(found, axes.rows, axes.keys)
-            table.show(columns, "Where weights and what is written disagree", "%.3g")
-            about = (f"A token takes {words.RULE}", *made.on.caption())
-            csv_button(columns, about, made.on.file("disagreements"), "Table as CSV")
+            table.show(columns(), "Where weights and what is written disagree", "%.3g")
+    about = (f"A token takes {words.RULE}", *made.on.caption())
+    name = "Where weights and writes disagree as CSV"
+    offer_csv(columns, about, made.on.file("disagreements"), name)
 
 
 def open_gap(layer: int, head: int, query: int) -> None:

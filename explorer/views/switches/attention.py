@@ -13,7 +13,7 @@ from explorer.components import bars
 from explorer.components import switches as pictures
 from explorer.components.picture import Picture
 from explorer.frame.picker import axes_of, take_head, take_named
-from explorer.frame.table import recording_button, with_table
+from explorer.frame.table import offer_recording, with_table
 from explorer.memory import address, passes, shelf
 from explorer.sentences import switches as sentences
 from explorer.views.switches.runs import Runs, target_of
@@ -78,7 +78,7 @@ def one_head(
     about = picture.title, *picture.caption
     with_table(columns, about, picture.file, "This head as a table", form="%.4f")
     target = target_of(on.plain)
-    recording_button(on.model, on.plain.text, target, on.edits, "The whole run (NPZ)")
+    offer_recording(on.model, on.plain.text, target, on.edits)
 
 
 def both_matrices(

@@ -7,7 +7,7 @@ import streamlit as st
 from explorer.analysis import translation as numbers
 from explorer.analysis.right import scaling
 from explorer.frame import table
-from explorer.frame.table import csv_button, recording_button
+from explorer.frame.table import offer_csv, offer_recording
 from explorer.memory import models
 from explorer.sentences import translation as words
 from explorer.views.translation.screen import Screen, said_of
@@ -33,9 +33,8 @@ def files(on: Screen) -> None:
         reads, of = recording.stream("decoder").tokens, recording.stream("encoder").tokens
         return numbers.file_table(matrix, says, reads, said_of(recording, ended), of)
 
-    with st.container(horizontal=True, gap="small"):
-        csv_button(columns, picture.caption, picture.file, "Alignment as CSV")
-        recording_button(source.model, source.text, source.target)
+    offer_csv(columns, picture.caption, picture.file, "Alignment as CSV")
+    offer_recording(source.model, source.text, source.target)
 
 
 def tables(on: Screen) -> None:
