@@ -76,9 +76,9 @@ def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
     def draws(text: str) -> bool:
         return bool(re.search(r"\b(paper|plate)\(", text))
 
-    # The menu hands out again what the views have offered.
-    menu = COMPONENTS / "pictures.js"
-    handing = [each for each in MODULES if "exports(" in each.read_text("utf-8") and each != menu]
+    # Where it is made, what a view offers is not drawn.
+    menu = COMPONENTS / "sheet.js"
+    handing = [each for each in MODULES if "offer(" in each.read_text("utf-8") and each != menu]
     assert len(handing) > 8
     for module in handing:
         text = module.read_text("utf-8")

@@ -87,8 +87,7 @@ function dress(place, name, style) {
   const [own, ofPage] = style.split(OF_THE_PAGE);
   place.prepend(make("style", "own", own));
   const there = document.head.querySelector(`style[data-headlight=${name}]`);
-  if (ofPage && !there)
-    document.head.append(make("style", { "data-headlight": name }, ofPage));
+  if (ofPage && !there) document.head.append(make("style", { "data-headlight": name }, ofPage));
 }
 
 /**

@@ -47,11 +47,7 @@ export function curve(view) {
       from + height,
     ]),
   );
-  return make(
-    "section",
-    "curve",
-    make("div", "drawn", picture, cursor),
-  );
+  return make("section", "curve", make("div", "drawn", picture, cursor));
 }
 
 /** @param {View} view @param {Look} look */

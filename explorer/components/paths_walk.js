@@ -262,15 +262,7 @@ function switches(view) {
     lost.textContent = out.length ? `${out.length} of ${total} dots lie outside the frame.` : "";
   };
   offer(view, "Picture", (look) => drawing(view, look));
-  const box = make(
-    "div",
-    "switches",
-    trails,
-    every,
-    close,
-    lost,
-    make("p", "note", NOTE),
-  );
+  const box = make("div", "switches", trails, every, close, lost, make("p", "note", NOTE));
   return /** @type {const} */ ([box, toggled]);
 }
 

@@ -54,9 +54,7 @@ function listed(view) {
     ]),
   );
   if (own.length + others.length === 0)
-    return [
-      make("p", "", "This page has no picture that can be taken alone. Print has them all."),
-    ];
+    return [make("p", "", "This page has no picture that can be taken alone. Print has them all.")];
   return [...(own.length ? [papers(view)] : []), ...own, ...others];
 }
 
