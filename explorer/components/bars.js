@@ -57,15 +57,17 @@ function line(view, row) {
       "span",
       "name",
       make("span", { class: "label", dir: "auto", title: row.label }, row.label),
+      row.mark && " ",
       row.mark && make("span", "mark", row.mark),
     ),
     track(header, row),
-    ...row.numbers.map((number) => make("span", "number", number)),
+    // Words apart for those who hear them: a grid shows no white space.
+    ...row.numbers.flatMap((number) => [" ", make("span", "number", number)]),
   );
   if (!row.key) return put(box, { role: "note" });
-  const spoken = row.numbers.map((number, at) => `${header.columns[at]} ${number}`);
+  const shown = [row.label, row.mark, ...row.numbers].filter(Boolean).join(" ");
   return put(box, {
-    "aria-label": [row.label, row.mark, spoken.join(", ")].filter(Boolean).join(", "),
+    "aria-label": `${shown}: ${header.columns.join(", ")}`,
     "aria-pressed": header.chosen ? row.key === header.chosen : undefined,
     data: { key: row.key },
     onclick: () => view.send("row", row.key),

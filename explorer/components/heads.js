@@ -136,8 +136,11 @@ const spoken = (head) =>
 // What a head's name is seen by, said as it is written.
 function figure(head) {
   const value = head.name === "broad" ? head.entropy : head.score;
-  return value === null ? "" : value.toFixed(2).replace("0.", ".");
+  return value === null ? "" : written(value);
 }
+
+// As it stands under a thumbnail; a label says the same.
+const written = (/** @type {number} */ value) => value.toFixed(2).replace("0.", ".");
 
 // ---- grid ----------------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ const others = (view) => (view.word[0] ? view.header.tokens : view.keys);
 function rowText(view, list) {
   const [best] = strongest(list, 1);
   const to = named(folded(view, others(view), best));
-  return ["most: ", to, ` ${list[best].toFixed(2)}`];
+  return ["most: ", to, ` ${written(list[best])}`];
 }
 
 /** @param {View} view */
@@ -252,7 +255,8 @@ function rowCaption(view, list) {
     "span",
     { class: "caption word", "aria-hidden": "true" },
     make("span", { class: "name", dir: "auto", title: label }, label),
-    make("span", "score", list[best].toFixed(2).replace("0.", ".")),
+    " ",
+    make("span", "score", written(list[best])),
   );
 }
 

@@ -39,7 +39,7 @@ export function lineup(view) {
     const off = header.forced && rank > 1;
     const one = chip(label, {
       class: off ? "chip off" : "chip",
-      "aria-label": `Step ${at + 1}: ${label}, probability ${odds(p)}${off ? `, rank ${rank}` : ""}`,
+      "aria-label": `${label} ${odds(p)}${off ? ` #${rank}` : ""}, the probability${off ? " and rank" : ""} at step ${at + 1}`,
       data: { at, focus: `output ${at}` },
       onclick: () => go(at),
     });
@@ -117,7 +117,7 @@ export function lineup(view) {
       one.dataset.weight = row[key];
       one.children[1].textContent = odds(row[key]);
       one.children[1].ariaHidden = "true";
-      one.setAttribute("aria-label", `${header.source[key]}, weight ${odds(row[key])}`);
+      one.setAttribute("aria-label", `${header.source[key]} ${odds(row[key])}, its weight`);
     });
     output.forEach((one, at) => {
       one.classList.toggle("later", at > step);
@@ -134,7 +134,7 @@ export function lineup(view) {
 
 function chip(label, attributes) {
   const name = make("span", { class: "label", dir: "auto" }, label);
-  return make("button", { class: "chip", ...attributes }, name, make("span", "figure"));
+  return make("button", { class: "chip", ...attributes }, name, " ", make("span", "figure"));
 }
 
 /** Chips, those of one word close together. */

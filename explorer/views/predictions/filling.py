@@ -97,7 +97,7 @@ def _token(stream: Stream, at: int, gone: bool, looked_at: bool) -> strip.Token:
     how = f"{'hidden' if gone else 'seen'}{', looked at' if looked_at else ''}"
     spoken = f"{label}, token {at}, {how}"
     if gone:
-        return strip.Token("[MASK]", label, "hidden", spoken, open=True)
+        return strip.Token("[MASK]", label, "hidden", f"[MASK] {spoken}", open=True)
     return strip.Token(label, "", "", spoken, open=True)
 
 

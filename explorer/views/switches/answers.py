@@ -127,7 +127,7 @@ def tokens(on: Runs) -> None:
 def _token(on: Runs, at: int) -> strip.Token:
     label, tone = on.stream.tokens[at], "special" if on.stream.special[at] else ""
     if on.hides and at == on.token:
-        return strip.Token("[MASK]", label, "hidden", f"{label}, token {at}", open=True)
+        return strip.Token("[MASK]", label, "hidden", f"[MASK] {label}, token {at}", open=True)
     return strip.Token(label, "", tone, f"{label}, token {at}", open=True)
 
 
