@@ -33,8 +33,8 @@ FIRST_PICTURE = """() => {
   return Math.min(...tops);
 }"""
 # Choices that scroll sideways hide what can be chosen.
-HIDDEN_CHOICES = """() => [...document.querySelectorAll(
-  '[data-testid=stMain] [data-testid=stButtonGroup], [data-testid=stMain] [data-testid=stButtonGroup] *')]
+HIDDEN_CHOICES = """() => [...document.querySelectorAll('[data-testid=stButtonGroup]')]
+  .flatMap((one) => [one, ...one.querySelectorAll('*')])
   .filter((e) => e.clientWidth > 60 && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"""
 AXE = """async () => (await axe.run(document, {resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
