@@ -58,7 +58,7 @@ with told.run():
         st.switch_page(pages[asked])
     menu = bar.show()
     # The strip's room is kept: what follows does not jump.
-    strip = st.container(height=48, border=False, gap=None, key="strip")
+    strip = st.container(height=48, border=False, gap=None, key="map-room")
     with strip:
         lesson.show(TABS | ASIDE)  # it takes no room
     page.run()

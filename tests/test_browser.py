@@ -313,7 +313,9 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     )
     png = download("Matrix as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    rows = list(csv.reader(io.StringIO(download(re.compile("^Layer 2, head 1.* as CSV$")).decode())))
+    rows = list(
+        csv.reader(io.StringIO(download(re.compile("^Layer 2, head 1.* as CSV$")).decode()))
+    )
     first = np.array(rows[1][1:-1], dtype=np.float32)  # the last column tells what the file is
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
     assert from_npz(download("The whole recording as NPZ")) == recording

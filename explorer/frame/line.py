@@ -23,7 +23,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
     """The line. `names`: the models to choose from; `on_borrow` is called for one that is not among
     them. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
-    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="frame"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         with st.container(width="stretch"):
             sentence.show(
                 state.text,
