@@ -15,14 +15,16 @@ from torch import Tensor, nn
 
 from models.attention_edits import Place, divisor, evened, silenced
 from models.config import Config
-from models.edits import Edit, OtherPositions, WithMask, applies, last
+from models.edits import Edit, OtherPositions, WithMask, WithoutPositions, applies, last
+from models.embedding import places_of
 from models.places import Tape, no_tape, passed, room
+from models.since import RMSNorm, for_every_head, turned, turns, within
 
 
-def causal(past: int, n: int) -> Tensor:
+def causal(past: int, n: int, window: int | None = None) -> Tensor:
     """Which of past + n positions each of the last n may attend to: itself and those before, (n,
-    past + n) bool (section 3.2.3)."""
-    return torch.ones(n, past + n, dtype=torch.bool).tril(past)
+    past + n) bool (section 3.2.3); with a `window`, so many of them, itself the last."""
+    return within(torch.ones(n, past + n, dtype=torch.bool).tril(past), window)
 
 
 def looking(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
@@ -30,21 +32,6 @@ def looking(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor |
     if not applies(edits, WithMask):
         return allowed
     return causal(0, n) if allowed is None else allowed & causal(0, n)
-
-
-def turned(x: Tensor, start: int) -> Tensor:
-    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + d_head/2) turned by
-    position x 10000^(-2i/d_head).
-
-    x (batch, head, token, d_head); its first token stands at `start`. An odd last dimension stays.
-    """
-    half = x.shape[-1] // 2
-    angle = (start + torch.arange(x.shape[-2]))[:, None] * 10000.0 ** (
-        -torch.arange(half) / max(half, 1)
-    )  # (token, half)
-    cos, sin = angle.cos(), angle.sin()
-    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
-    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
 
 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
@@ -76,7 +63,7 @@ class Stored:
 
     It belongs to one text (or one batch of them), is passed along as an argument, and grows with
     every pass. `kept` maps an attention's place, such as "0.attn", to its k and v, each (batch,
-    head, key, d_head). Cross-attention's keys never change and are made once.
+    key head, key, d_head). Cross-attention's keys never change and are made once.
     """
 
     def __init__(self, kept: dict[str, tuple[Tensor, Tensor]] | None = None) -> None:
@@ -91,6 +78,10 @@ class Stored:
             )
         self.kept[name] = k, v
         return k, v
+
+    def past(self, name: str) -> int:
+        """At which position the next token of an attention stands."""
+        return self.kept[name][0].shape[2] if name in self.kept else 0
 
     @property
     def n(self) -> int:
@@ -134,17 +125,21 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.name, self.layer, self.label, self.cross = name, layer, label, cross
         self.place = Place(label, layer)
-        self.n_head, self.d_head = config.n_head, config.d_head
+        self.n_head, self.n_key_head = config.n_head, config.key_heads
+        self.d_head, self.config = config.d_head, config
         self.scale = sqrt(config.d_head) if config.scaled_scores else 1.0
-        self.w_q = nn.Linear(config.d_model, config.d_model)
-        self.w_k = nn.Linear(config.d_model, config.d_model)
-        self.w_v = nn.Linear(config.d_model, config.d_model)
-        self.w_o = nn.Linear(config.d_model, config.d_model)
+        wide, keys = self.n_head * self.d_head, self.n_key_head * self.d_head
+        self.w_q = nn.Linear(config.d_model, wide, bias=config.bias_qkv)
+        self.w_k = nn.Linear(config.d_model, keys, bias=config.bias_qkv)
+        self.w_v = nn.Linear(config.d_model, keys, bias=config.bias_qkv)
+        self.w_o = nn.Linear(wide, config.d_model, bias=config.bias_o)
+        self.q_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
+        self.k_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
         self.fused: tuple[Tensor, ...] | None = None
 
     def split(self, x: Tensor) -> Tensor:
-        """(batch, token, d_model) -> (batch, head, token, d_head)."""
-        return x.unflatten(-1, (self.n_head, self.d_head)).transpose(1, 2)
+        """(batch, token, heads x d_head) -> (batch, head, token, d_head)."""
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
 
     def forward(
         self,
@@ -162,6 +157,7 @@ class MultiHeadAttention(nn.Module):
         With `stored`, the keys are those of earlier passes and x_key's after them.
         """
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
+        k, v = for_every_head(k, self.n_head), for_every_head(v, self.n_head)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
@@ -199,7 +195,7 @@ class MultiHeadAttention(nn.Module):
         stored: Stored | None,
         tape: Tape = no_tape,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """q (batch, head, query, d_head), k and v (batch, head, key, d_head). Cross-attention's
+        """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
             q, k, v = self.in_one_product(x_query, tape)
@@ -208,41 +204,58 @@ class MultiHeadAttention(nn.Module):
             if stored is not None and self.cross and self.name in stored.kept:
                 return q, *stored.kept[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
-        if (
-            not self.cross
-            and (other := last(edits, OtherPositions)) is not None
-            and other.to == "rotary"
-        ):
-            past = (
-                stored.kept[self.name][0].shape[2]
-                if stored is not None and self.name in stored.kept
-                else 0
-            )
-            q, k = turned(q, past), turned(k, past)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        if (by := self.turns_by(edits)) is not None:
+            past = 0 if stored is None else stored.past(self.name)
+            places = places_of(q.shape[-2], past, edits)
+            q, k = (turned(each, by[0][places], by[1][places]) for each in (q, k))
         return q, *((k, v) if stored is None else stored.with_new(self.name, k, v))
+
+    def turns_by(self, edits: tuple[Edit, ...]) -> tuple[Tensor, Tensor] | None:
+        """cos and sin by which q and k are turned, (place, pair) each, None where nothing turns
+        them: rotary positions, the model's own or by an edit."""
+        other, own = last(edits, OtherPositions), self.config.positions == "rotary"
+        if self.cross or (other is not None and other.to != "rotary"):
+            return None
+        if other is None and (not own or applies(edits, WithoutPositions)):
+            return None
+        n, of = self.config.n_positions, self.config
+        if own:
+            return turns(n, self.d_head, of.rotary_base, of.rotary_share, of.rotary_scaling)
+        return turns(n, self.d_head, 10000.0, 1.0, None)
 
     def fuse(self) -> None:
         """Lay W_Q, W_K and W_V side by side in memory, so that self-attention makes q, k and v in
         one product. They stay three: views of it."""
         linears = (self.w_q, self.w_k, self.w_v)
+        parts = ("weight", "bias") if self.config.bias_qkv else ("weight",)
+        sizes = [len(each.weight) for each in linears]
         with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
             self.fused = tuple(
-                torch.cat([getattr(each, part).detach() for each in linears])
-                for part in ("weight", "bias")
+                torch.cat([getattr(each, part).detach() for each in linears]) for part in parts
             )
-            for part, whole in zip(("weight", "bias"), self.fused):
-                for each, own in zip(linears, whole.chunk(3)):
+            for part, whole in zip(parts, self.fused):
+                for each, own in zip(linears, whole.split(sizes)):
                     getattr(each, part).data = own
 
     def in_one_product(self, x: Tensor, tape: Tape) -> tuple[Tensor, Tensor, Tensor]:
-        """q, k and v, each (batch, head, token, d_head), of x (batch, token, d_model)."""
-        shape = (*x.shape[:-1], 3, self.n_head, self.d_head)
-        whole = room(tape, f"{self.name}.qkv", shape)
-        whole = x.new_empty(shape) if whole is None else whole
+        """q (batch, head, token, d_head), k and v (batch, key head, token, d_head) of x (batch,
+        token, d_model)."""
+        heads = [self.n_head, self.n_key_head, self.n_key_head]
+        whole = None
+        if self.n_key_head == self.n_head:
+            whole = room(tape, f"{self.name}.qkv", (*x.shape[:-1], 3, self.n_head, self.d_head))
+        whole = x.new_empty(*x.shape[:-1], sum(heads), self.d_head) if whole is None else whole
         assert self.fused is not None  # is_fused was asked
-        weight, bias = self.fused
-        torch.addmm(bias, x.flatten(0, 1), weight.T, out=whole.view(-1, len(bias)))
-        q, k, v = whole.permute(2, 0, 3, 1, 4).unbind(0)
+        weight, *bias = self.fused
+        whole = whole.view(*x.shape[:-1], sum(heads), self.d_head)
+        out = whole.view(-1, len(weight))
+        if bias:
+            torch.addmm(bias[0], x.flatten(0, 1), weight.T, out=out)
+        else:
+            torch.mm(x.flatten(0, 1), weight.T, out=out)
+        q, k, v = whole.transpose(1, 2).split(heads, dim=1)
         return q, k, v
 
     def is_fused(self) -> bool:

@@ -9,16 +9,19 @@ from math import isfinite
 from models.config import Config
 from models.edits import (
     NORM_PLACES,
+    NORMS,
     POSITIONS,
     SUBLAYERS,
     Edit,
     HideToken,
     MoveNorm,
+    OtherNorm,
     OtherPositions,
     ScaledBy,
     ShiftPositions,
     ShufflePositions,
     ShuffleTokens,
+    SideBySide,
     WithMask,
     WithoutMask,
     WithoutResidual,
@@ -88,6 +91,7 @@ def _values(edit: Edit) -> str:
     for kind, field, options in (
         (OtherPositions, "to", POSITIONS),
         (MoveNorm, "to", NORM_PLACES),
+        (OtherNorm, "to", tuple(NORMS)),
         (WithoutResidual, "sublayer", (*SUBLAYERS, None)),
     ):
         if isinstance(edit, kind) and getattr(edit, field) not in options:
@@ -113,4 +117,10 @@ def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
         return f"{card.name} has no cross-attention"
     if isinstance(edit, MoveNorm) and config.norm is None:
         return f"{card.name} was trained without LayerNorm and has none to move"
+    if isinstance(edit, OtherNorm) and config.norm is None:
+        return f"{card.name} was trained without LayerNorm and has none to replace"
+    if isinstance(edit, OtherNorm) and config.rms == (edit.to == "rms"):
+        return f"{card.name} has {NORMS[edit.to]} already"
+    if isinstance(edit, SideBySide) and config.parallel:
+        return f"attention and feed-forward of {card.name} stand side by side already"
     return ""

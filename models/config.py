@@ -24,12 +24,21 @@ class Config:
 
     norm: where LayerNorm stands, "post" after each sum (the paper), "pre" before each sub-layer and
     once at the end, or None, nowhere.
-    positions: "sinusoids" (the paper), "learned", or None. scaled_embedding: times sqrt(d_model),
-    section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one more vector, the
-    same for every token, added to the embeddings (BERT's token type 0).
+    positions: "sinusoids" (the paper), "learned", "rotary", or None. scaled_embedding: times
+    sqrt(d_model), section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one
+    more vector, the same for every token, added to the embeddings (BERT's token type 0).
     readout: "tied" to the embedding, "transform" for a dense layer, activation and LayerNorm before
-    that (BERT), or None. scaled_scores and residual are False only where a model was trained
-    without them.
+    that (BERT), "untied" for a matrix of its own, or None. scaled_scores and residual are False
+    only where a model was trained without them.
+
+    What later models changed (models/since.py). rms: RMSNorm in LayerNorm's place. positions
+    "rotary": q and k are turned instead, by angles of `rotary_base`, in the share `rotary_share` of
+    a head's dimensions; rotary_scaling: (factor,) for positions counted finer, (factor, low, high,
+    n) as Llama 3 has it. n_key_head: heads share so many heads' keys and values; None, each has its
+    own. head_width: d_head where it is not d_model / n_head. key_norm: q and k pass a norm. gated:
+    the FFN's units are multiplied by an activated gate. parallel: the FFN reads what attention
+    reads. window: a token sees so many tokens, itself the last. bias_qkv, bias_o, bias_ffn: False
+    where these matrices have none.
     """
 
     n_vocab: int
@@ -48,15 +57,30 @@ class Config:
     readout: str | None = "tied"
     scaled_scores: bool = True
     residual: bool = True
+    rms: bool = False
+    rotary_base: float = 10000.0
+    rotary_share: float = 1.0
+    rotary_scaling: tuple[float, ...] | None = None
+    n_key_head: int | None = None
+    head_width: int | None = None
+    key_norm: bool = False
+    gated: bool = False
+    parallel: bool = False
+    window: int | None = None
+    bias_qkv: bool = True
+    bias_o: bool = True
+    bias_ffn: bool = True
 
     def __post_init__(self) -> None:
-        if self.d_model % self.n_head:
+        if self.head_width is None and self.d_model % self.n_head:
             raise ValueError(f"d_model {self.d_model} is not a multiple of n_head {self.n_head}")
+        if self.n_head % self.key_heads:
+            raise ValueError(f"{self.n_head} heads cannot share {self.key_heads} heads' keys")
         for field, options in (
             ("norm", ("post", "pre", None)),
-            ("positions", ("sinusoids", "learned", None)),
+            ("positions", ("sinusoids", "learned", "rotary", None)),
             ("activation", tuple(ACTIVATIONS)),
-            ("readout", ("tied", "transform", None)),
+            ("readout", ("tied", "untied", "transform", None)),
         ):
             if getattr(self, field) not in options:
                 raise ValueError(
@@ -66,4 +90,9 @@ class Config:
 
     @property
     def d_head(self) -> int:
-        return self.d_model // self.n_head
+        return self.head_width or self.d_model // self.n_head
+
+    @property
+    def key_heads(self) -> int:
+        """How many heads have keys and values of their own."""
+        return self.n_key_head or self.n_head

@@ -20,6 +20,7 @@ import numpy as np
 # What may stand in the place of a model's own positions, see OtherPositions.
 POSITIONS = ("sinusoids", "random", "rotary", "distance")
 NORM_PLACES = ("pre", "post")
+NORMS = {"layer": "LayerNorm", "rms": "RMSNorm"}
 # Sites before the first layer and after the last one, in words.
 OUTSIDE_LAYERS = {
     "embed": "the embedding",
@@ -216,6 +217,31 @@ class MoveNorm(Edit):
 
 
 @dataclass(frozen=True)
+class OtherNorm(Edit):
+    """The other kind of norm, with the gain and bias the model has, one of NORMS: "rms" divides by
+    the root of the mean square and subtracts no mean, "layer" subtracts it. `layer` None: in every
+    layer, after the embeddings and after the stack as well."""
+
+    to: str
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        other = NORMS["layer" if self.to == "rms" else "rms"]
+        return f"{NORMS.get(self.to, self.to)} for {other} {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
+class SideBySide(Edit):
+    """The feed-forward network reads the state that self-attention reads, and not what attention
+    left: both write at once, as in GPT-J and Pythia."""
+
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"attention and feed-forward side by side {_where(self.layer)}"
+
+
+@dataclass(frozen=True)
 class WithoutFeedForward(Edit):
     """The feed-forward network writes nothing."""
 
@@ -317,6 +343,8 @@ KINDS: dict[str, type[Edit]] = {
         WithoutResidual,
         WithoutNorm,
         MoveNorm,
+        OtherNorm,
+        SideBySide,
         WithoutFeedForward,
         HideToken,
         ShuffleTokens,

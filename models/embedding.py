@@ -20,6 +20,7 @@ from models.edits import (
     last,
 )
 from models.places import Tape, passed
+from models.since import norm_of, normed
 
 
 def sinusoids(n_positions: int, d_model: int) -> Tensor:
@@ -34,6 +35,17 @@ def sinusoids(n_positions: int, d_model: int) -> Tensor:
     table[:, 0::2] = angle.sin()
     table[:, 1::2] = angle.cos()[:, : d_model // 2]
     return table.float()
+
+
+def places_of(n: int, start: Tensor | int | None, edits: tuple[Edit, ...]) -> Tensor:
+    """The position that each of n tokens is given, counted from 0, or from `start`: (token), with a
+    `start` of (batch, 1) for each text its own."""
+    places = torch.arange(n)
+    if (shuffled := last(edits, ShufflePositions)) is not None:
+        places = torch.from_numpy(np.random.default_rng(shuffled.seed).permutation(n))
+    if (shifted := last(edits, ShiftPositions)) is not None:
+        places = places + shifted.by
+    return places if start is None else start + places
 
 
 class Embedding(nn.Module):
@@ -55,7 +67,7 @@ class Embedding(nn.Module):
                 else None
             )
             self.register_buffer("position", table, persistent=False)  # (position, d_model)
-        self.norm = nn.LayerNorm(config.d_model, eps=config.eps) if config.embedding_norm else None
+        self.norm = norm_of(config) if config.embedding_norm else None
 
     def forward(
         self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]
@@ -67,7 +79,7 @@ class Embedding(nn.Module):
         if position is not None:
             x = passed("embed+pos", x + passed("pos.wrote", position, tape, edits), tape, edits)
         if self.norm is not None and not applies(edits, WithoutNorm):
-            x = passed("embed.normed", self.norm(x), tape, edits)
+            x = passed("embed.normed", normed(self.norm, x, edits), tape, edits)
         return x
 
     def words(self, rows: Tensor) -> Tensor:
@@ -86,14 +98,7 @@ class Embedding(nn.Module):
         ):
             return None
         table = self.position if other is None else self._other(other.to)
-        places = torch.arange(n)
-        if (shuffled := last(edits, ShufflePositions)) is not None:
-            places = torch.from_numpy(np.random.default_rng(shuffled.seed).permutation(n))
-        if (shifted := last(edits, ShiftPositions)) is not None:
-            places = places + shifted.by
-        if start is not None:
-            places = start + places
-        return table[places]
+        return table[places_of(n, start, edits)]
 
     def _other(self, kind: str) -> Tensor:
         """Another table of the same size and mean length as the model's own; where it has none, of

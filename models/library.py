@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from models.readouts.depth import Depth
     from models.readouts.gradients import Highway, Jacobian
     from models.readouts.inside import Inside
+    from models.readouts.parameters import Norm
     from models.readouts.patching import Sweep
 
     Handle = own.Handle | hf.Handle
@@ -228,12 +229,12 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
     return _source(handle).nearest(handle, vectors, top)
 
 
-def norms(handle: Handle, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """Every LayerNorm of a stream by its place, such as "0.attn": gain (d_model), bias (d_model)
-    and eps."""
+def norms(handle: Handle, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
+    """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps, and
+    whether it subtracts the mean."""
     from models.readouts import parameters
 
-    return parameters.norms(_ours(handle), stream)
+    return parameters.norms(_ours(handle), stream, edits)
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:

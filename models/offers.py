@@ -26,7 +26,8 @@ class Offers:
     "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "relative", "unknown" or
     None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
-    scaled_embedding: times sqrt(d_model). linear_readout: tied to the embedding, nothing between.
+    scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
+    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side.
     """
 
     kind: str
@@ -42,6 +43,8 @@ class Offers:
     weights: bool = True
     scaled_embedding: bool = False
     linear_readout: bool = False
+    rms: bool = False
+    parallel: bool = False
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

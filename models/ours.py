@@ -26,7 +26,9 @@ def offers(handle: Handle) -> Offers:
         logits=("encoder" if kind == "encoder" else "decoder") if config.readout else "",
         edits=tuple(KINDS.values()),
         scaled_embedding=config.scaled_embedding,
-        linear_readout=config.readout == "tied",
+        linear_readout=config.readout in ("tied", "untied"),
+        rms=config.rms,
+        parallel=config.parallel,
     )
 
 

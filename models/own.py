@@ -21,6 +21,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import coarse, generation, shipped
+from models.attention import causal as looks
 from models.attention_edits import divisor
 from models.checks import check, check_length
 from models.config import Config
@@ -162,7 +163,7 @@ def record(
         name="self",
         query=name,
         key=name,
-        allowed=_allowed(n, causal, edits),
+        allowed=_allowed(n, causal, edits, handle.model.config.window),
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
@@ -244,10 +245,12 @@ def _target(
     return tokens, text, dropped
 
 
-def _allowed(n: int, causal: bool, edits: tuple[Edit, ...]) -> np.ndarray:
+def _allowed(
+    n: int, causal: bool, edits: tuple[Edit, ...], window: int | None = None
+) -> np.ndarray:
     """Which of n tokens may look at which, (query, key)."""
     masked = not applies(edits, WithoutMask) if causal else applies(edits, WithMask)
-    return np.tril(np.ones((n, n), dtype=bool)) if masked else np.ones((n, n), dtype=bool)
+    return (looks(0, n, window) if masked else torch.ones(n, n, dtype=torch.bool)).numpy()
 
 
 def _scale(handle: Handle, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:

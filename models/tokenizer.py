@@ -95,6 +95,9 @@ class Tokenizer:
         bpe.train_from_iterator(texts, trainer)
         return cls(bpe)
 
+    # How a piece that begins a word is spelled.
+    starts = "\u0120"
+
     def __len__(self) -> int:
         return self.bpe.get_vocab_size()
 
@@ -158,7 +161,8 @@ class Tokenizer:
             return " ".join(f"‹{byte:02X}›" for byte in self._bytes(token))
         stored = self.bpe.id_to_token(token) or ""
         piece = readable(raw.strip() or raw)
-        return piece if stored.startswith(SPACE) or not raw[:1].isalnum() else CONTINUES + piece
+        begins = stored.startswith(self.starts) or not raw[:1].isalnum()
+        return piece if begins else CONTINUES + piece
 
     def _bytes(self, token: int) -> list[int]:
         return [_BYTE_OF[letter] for letter in self.bpe.id_to_token(token) or ""]
@@ -228,9 +232,32 @@ class WordPiece(Tokenizer):
         ]
 
 
+class SentencePiece(Tokenizer):
+    """A BPE as Llama's and Gemma's first ones (Kudo, Richardson 2018): a space is spelled "▁", and a
+    character that the vocabulary lacks is its bytes, "<0xE2>" each."""
+
+    starts = "\u2581"
+
+    def __init__(
+        self, bpe: tokenizers.Tokenizer, names: tuple[str, ...], more: Iterable[str] = ()
+    ) -> None:
+        super().__init__(bpe, names, more)
+        self._alone = lru_cache(maxsize=None)(self._spelled)
+
+    def _spelled(self, token: int) -> str:
+        stored = self.bpe.id_to_token(token) or ""
+        if stored.startswith("<0x") or token in self.special:
+            return self.bpe.decode([token], skip_special_tokens=False)
+        return stored.replace(self.starts, " ")
+
+    def _bytes(self, token: int) -> list[int]:
+        stored = self.bpe.id_to_token(token) or ""
+        return [int(stored[3:-1], 16)]
+
+
 # How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones
 # as themselves, the rest from U+0100 on.
-SPACE = "\u0120"
+SPACE = Tokenizer.starts
 
 
 def _bytes_by_letter() -> dict[str, int]:

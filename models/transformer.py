@@ -9,9 +9,10 @@ Axis legend, used in every comment below:
 
 The paper's three arrangements are built from the same layers: `Encoder` (every token sees every
 token), `Decoder` (a causal mask, and no second stream) and `EncoderDecoder` (a decoder that also
-looks at what the encoder made of another text). What later models changed (where LayerNorm stands,
-learned positions, GELU) is a choice in `Config`. The stream begins in `models/embedding.py`; the
-heads are in `models/attention.py`.
+looks at what the encoder made of another text). What later models changed is a choice in `Config`:
+where LayerNorm stands, learned positions and GELU here, the parts that took a part's place in
+`models/since.py`. The stream begins in `models/embedding.py`; the heads are in
+`models/attention.py`.
 
 Observation is an argument (`models/places.py`), and so are edits (`models/edits.py`): nothing is
 stored on a module, so two people who share a model never see each other's changes.
@@ -20,7 +21,6 @@ stored on a module, so two people who share a model never see each other's chang
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.attention import MultiHeadAttention, Stored, causal, looking
@@ -29,6 +29,7 @@ from models.edits import (
     Edit,
     MoveNorm,
     ShufflePositions,
+    SideBySide,
     WithoutFeedForward,
     WithoutMask,
     WithoutNorm,
@@ -38,6 +39,7 @@ from models.edits import (
 )
 from models.embedding import Embedding
 from models.places import Tape, no_tape, passed, room
+from models.since import GatedFeedForward, Norm, norm_of, normed
 
 
 class FeedForward(nn.Module):
@@ -45,9 +47,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.w_1 = nn.Linear(config.d_model, config.d_ff)
-        self.w_2 = nn.Linear(config.d_ff, config.d_model)
+        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
         self.activation = ACTIVATIONS[config.activation]
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the activation is given, (..., d_ff)."""
+        return self.w_1(x)
 
     def hidden(self, x: Tensor) -> Tensor:
         """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
@@ -65,7 +71,7 @@ class AddAndNorm(nn.Module):
         super().__init__()
         self.name, self.layer, self.sublayer = name, layer, name.rpartition(".")[2]
         self.place, self.residual = config.norm, config.residual
-        self.norm = None if config.norm is None else nn.LayerNorm(config.d_model, eps=config.eps)
+        self.norm = None if config.norm is None else norm_of(config)
 
     def norm_at(self, edits: tuple[Edit, ...]) -> str | None:
         """Where LayerNorm stands: "pre", "post" or None."""
@@ -82,7 +88,7 @@ class AddAndNorm(nn.Module):
         """What the sub-layer reads of the stream x (batch, token, d_model)."""
         if self.norm is None or self.norm_at(edits) != "pre":
             return x
-        return passed(f"{self.name}.read", self.norm(x), tape, edits)
+        return passed(f"{self.name}.read", normed(self.norm, x, edits, self.layer), tape, edits)
 
     def forward(self, x: Tensor, wrote: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `wrote` (batch, token, d_model) -> the same
@@ -96,16 +102,18 @@ class AddAndNorm(nn.Module):
         x = passed(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
             return x
-        return passed(f"{self.name}.normed", self.norm(x), tape, edits)
+        return passed(f"{self.name}.normed", normed(self.norm, x, edits, self.layer), tape, edits)
 
 
 class LastNorm(nn.Module):
-    """The LayerNorm at the end of a pre-LN stack. A model of another kind has none of its own."""
+    """The LayerNorm at the end of a pre-LN stack. A model of another kind has none of its own, and
+    where an edit asks for one, gets one without gain and bias."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.place, self.eps = config.norm, config.eps
-        self.norm = nn.LayerNorm(config.d_model, eps=config.eps) if config.norm == "pre" else None
+        self.place = config.norm
+        self.norm = norm_of(config) if config.norm == "pre" else None
+        self.config = config
 
     def stands(self, edits: tuple[Edit, ...]) -> bool:
         """True where the stack ends in a LayerNorm."""
@@ -116,12 +124,18 @@ class LastNorm(nn.Module):
             and (self.place if moved is None else moved.to) == "pre"
         )
 
-    def normed(self, x: Tensor) -> Tensor:
-        """x (..., d_model) through it; without gain and bias where the model has learned none."""
-        return F.layer_norm(x, x.shape[-1:], eps=self.eps) if self.norm is None else self.norm(x)
+    def one(self, dtype: torch.dtype = torch.float32) -> Norm:
+        """The norm itself, without gain and bias where the model has learned none."""
+        return norm_of(self.config).to(dtype) if self.norm is None else self.norm
+
+    def normed(self, x: Tensor, edits: tuple[Edit, ...] = ()) -> Tensor:
+        """x (..., d_model) through it."""
+        return normed(self.one(x.dtype), x, edits)
 
     def forward(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
-        return passed("final.normed", self.normed(x), tape, edits) if self.stands(edits) else x
+        return (
+            passed("final.normed", self.normed(x, edits), tape, edits) if self.stands(edits) else x
+        )
 
 
 class Layer(nn.Module):
@@ -137,13 +151,15 @@ class Layer(nn.Module):
         self, config: Config, layer: int, label: str = "self", cross: bool = False
     ) -> None:
         super().__init__()
-        self.layer = layer
+        self.layer, self.parallel = layer, config.parallel
         self.attention = MultiHeadAttention(config, f"{layer}.attn", layer, label)
         self.attention_out = AddAndNorm(config, f"{layer}.attn", layer)
         if cross:
             self.cross = MultiHeadAttention(config, f"{layer}.cross", layer, "cross", cross=True)
             self.cross_out = AddAndNorm(config, f"{layer}.cross", layer)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward: FeedForward | GatedFeedForward = (
+            GatedFeedForward(config) if config.gated else FeedForward(config)
+        )
         self.feed_forward_out = AddAndNorm(config, f"{layer}.ffn", layer)
 
     def forward(
@@ -159,6 +175,9 @@ class Layer(nn.Module):
         """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the
         encoder's last vectors, for a layer with `cross`."""
         read = self.attention_out.read(x, tape, edits)
+        beside = None
+        if self.parallel or applies(edits, SideBySide, self.layer):
+            beside = self.feed_forward_out.read(x, tape, edits)  # before attention has written
         x = self.attention_out(
             x, self.attention(read, read, allowed, tape, edits, stored), tape, edits
         )
@@ -167,7 +186,7 @@ class Layer(nn.Module):
             x = self.cross_out(
                 x, self.cross(read, memory, memory_allowed, tape, edits, stored), tape, edits
             )
-        read = self.feed_forward_out.read(x, tape, edits)
+        read = self.feed_forward_out.read(x, tape, edits) if beside is None else beside
         wrote = (
             torch.zeros_like(x)
             if applies(edits, WithoutFeedForward, self.layer)
@@ -190,9 +209,21 @@ class Model(nn.Module):
         self.transform_norm = (
             nn.LayerNorm(config.d_model, eps=config.eps) if config.readout == "transform" else None
         )
+        self.unembedding = (
+            nn.Linear(config.d_model, config.n_vocab, bias=False)
+            if config.readout == "untied"
+            else None
+        )
         self.readout_bias = (
             None if config.readout is None else nn.Parameter(torch.zeros(config.n_vocab))
         )
+
+    @property
+    def readout_matrix(self) -> Tensor:
+        """The vector of each word that the last vectors are multiplied by, (id, d_model): the
+        embedding's, or the model's own where they are not tied."""
+        own = self.unembedding
+        return self.embedding.token.weight if own is None else own.weight
 
     def logits(self, x: Tensor) -> Tensor:
         """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises
@@ -201,10 +232,10 @@ class Model(nn.Module):
             raise ValueError(
                 "this model has no readout: it was trained to give vectors, and says no words"
             )
-        return self.before_readout(x) @ self.embedding.token.weight.T + self.readout_bias
+        return self.before_readout(x) @ self.readout_matrix.T + self.readout_bias
 
     def before_readout(self, x: Tensor) -> Tensor:
-        """Vectors (..., d_model) as the tied matrix reads them."""
+        """Vectors (..., d_model) as the readout's matrix reads them."""
         if self.transform is None or self.transform_norm is None:
             return x
         return self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
@@ -268,7 +299,8 @@ class Decoder(Model):
         """
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
-        allowed = None if applies(edits, WithoutMask) else causal(past, ids.shape[1])
+        seen = self.config.window
+        allowed = None if applies(edits, WithoutMask) else causal(past, ids.shape[1], seen)
         for layer in self.layers:
             x = layer(x, allowed, tape, edits, stored=stored)
         return self.last_norm(x, tape, edits)
@@ -336,6 +368,7 @@ def initialise(module: nn.Module) -> None:
     embedding has variance 1."""
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
-        nn.init.zeros_(module.bias)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
     elif isinstance(module, nn.Embedding):
         nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)

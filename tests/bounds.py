@@ -42,6 +42,10 @@ TINY = 1e-30
 CODED, CODED_SIGNED = 0.004, 0.009
 # A browser sets boxes on whole pixels.
 PIXEL = 1
+# A whole model against code that computes its norms, its angles and its softmax in 32 bits whatever
+# the rest is computed in, as transformers does in the families of today: rounding (eps 6e-8) of
+# numbers up to about ten, carried on through a few layers.
+PARITY = 1e-5
 # Where a number is not computed twice but drawn at random, or measured with steps of finite size,
 # the bound stands beside its reason in the test. Without a bound `approx` takes 1e-6 and
 # `assert_allclose` 1e-7 of the number: for what is computed in 64 bits, or copied.

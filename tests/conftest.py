@@ -8,11 +8,14 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import driver
 import pytest
+import tiny
 import torch
 from streamlit.testing.v1 import AppTest
 
@@ -112,6 +115,19 @@ def small_gpt2() -> Handle:
     return handle_of(
         sharpened(Decoder(config)), tokenizer, "grammar", "tiny gpt2", "fp32", ends=((), ())
     )
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Where a tiny Hugging Face model of a family lies, made when it is first asked for."""
+    root = tmp_path_factory.mktemp("tiny")
+
+    @cache
+    def of(family: str) -> Path:
+        (root / family).mkdir()
+        return tiny.build(family, root / family)
+
+    return of
 
 
 @pytest.fixture

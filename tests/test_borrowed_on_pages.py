@@ -3,11 +3,11 @@ the walk from page to page."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
 from bounds import SUMMED
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
@@ -17,18 +17,17 @@ from explorer.memory import models, offered
 from models import library
 
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
-FAMILIES = ("ours:bert", "ours:gpt2", "hub:t5", "hub:gpt_neox", "hub:bloom", "hub:llama")
+FAMILIES = ("ours:bert", "ours:gpt2", "ours:llama", "ours:gpt_neox") + (
+    "hub:t5",
+    "hub:gpt_neox",
+    "hub:bloom",
+)
 TEXT = "the cat sat on the mat"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("borrowed")
-    made = {}
-    for family in {name.partition(":")[2] for name in FAMILIES}:
-        (root / family).mkdir()
-        made[family] = tiny.build(family, root / family)
-    return made
+def folders(tiny_folder: Callable[[str], Path]) -> dict[str, Path]:
+    return {family: tiny_folder(family) for family in {name.partition(":")[2] for name in FAMILIES}}
 
 
 @pytest.fixture(params=FAMILIES, scope="module")

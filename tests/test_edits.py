@@ -375,6 +375,8 @@ EVERY = (
     WithoutNorm(),
     MoveNorm("pre"),
     MoveNorm("pre", 1),
+    edits.OtherNorm("rms"),
+    edits.SideBySide(1),
     WithoutFeedForward(2),
     edits.ShuffleTokens(5),
     PatchHead(OTHER, 1, 1),
@@ -392,6 +394,7 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-positions", ShufflePositions(1)),
         ("induction-no-positions", ShiftPositions(1)),
         ("induction-no-norm", MoveNorm("pre")),
+        ("induction-no-norm", edits.OtherNorm("rms")),
     ):
         with pytest.raises(ValueError, match=name):
             library.record(library.load(name), TEXT, (moved,))
@@ -447,6 +450,8 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
         (ShufflePositions(-1), "seed"),
         (OtherPositions("magic"), "magic"),
         (MoveNorm("up"), "up"),
+        (edits.OtherNorm("batch"), "batch"),
+        (edits.OtherNorm("layer"), "has LayerNorm already"),
         (WithoutResidual(None, "lunch"), "lunch"),
         (WithoutResidual(None, "cross"), "no cross-attention"),
         (MeanHead(0, 4), "head 4"),

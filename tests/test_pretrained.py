@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
-from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+from bounds import DOUBLE_LONG, PARITY, PASSED, STORED, SUMMED, TOTAL
 from tokenizers import models as pieces
 from tokenizers import normalizers, pre_tokenizers, processors
 
 from models import edits, library, own
 from models.own import Handle
 from models.pretrained import families as pretrained
+from models.pretrained.modern import FAMILIES as FAMILIES_OF_TODAY
 from models.readouts import readout
 from models.transformer import Decoder, Encoder
 
@@ -88,6 +89,27 @@ def gpt2(**more):
     )
 
 
+def modern(family: str, **more):
+    """A tiny model of a family of today; `more` changes its configuration."""
+    import tiny
+    import transformers
+
+    shape = tiny.OPT if family == "OPT" else tiny.BERT if family == "GPTNeoX" else tiny.LLAMA
+    config = getattr(transformers, f"{family}Config")(
+        **shape | {"vocab_size": 90, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2} | more
+    )
+    return getattr(transformers, f"{family}ForCausalLM")(config)
+
+
+# As Llama 3.1 stretches its angles, with numbers that a text of 40 tokens feels.
+STRETCHED = {
+    "rope_type": "llama3",
+    "rope_theta": 500.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 30,
+}
 RANDOM = {
     "bert": bert,
     "bert, gelu_new": lambda: bert(hidden_act="gelu_new"),
@@ -96,15 +118,40 @@ RANDOM = {
     "distilbert": distilbert,
     "gpt2": gpt2,
     "gpt2, n_inner and gelu": lambda: gpt2(n_inner=52, activation_function="gelu"),
+    "llama": lambda: modern("Llama"),
+    "llama, stretched, biases, tied": lambda: modern(
+        "Llama",
+        rope_parameters=STRETCHED,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "llama, positions counted finer": lambda: modern(
+        "Llama", rope_parameters={"rope_type": "linear", "rope_theta": 100.0, "factor": 2.0}
+    ),
+    "mistral, a window of 5": lambda: modern("Mistral", sliding_window=5, head_dim=10),
+    "qwen2": lambda: modern("Qwen2", tie_word_embeddings=True),
+    "qwen2, a window of 6": lambda: modern(
+        "Qwen2", use_sliding_window=True, sliding_window=6, max_window_layers=0
+    ),
+    "qwen3": lambda: modern("Qwen3", head_dim=12),
+    "gemma": lambda: modern("Gemma", num_key_value_heads=1, head_dim=10),
+    "gpt_neox": lambda: modern("GPTNeoX"),
+    "gpt_neox, one after the other, no biases": lambda: modern(
+        "GPTNeoX", use_parallel_residual=False, attention_bias=False, rotary_pct=0.5
+    ),
+    "opt": lambda: modern("OPT"),
+    "opt, norms after the sums": lambda: modern("OPT", do_layer_norm_before=False),
 }
 
 
 def uneven(model: torch.nn.Module) -> torch.nn.Module:
     """Fresh Hugging Face weights are so small that attention is even and a mistake would hide."""
     torch.manual_seed(3)
+    gain = 0.0 if model.config.model_type == "gemma" else 1.0  # stored less 1
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.normal_(1.0 if "norm" in name.lower() or "ln_" in name else 0.0, 0.3)
+            parameter.normal_(gain if "norm" in name.lower() or "ln_" in name else 0.0, 0.3)
     return model.eval()
 
 
@@ -128,6 +175,7 @@ def compared(
     theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool
 ) -> None:
     """Every hidden state, every attention and the logits, both models in 64 bits."""
+    bound = PARITY if theirs.config.model_type in FAMILIES_OF_TODAY else DOUBLE_LONG
     seen: dict[str, torch.Tensor] = {}
     theirs, ours = copy.deepcopy(theirs).double(), in_64_bits(ours)
     with torch.no_grad():
@@ -135,28 +183,24 @@ def compared(
         last = ours(ids, tape=lambda name, x: seen.__setitem__(name, x))
         pre = ours.config.norm == "pre"
         names = [
-            "embed+pos" if pre else "embed.normed",
+            [site for site in ("embed", "embed+pos", "embed.normed") if site in seen][-1],
             *(f"{layer}.ffn.{'sum' if pre else 'normed'}" for layer in range(ours.config.n_layer)),
         ]
         if pre:
-            names[-1] = "final.normed"  # GPT-2's last hidden state is after its last LayerNorm
+            names[-1] = "final.normed"  # their last hidden state is after the last LayerNorm
         assert len(names) == len(out.hidden_states) and len(out.attentions) == ours.config.n_layer
         for name, hidden in zip(names, out.hidden_states):
             torch.testing.assert_close(
                 seen[name],
                 hidden,
-                atol=DOUBLE_LONG,
-                rtol=DOUBLE_LONG,
+                atol=bound,
+                rtol=bound,
                 msg=lambda text, name=name: f"{name}: {text}",
             )
         for layer, pattern in enumerate(out.attentions):
-            torch.testing.assert_close(
-                seen[f"{layer}.attn.pattern"], pattern, atol=DOUBLE_LONG, rtol=0
-            )
+            torch.testing.assert_close(seen[f"{layer}.attn.pattern"], pattern, atol=bound, rtol=0)
         if logits:
-            torch.testing.assert_close(
-                ours.logits(last), out.logits, atol=DOUBLE_LONG, rtol=DOUBLE_LONG
-            )
+            torch.testing.assert_close(ours.logits(last), out.logits, atol=bound, rtol=bound)
 
 
 def test_every_hidden_state_attention_and_logit_is_theirs(theirs: torch.nn.Module) -> None:

@@ -138,7 +138,7 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: Handle) -
         norms = parameters.norms(handle, stream.name)
         assert set(norms) == {each.site for each in numbers.sublayers(stream) if each.layer >= 0}
         assert layer_norm.norm_error(stream, norms) < SUMMED
-        swapped = {site: (bias, gain, eps) for site, (gain, bias, eps) in norms.items()}
+        swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
         assert layer_norm.norm_error(stream, swapped) > 0.1, "gain and bias are told apart"
         steps = layer_norm.stages(stream, norms, "0.attn", 1)
         assert steps["mean μ"][1] == pytest.approx(0, abs=STORED) and steps["spread σ"][
@@ -233,7 +233,7 @@ def test_the_gradient_is_the_slope_of_the_output(handle: Handle) -> None:
     # The last LayerNorm by hand: its vector-Jacobian product at the recorded sum.
     site = found.sites[-1]
     total = torch.tensor(stream.at(f"{site}.sum")[token]).double().requires_grad_()
-    gain, bias, eps = parameters.norms(handle, stream.name)[site]
+    gain, bias, eps, _ = parameters.norms(handle, stream.name)[site]
     (
         torch.nn.functional.layer_norm(
             total, total.shape, torch.tensor(gain).double(), torch.tensor(bias).double(), eps

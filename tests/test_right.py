@@ -18,11 +18,13 @@ from models.edits import (
     Edit,
     MeanHead,
     MoveNorm,
+    OtherNorm,
     OtherPositions,
     PatchHead,
     PatchSite,
     ScaledBy,
     ShuffleTokens,
+    SideBySide,
     UniformHead,
     WithMask,
     WithoutFeedForward,
@@ -41,7 +43,10 @@ LAWS = ("row sums", "forbidden", "scores", "softmax", "written", "sums", "norms"
 
 
 def checked(handle: Handle, recording: Recording) -> dict[str, right.Check]:
-    norms = {stream.name: library.norms(handle, stream.name) for stream in recording.streams}
+    norms = {
+        stream.name: library.norms(handle, stream.name, recording.edits)
+        for stream in recording.streams
+    }
     return dict(zip(LAWS, right.checks(recording, library.outputs(handle), norms)))
 
 
@@ -185,8 +190,8 @@ def test_other_parameters_than_the_model_s_break_the_laws_they_are_in(small_hand
     }
     norms = {
         "encoder": {
-            place: (gain, bias + 0.01, eps)
-            for place, (gain, bias, eps) in library.norms(small_handle, "encoder").items()
+            place: (gain, bias + 0.01, *how)
+            for place, (gain, bias, *how) in library.norms(small_handle, "encoder").items()
         }
     }
     found = dict(zip(LAWS, right.checks(recording, outputs, norms)))
@@ -206,6 +211,9 @@ ANY = [
     WithoutNorm(),
     MoveNorm("pre"),
     MoveNorm("pre", 1),
+    OtherNorm("rms"),
+    OtherNorm("rms", 1),
+    SideBySide(1),
     OtherPositions("distance"),
     OtherPositions("rotary"),
     OtherPositions("random"),

@@ -307,6 +307,18 @@ MODELS: dict[str, tuple[Callable, Callable]] = {
             transformers.MistralConfig(**LLAMA, **SPECIALS, sliding_window=4096)
         ),
     ),
+    "qwen3": (
+        gpt2_bytes,
+        lambda: transformers.Qwen3ForCausalLM(
+            transformers.Qwen3Config(**LLAMA, **ENDS, head_dim=12)
+        ),
+    ),
+    "gemma": (
+        llama_pieces,
+        lambda: transformers.GemmaForCausalLM(
+            transformers.GemmaConfig(**LLAMA | {"num_key_value_heads": 1}, **SPECIALS, head_dim=10)
+        ),
+    ),
     "t5": (
         sentencepiece,
         lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),

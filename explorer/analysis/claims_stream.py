@@ -76,7 +76,7 @@ def _norms(
     e: Evidence,
 ) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float]]]:
     """Every LayerNorm of a sub-layer: its stream, its name, what it is given and what it gives
-    (token, d_model), and its gain, bias and eps."""
+    (token, d_model), and its gain, bias and eps. Raises Untestable for RMSNorms."""
     found = False
     for stream in e.recording.streams:
         norms = e.norms(stream.name)
@@ -91,7 +91,10 @@ def _norms(
                 continue
             found = True
             given, gives = (residual.at(stream, site) for site in pair)
-            yield stream, _named(e, stream, each.name), given, gives, norms[each.site]
+            gain, bias, eps, centred = norms[each.site]
+            if not centred:
+                raise Untestable("It is RMSNorm here, which subtracts no mean, and no LayerNorm.")
+            yield stream, _named(e, stream, each.name), given, gives, (gain, bias, eps)
     if not found:
         raise Untestable("This model has no LayerNorm that it shows both sides of.")
 

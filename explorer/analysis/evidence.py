@@ -158,7 +158,7 @@ class Evidence:
 
     recording: Recording
     again: Callable[[str, str, tuple[int, ...] | None], Recording]
-    norms: Callable[[str], Mapping[str, tuple[np.ndarray, np.ndarray, float]]]
+    norms: Callable[[str], Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
     outputs: Callable[[], Mapping[str, tuple[np.ndarray, np.ndarray]]]
     jacobian: Callable[[str, int, str], Any]
     highway: Callable[[str, int], Any]

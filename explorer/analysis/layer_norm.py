@@ -15,6 +15,7 @@ from explorer.analysis.residual import Column, Grid, Measure, at, degrees, norms
 from models.recording import Stream
 
 STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
+STAGES_OF_RMS = ("sum", "÷ rms", "× gain", "+ bias")
 NORMS = (
     Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
     Measure(
@@ -50,26 +51,30 @@ def norm_grid(stream: Stream, measure: str) -> Grid:
     )
 
 
-Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float]]
+Norms = Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]
 
 
-def normalised(x: np.ndarray, eps: float) -> np.ndarray:
-    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias."""
+def normalised(x: np.ndarray, eps: float, centred: bool = True) -> np.ndarray:
+    """(x - mean) / sqrt(variance + eps) over the last axis: LayerNorm without gain and bias; where
+    not `centred` x / sqrt(mean square + eps), RMSNorm."""
     x = x.astype(np.float64)
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
+    x = x - x.mean(-1, keepdims=True) if centred else x
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + eps)
 
 
 def norm_error(stream: Stream, norms: Norms) -> float:
     """The largest |LayerNorm(what stood before) - what was recorded after it| over all tokens and
-    LayerNorms. norms: gain, bias (d_model) and eps by the LayerNorm's site."""
+    LayerNorms. norms: gain, bias (d_model), eps and whether the mean is subtracted, by site."""
     worst = 0.0
     for each in norms_of(stream):
-        gain, bias, eps = norms[each.site]
+        gain, bias, eps, centred = norms[each.site]
         worst = max(
             worst,
             float(
                 np.abs(
-                    normalised(at(stream, each.before), eps) * gain + bias - at(stream, each.after)
+                    normalised(at(stream, each.before), eps, centred) * gain
+                    + bias
+                    - at(stream, each.after)
                 ).max()
             ),
         )
@@ -78,19 +83,20 @@ def norm_error(stream: Stream, norms: Norms) -> float:
 
 def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
     """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after
-    each of STAGES. "sum": what it takes."""
+    each of STAGES, of an RMSNorm after each of STAGES_OF_RMS. "sum": what it takes."""
     each = next(one for one in norms_of(stream) if one.site == site)
-    gain, bias, eps = norms[site]
+    gain, bias, eps, centred = norms[site]
     x = at(stream, each.before)[token]
+    normed = normalised(x, eps, centred)
     steps = [
         x,
-        x - x.mean(),
-        normalised(x, eps),
-        normalised(x, eps) * gain,
-        normalised(x, eps) * gain + bias,
+        *([x - x.mean()] if centred else []),
+        normed,
+        normed * gain,
+        normed * gain + bias,
     ]
     return {
-        "step": STAGES,
+        "step": STAGES if centred else STAGES_OF_RMS,
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
         "spread σ": [float(step.std()) for step in steps],
         "length": [float(np.linalg.norm(step)) for step in steps],
@@ -109,11 +115,14 @@ class Change:
     batch: np.ndarray
 
 
-def change(stream: Stream, site: str, token: int, times: float, eps: float) -> Change:
+def change(
+    stream: Stream, site: str, token: int, times: float, eps: float, centred: bool = True
+) -> Change:
     """The recorded vectors before the LayerNorm `site`, `token`'s multiplied by `times`, normalised
     both ways, without gain and bias.
 
-    Over features: each token by its own mean and variance (LayerNorm). Over tokens: each feature by
+    Over features: each token by its own mean and variance (LayerNorm; where not `centred` by its
+    mean square, RMSNorm). Over tokens: each feature by
     its mean and variance over the tokens of this text (BatchNorm as in training, the text being the
     batch).
     """
@@ -122,7 +131,7 @@ def change(stream: Stream, site: str, token: int, times: float, eps: float) -> C
     changed[token] *= times
     moved = [
         np.linalg.norm(how(changed) - how(x), axis=-1)
-        for how in (lambda v: normalised(v, eps), lambda v: normalised(v.T, eps).T)
+        for how in (lambda v: normalised(v, eps, centred), lambda v: normalised(v.T, eps).T)
     ]
     return Change(token, times, *moved)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import edited
+from explorer.analysis.layer_norm import normalised
 from explorer.analysis.residual import site_name
 from models.edits import (
     Edit,
@@ -109,7 +110,8 @@ def checks(
     """Every law of a recording, checked.
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
-    norms: by stream, then by place, gain and bias (d_model) and eps. Without them these laws are
+    norms: by stream, then by place, gain and bias (d_model), eps and whether the mean is subtracted.
+    Without them these laws are
     not checked. built: how the model was built, where it differs from the paper: `residual` False;
     `biased` True where something is added to q . k.
     """
@@ -301,7 +303,7 @@ def _one_norm(
     check: Check,
     recording: Recording,
     stream: Stream,
-    own: Mapping[str, tuple[np.ndarray, np.ndarray, float]],
+    own: Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]],
     place: str,
     state: str,
     site: str,
@@ -309,18 +311,17 @@ def _one_norm(
     if patched := edited.patched(recording, stream, site):
         return check.leave(f"{site_name(site)}: {'; '.join(map(str, patched))}")
     if place in own:
-        gain, bias, eps = own[place]
+        gain, bias, eps, centred = own[place]
     elif (
         place == "final" and own
     ):  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
-        gain, bias, eps = 1.0, 0.0, next(iter(own.values()))[2]
+        gain, bias, (_, _, eps, centred) = 1.0, 0.0, next(iter(own.values()))
     else:
         return check.leave(
             f"{site_name(site)}: the model does not show this LayerNorm’s gain and bias"
         )
     x = stream.at(state).astype(np.float64)
-    normed = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps)
-    check.take(normed * gain + bias, stream.at(site), _in_stream(stream, site))
+    check.take(normalised(x, eps, centred) * gain + bias, stream.at(site), _in_stream(stream, site))
 
 
 # ---- what edits change ----

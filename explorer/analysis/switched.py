@@ -10,10 +10,12 @@ from models.edits import (
     KINDS,
     Edit,
     MoveNorm,
+    OtherNorm,
     OtherPositions,
     ScaledBy,
     ShiftPositions,
     ShufflePositions,
+    SideBySide,
     WithoutFeedForward,
     WithoutNorm,
     WithoutPositions,
@@ -91,6 +93,28 @@ FFN = ByLayer(
     lambda edits, layer: not applies(edits, WithoutFeedForward, layer),
     lambda on, layer: () if on else (WithoutFeedForward(layer),),
 )
+
+
+# Whether the feed-forward network reads what attention reads, in a model that has it after.
+BESIDE = ByLayer(
+    (SideBySide,),
+    lambda edits, layer: applies(edits, SideBySide, layer),
+    lambda on, layer: (SideBySide(layer),) if on else (),
+)
+
+
+def kind_of_norm(own: str) -> ByLayer:
+    """Which norm there is, "layer" or "rms", in a model that has `own`."""
+
+    def value(edits: Edits, layer: int) -> str:
+        other = last(edits, OtherNorm, layer)
+        return own if other is None else other.to
+
+    return ByLayer(
+        (OtherNorm,),
+        value,
+        lambda to, layer: () if to == own else (OtherNorm(to, layer),),
+    )
 
 
 def norm(own: str) -> ByLayer:

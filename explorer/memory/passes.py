@@ -17,7 +17,7 @@ from explorer.memory.settings import beginning
 from explorer.memory.shelf import derived, of_model
 from explorer.memory.turns import TooLong, turn
 from models import learn, library
-from models.edits import Edit
+from models.edits import Edit, OtherNorm
 from models.examples import DEFAULT_TEXT
 from models.prediction import Attribution, Lens, Neurons
 from models.recording import Attention, Recording
@@ -157,9 +157,15 @@ def all_logits(recording: Recording, stream: str) -> np.ndarray:
     )
 
 
-def norms(recording: Recording, stream: str) -> dict[str, tuple[np.ndarray, np.ndarray, float]]:
-    """The LayerNorms of a stream of the recording's model: gain, bias and eps by place."""
-    return of_model(recording, ("norms", stream), lambda loaded: library.norms(loaded, stream))
+def norms(
+    recording: Recording, stream: str
+) -> dict[str, tuple[np.ndarray, np.ndarray, float, bool]]:
+    """The LayerNorms of a stream as they were in the recording: gain, bias, eps, and whether the
+    mean is subtracted (not in an RMSNorm), by place."""
+    edits = tuple(edit for edit in recording.edits if isinstance(edit, OtherNorm))
+    return of_model(
+        recording, ("norms", stream, edits), lambda loaded: library.norms(loaded, stream, edits)
+    )
 
 
 def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -102,13 +102,15 @@ def logit(value: float, total: float, n_parts: int, words: tuple[str, str], wher
     )
 
 
-def taken_apart(n_norms: int, adds: bool) -> str:
-    """The method, as it is for a model whose state passes so many LayerNorms and which has residual
-    connections where `adds`."""
-    passed = (
-        f"sent through {plural(n_norms, 'LayerNorm')}"
-        if adds
-        else "sent through the last LayerNorm"
+def taken_apart(n_norms: int, adds: bool, centred: bool = True) -> str:
+    """The method, as it is for a model whose state passes so many LayerNorms (RMSNorms where not
+    `centred`) and which has residual connections where `adds`."""
+    norm = "LayerNorm" if centred else "RMSNorm"
+    passed = f"sent through {plural(n_norms, norm)}" if adds else f"sent through the last {norm}"
+    does = (
+        "A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held"
+        if centred
+        else "An RMSNorm divides by the root of the mean square. Each root is held"
     )
     state = (
         "the state is the sum of what was written on the way"
@@ -117,10 +119,10 @@ def taken_apart(n_norms: int, adds: bool) -> str:
         "the readout, so it and the biases are the only parts"
     )
     through = (
-        f", {passed}. A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held "
+        f", {passed}. {does} "
         "at the value it had on this token: dividing by a fixed number is linear, so every part "
-        "can be followed alone to the end. The biases of LayerNorm, of W_O and of the readout are "
-        "one part, “biases”."
+        "can be followed alone to the end. The biases, as far as this model has them (of LayerNorm, "
+        "of W_O and of the readout), are one part, “biases”."
         if n_norms
         else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and "
         "of the readout are one part, “biases”."

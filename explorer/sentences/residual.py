@@ -126,13 +126,20 @@ def conserved(error: float, n: int, largest: float) -> str:
     )
 
 
-def layer_norm(error: float, place: str | None) -> str:
-    """LayerNorm's formula, and how far its recomputation is from what was recorded."""
-    return (
+def layer_norm(error: float, place: str | None, centred: bool = True) -> str:
+    """LayerNorm's formula, or RMSNorm's where not `centred`, and how far its recomputation is from
+    what was recorded."""
+    formula = (
         "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ + β, "
         "μ and σ² over its own components, gain γ and bias β learned. So σ is 1 before gain "
-        f"and bias, and what they make of it after. {WHERE[place]}  \nRecomputed from "
-        "everything recorded before a LayerNorm with the model’s γ and β: the largest "
+        "and bias, and what they make of it after."
+        if centred
+        else "**RMSNorm** stands here in LayerNorm’s place: RMS(h) = h / √(mean of h² + ε) · γ. "
+        "No mean is subtracted and there is no bias; the vector’s length is √d before the gain."
+    )
+    return (
+        f"{formula} {WHERE[place]}  \nRecomputed from "
+        "everything recorded before a norm with the model’s gain and bias: the largest "
         f"difference to what was recorded is **{power(error, 2)}**."
     )
 

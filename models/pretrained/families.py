@@ -1,4 +1,5 @@
-"""Pretrained weights of the BERT and GPT-2 families, running in our own classes.
+"""Pretrained weights of Hugging Face families, running in our own classes: BERT's and GPT-2 here,
+those of today in models/pretrained/modern.py.
 
 A family is a plain configuration of `models/transformer.py` and a table of where each of our
 tensors is called what in its files; no forward pass knows of any of them. So every switch, every
@@ -18,20 +19,12 @@ from torch import Tensor
 
 from models.config import Config
 from models.own import Handle, handle_of
-from models.pretrained import files
+from models.pretrained import files, modern
+from models.pretrained.described import activation
 from models.pretrained.files import NotLoaded, mend
+from models.pretrained.modern import Tensors, pair
 from models.pretrained.own_tokenizer import tokenizer_of
 from models.transformer import Decoder, Encoder, Model
-
-ACTIVATION = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-}
-Tensors = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -40,13 +33,15 @@ class Family:
 
     prefix: what stands before the names where the file holds a readout too. config: from its
     config.json and its tensors (prefix gone).
-    tensors: (our name, tensor) for everything that the model has.
+    tensors: (our name, tensor) for everything that the model has. tied: its readout is always its
+    embedding.
     """
 
     model: type[Model]
     prefix: str
     config: Callable[[dict, Tensors], Config]
     tensors: Callable[[Config, Tensors], Iterator[tuple[str, Tensor]]]
+    tied: bool = True
 
 
 def load(folder: Path, name: str) -> Handle:
@@ -94,13 +89,12 @@ def load(folder: Path, name: str) -> Handle:
 def covers(folder: Path) -> bool:
     """True for a folder whose model is of a family and of a variant that our classes cover."""
     described = files.read_config(folder, str(folder))
-    if described.get("model_type") not in FAMILIES or not described.get(
-        "tie_word_embeddings", True
-    ):
+    family = FAMILIES.get(described.get("model_type", ""))
+    if family is None or (family.tied and not described.get("tie_word_embeddings", True)):
         return False
     try:
         tokenizer_of(folder)
-        FAMILIES[described["model_type"]].config(described, {})
+        family.config(described, {})
     except Exception:  # files from anywhere fail in any way; its own code may read them
         return False
     return True
@@ -110,14 +104,14 @@ def build(described: dict, tensors: Tensors) -> Model:
     """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a
     tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
-    bare = {_modern(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
+    bare = {_today(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
     config = family.config(described, bare)
-    _expect_all_used(described["model_type"], config, bare)
+    _expect_all_used(family, described["model_type"], config, bare)
     with torch.device("meta"):  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
         found = {
-            key: tensor.float().clone(memory_format=torch.contiguous_format)
+            key: tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
             for key, tensor in family.tensors(config, bare)
         }
     except KeyError as missing:
@@ -139,22 +133,31 @@ READOUT_MATRICES = (
     "cls.predictions.decoder.weight",
     "vocab_projector.weight",
 )
-LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h)\.(\d+)\.")
+LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h|(?:decoder\.)?layers)\.(\d+)\.")
 
 
-def _modern(key: str) -> str:
-    """A tensor's name as it is today: early BERT files say gamma and beta."""
-    return key.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-        "LayerNorm.beta", "LayerNorm.bias"
-    )
+def _today(key: str) -> str:
+    """A tensor's name as it is today: early BERT files say gamma and beta, Pythia's embed_out."""
+    for early, late in (
+        ("LayerNorm.gamma", "LayerNorm.weight"),
+        ("LayerNorm.beta", "LayerNorm.bias"),
+        ("embed_out.", "lm_head."),
+    ):
+        key = key.replace(early, late)
+    return key
 
 
-def _expect_all_used(family: str, config: Config, tensors: Tensors) -> None:
+def _expect_all_used(family: Family, name: str, config: Config, tensors: Tensors) -> None:
     """Raises ValueError for weights that our model would leave out: a readout of its own, or layers
     that the configuration does not name."""
-    words = tensors.get("wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight")
+    words = tensors.get("wte.weight" if name == "gpt2" else "embeddings.word_embeddings.weight")
     for key in READOUT_MATRICES:
-        if key in tensors and words is not None and not torch.equal(tensors[key], words):
+        if (
+            family.tied
+            and key in tensors
+            and words is not None
+            and not torch.equal(tensors[key], words)
+        ):
             raise NotLoaded(
                 "its readout is not tied to its embedding, which Headlight’s own classes "
                 "need; open it in its own code"
@@ -178,12 +181,6 @@ def _files(folder: Path, name: str) -> tuple[str, Tensors]:
 # ---- BERT, RoBERTa, DistilBERT -----------------------------------------------
 
 
-def _activation(name: str) -> str:
-    if name not in ACTIVATION:
-        raise NotLoaded(f"the activation {name!r} is not among {', '.join(ACTIVATION)}")
-    return ACTIVATION[name]
-
-
 def bert_config(described: dict, tensors: Tensors) -> Config:
     """BERT's, RoBERTa's too; its positions begin after the padding's number there, and it says its
     words through a transform."""
@@ -199,7 +196,7 @@ def bert_config(described: dict, tensors: Tensors) -> Config:
         d_ff=described["intermediate_size"],
         n_positions=described["max_position_embeddings"] - skipped(described),
         positions="learned",
-        activation=_activation(described.get("hidden_act", "gelu")),
+        activation=activation(described.get("hidden_act", "gelu")),
         eps=described.get("layer_norm_eps", 1e-12),
         scaled_embedding=False,
         embedding_norm=True,
@@ -246,11 +243,6 @@ DISTILBERT_LAYER = {
 }
 
 
-def _pair(ours: str, theirs: str, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
-    for part in ("weight", "bias"):
-        yield f"{ours}.{part}", tensors[f"{theirs}.{part}"]
-
-
 def bert_tensors(
     config: Config,
     tensors: Tensors,
@@ -266,14 +258,14 @@ def bert_tensors(
     )
     if config.segment:
         yield "embedding.segment", tensors["embeddings.token_type_embeddings.weight"][0]
-    yield from _pair("embedding.norm", "embeddings.LayerNorm", tensors)
+    yield from pair("embedding.norm", "embeddings.LayerNorm", tensors)
     for layer in range(config.n_layer):
         for ours, theirs in layer_names.items():
-            yield from _pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
+            yield from pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
     for marker, (dense, norm, bias) in READOUTS.items():
         if marker in tensors:
-            yield from _pair("transform", dense, tensors)
-            yield from _pair("transform_norm", norm, tensors)
+            yield from pair("transform", dense, tensors)
+            yield from pair("transform_norm", norm, tensors)
             yield "readout_bias", tensors[bias]
 
 
@@ -326,7 +318,7 @@ def gpt2_config(described: dict, tensors: Tensors) -> Config:
         n_positions=described["n_positions"],
         norm="pre",
         positions="learned",
-        activation=_activation(described.get("activation_function", "gelu_new")),
+        activation=activation(described.get("activation_function", "gelu_new")),
         eps=described.get("layer_norm_epsilon", 1e-5),
         scaled_embedding=False,
     )
@@ -356,7 +348,7 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
                 yield f"layers.{layer}.{ours}.{part}", tensor.T if part == "weight" else tensor
             for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
                 yield f"layers.{layer}.{ours}.{part}", tensors[f"{at}.{theirs}.{part}"]
-    yield from _pair("last_norm.norm", "ln_f", tensors)
+    yield from pair("last_norm.norm", "ln_f", tensors)
     yield "readout_bias", torch.zeros(len(embedding))
 
 
@@ -365,4 +357,8 @@ FAMILIES = {
     "roberta": Family(Encoder, "roberta.", bert_config, bert_tensors),
     "distilbert": Family(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
     "gpt2": Family(Decoder, "transformer.", gpt2_config, gpt2_tensors),
+    **{
+        name: Family(Decoder, prefix, config, tensors, tied=False)
+        for name, (prefix, config, tensors) in modern.FAMILIES.items()
+    },
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isqrt
 from threading import Lock
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from models.pretrained import files, hub
+from models.pretrained.described import LONGEST, longest
 from models.pretrained.files import NotLoaded
 from models.pretrained.from_files import model_of, quietly, tokenizer_of
 from models.pretrained.hooks import put_hooks, register
@@ -18,11 +18,6 @@ from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.stream import Unfollowed
 from models.pretrained.survey import Plan, survey
 from models.recording import Card
-
-# The longest text, in tokens, whatever a model could take; and the memory that scores and patterns
-# of one recording may fill.
-LONGEST = 512
-MOST_BYTES_OF_PATTERNS = 320 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,5 +121,4 @@ def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
             ):
                 begins = stream.positions.padding_idx + 1  # RoBERTa counts from there
             bounds.append(len(weight) - begins)
-    cells = 8 * plan.n_head * sum(plan.n_layer.values())
-    return int(max(2, min(*bounds, isqrt(MOST_BYTES_OF_PATTERNS // cells))))
+    return longest(bounds, plan.n_head, sum(plan.n_layer.values()))

@@ -8,7 +8,7 @@ from pathlib import Path
 import tokenizers
 
 from models.pretrained.files import NotLoaded
-from models.tokenizer import Tokenizer, WordPiece
+from models.tokenizer import SentencePiece, Tokenizer, WordPiece
 
 
 def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -22,7 +22,8 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         raise NotLoaded("its tokenizer.json cannot be read") from error
     pieces.no_truncation()
     pieces.no_padding()
-    kind = json.loads(file.read_text("utf-8"))["model"]["type"]
+    model = json.loads(file.read_text("utf-8"))["model"]
+    kind = model["type"]
     told = folder / "tokenizer_config.json"
     named = json.loads(told.read_text("utf-8")) if told.exists() else {}
 
@@ -51,5 +52,6 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
     if kind == "WordPiece":
         return WordPiece(pieces, names, name("unk", ("[UNK]",))), ends
     if kind == "BPE":
-        return Tokenizer(pieces, names), ends
+        way = SentencePiece if model.get("byte_fallback") else Tokenizer
+        return way(pieces, names), ends
     raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")

@@ -21,6 +21,7 @@ from models.attention import Stored
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.own import Handle
+from models.readouts.parameters import looks_at
 from models.recording import Recording
 from models.slices import breath
 from models.transformer import EncoderDecoder, Layer
@@ -83,7 +84,9 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
             breath()
             scores = handle.model.logits(last[0, row])
             word = int(scores.argmax()) if word < 0 else word
-            gradients = torch.autograd.grad(scores[word], list(states.values()))
+            gradients = torch.autograd.grad(
+                scores[word], list(states.values()), materialize_grads=True
+            )
         sites = tuple(states)
         norms.append(torch.stack([gradient[0].norm(dim=-1) for gradient in gradients]).numpy())
         logits.append(scores[word].item())
@@ -159,15 +162,15 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     if recording.edits:
         raise ValueError("the Jacobian is that of an unedited run")
     of = recording.stream(stream)
-    before = {wrote.rpartition(".")[0]: state for state, wrote, _ in of.writes()}
-    if site not in before or site == "pos" or not 0 <= token < len(of.tokens):
+    written = {wrote.rpartition(".")[0] for _, wrote, _ in of.writes()}
+    if site not in written or site == "pos" or not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has no sub-layer {site!r} or no token {token}")
     number, _, place = site.partition(".")
     model = handle.model
     layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[
         int(number)
     ]
-    x = torch.tensor(of.at(before[site]))
+    x = torch.tensor(of.at(looks_at(layer, of, place, ())))
     out = {
         "attn": layer.attention_out,
         "cross": getattr(layer, "cross_out", None),
@@ -208,6 +211,9 @@ class _Beside(Stored):
     def __init__(self, k: Tensor, v: Tensor, token: int) -> None:
         super().__init__()
         self.k, self.v, self.token = k, v, token
+
+    def past(self, name: str) -> int:
+        return self.token
 
     def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values, the token's own ones new."""

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from models.edits import PatchSite, WithoutFeedForward, applies
 from models.own import Handle
-from models.readouts.parameters import layers_of
+from models.readouts.parameters import layers_of, looks_at
 from models.recording import Recording
+from models.since import GatedFeedForward
 from models.transformer import FeedForward
 
 
@@ -20,7 +21,8 @@ from models.transformer import FeedForward
 class Inside:
     """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
     (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
-    and `bias` is what the FFN wrote."""
+    and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
+    it times the unit."""
 
     before: np.ndarray
     after: np.ndarray
@@ -33,7 +35,7 @@ def inside(handle: Handle, recording: Recording, stream: str, layer: int, token:
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
     network, read = reads(handle, recording, stream, layer, token)
-    before, after = network.w_1(read[token]), network.hidden(read[token])
+    before, after = network.before(read[token]), network.hidden(read[token])
     writes = after[:, None] * network.w_2.weight.T
     bias = bias_of(network)
     return Inside(*(each.numpy().copy() for each in (before, after, writes, bias)))
@@ -41,7 +43,7 @@ def inside(handle: Handle, recording: Recording, stream: str, layer: int, token:
 
 def reads(
     handle: Handle, recording: Recording, stream: str, layer: int, token: int
-) -> tuple[FeedForward, Tensor]:
+) -> tuple[FeedForward | GatedFeedForward, Tensor]:
     """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
     of, layers = recording.stream(stream), layers_of(handle, stream)
     if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
@@ -58,11 +60,11 @@ def reads(
             raise ValueError(f"what the FFN of layer {layer} wrote was put in from another text")
     site = f"{layer}.ffn.read"
     if site not in of.sites:
-        site = next(state for state, wrote, _ in of.writes() if wrote == f"{layer}.ffn.wrote")
+        site = looks_at(layers[layer], of, "ffn", recording.edits)
     return layers[layer].feed_forward, torch.tensor(of.at(site))
 
 
-def bias_of(network: FeedForward) -> Tensor:
+def bias_of(network: FeedForward | GatedFeedForward) -> Tensor:
     """What an FFN adds whatever its units do, (d_model)."""
     bias = network.w_2.bias
     return torch.zeros(network.w_2.out_features) if bias is None else bias.detach()

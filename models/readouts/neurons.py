@@ -74,10 +74,10 @@ def neurons(
 def _said(handle: Handle, vectors: Tensor) -> tuple:
     """Of vectors (row, d_model) at the readout the words they raise most and by how much, and those
     they lower most: four arrays (row, word)."""
-    embedding, found = handle.model.embedding.token.weight, []
+    words, found = handle.model.readout_matrix, []
     for some in vectors.split(8):
         breath()
-        logits = some @ embedding.T  # (row, id)
+        logits = some @ words.T  # (row, id)
         most = min(WORDS, logits.shape[-1])
         up, down = logits.topk(most), logits.topk(most, largest=False)
         found.append((up.indices, up.values, down.indices, down.values))

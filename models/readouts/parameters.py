@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
+from models import since as kinds
+from models.edits import Edit, SideBySide, applies
 from models.own import Handle
+from models.recording import Stream
 from models.transformer import AddAndNorm, EncoderDecoder, Layer
 
-Norm = tuple[np.ndarray, np.ndarray, float]
+Norm = tuple[np.ndarray, np.ndarray, float, bool]
 
 
-def norms(handle: Handle, stream: str) -> dict[str, Norm]:
+def norms(handle: Handle, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
     """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain
-    (d_model), bias (d_model) and eps.
+    (d_model), bias (d_model), eps, and whether it subtracts the mean (an RMSNorm, the model's own
+    or by an edit, does not, and has no bias of its own).
 
     Raises ValueError for no such stream.
     """
@@ -24,19 +28,24 @@ def norms(handle: Handle, stream: str) -> dict[str, Norm]:
         if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
         else "last_norm",
     )
-    found = (
-        {"embed": handle.model.embedding.norm}
+    found: dict[str, tuple[kinds.Norm | None, int | None]] = (
+        {"embed": (handle.model.embedding.norm, None)}
         | {
-            each.name: each.norm
+            each.name: (each.norm, each.layer)
             for layer in layers
             for each in layer.modules()
             if isinstance(each, AddAndNorm)
         }
-        | {"final": last.norm}
+        | {"final": (last.norm, None)}
     )
     return {
-        name: (_numbers(norm.weight), _numbers(norm.bias), float(norm.eps))
-        for name, norm in found.items()
+        name: (
+            _numbers(norm.weight),
+            _or_zeros(norm.bias, len(norm.weight)),
+            float(norm.eps),
+            not kinds.is_rms(norm, edits, layer),
+        )
+        for name, (norm, layer) in found.items()
         if norm is not None
     }
 
@@ -49,7 +58,8 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         slices = [
             _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
         ]
-        made[label] = np.stack(slices), np.stack([_numbers(each.w_o.bias) for each in attentions])
+        biases = [_or_zeros(each.w_o.bias, len(each.w_o.weight)) for each in attentions]
+        made[label] = np.stack(slices), np.stack(biases)
     return made
 
 
@@ -63,6 +73,19 @@ def layers_of(handle: Handle, stream: str) -> list[Layer]:
     if stream not in stacks:
         raise ValueError(f"{handle.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
     return list(stacks[stream])
+
+
+def looks_at(layer: Layer, stream: Stream, place: str, edits: tuple[Edit, ...]) -> str:
+    """The site that a sub-layer ("attn", "cross", "ffn") of a layer looks at, before its LayerNorm:
+    the state before it wrote, or where the FFN stands beside attention, the one before both."""
+    beside = layer.parallel or applies(edits, SideBySide, layer.layer)
+    first = "attn" if place == "ffn" and beside else place
+    wrote = f"{layer.layer}.{first}.wrote"
+    return next(state for state, site, _ in stream.writes() if site == wrote)
+
+
+def _or_zeros(bias: Tensor | None, n: int) -> np.ndarray:
+    return np.zeros(n, dtype=np.float32) if bias is None else _numbers(bias)
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import MeanHead, PatchHead, PatchSite, ZeroHead
+from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
 from models.recording import Attention, Recording, Stream
+from models.since import Norm, is_rms
 from models.slices import breath
 from models.transformer import AddAndNorm, EncoderDecoder, Layer
 
@@ -45,7 +46,10 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
     """
     of = recording.stream(stream)
     return lens_of(
-        stream, states(of), lambda site: handle.model.logits(_last(handle, of, site)), top
+        stream,
+        states(of),
+        lambda site: handle.model.logits(_last(handle, of, site, recording.edits)),
+        top,
     )
 
 
@@ -78,11 +82,11 @@ def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], 
     )
 
 
-def _last(handle: Handle, stream: Stream, site: str) -> Tensor:
+def _last(handle: Handle, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
     """A site's vectors (token, d_model) as they would stand at the stack's end."""
     x = torch.tensor(stream.at(site))
     return (
-        handle.model.last_norm.normed(x)
+        handle.model.last_norm.normed(x, edits)
         if "final.normed" in stream.sites and site != "final.normed"
         else x
     )
@@ -165,11 +169,12 @@ def followed(handle: Handle, recording: Recording, stream: str, token: int) -> F
     held: dict[Key, Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
     after: dict[int, list[Linear]] = {}
 
-    def through(norm: nn.LayerNorm) -> None:
+    def through(norm: Norm, at: int | None = None) -> None:
         parts = torch.stack(list(held.values()))
-        still = held_still(norm, parts.sum(0))
+        still = held_still(norm, parts.sum(0), is_rms(norm, edits, at))
         held.update(zip(held, still(parts)))
-        held[BIAS] = held.get(BIAS, 0) + norm.bias.double()
+        if norm.bias is not None:
+            held[BIAS] = held.get(BIAS, 0) + norm.bias.double()
         for way in after.values():
             way.append(still)
 
@@ -186,21 +191,19 @@ def followed(handle: Handle, recording: Recording, stream: str, token: int) -> F
             if key[0] == "ffn":
                 after[key[1]] = []
         if out.norm_at(edits) == "post":
-            through(out.norm)
+            through(out.norm, out.layer)
     if "final.normed" in of.sites:
-        bare = nn.LayerNorm(len(of.resid[-1, token]), eps=model.config.eps)
-        through(model.last_norm.norm or bare)
+        through(model.last_norm.one())
     return Followed(held, after)
 
 
 def word_direction(handle: Handle, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
     """What a last vector is multiplied with for a word's logit, (d_model), and what is added;
     `against` another word, the difference."""
-    embedding = handle.model.embedding.token.weight.double()
-    bias = handle.model.readout_bias.double()
+    words, bias = handle.model.readout_matrix, handle.model.readout_bias.double()
     if against is None:
-        return embedding[id], bias[id]
-    return embedding[id] - embedding[against], bias[id] - bias[against]
+        return words[id].double(), bias[id]
+    return words[id].double() - words[against].double(), bias[id] - bias[against]
 
 
 def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple[int, ...]) -> None:
@@ -211,7 +214,7 @@ def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
     if not all(0 <= word < handle.card.n_vocab for word in words):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    if handle.model.config.readout != "tied":
+    if handle.model.config.readout not in ("tied", "untied"):
         raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
     first = recording.streams[0].name
     if any(
@@ -273,7 +276,7 @@ def _heads(
     recording: Recording,
 ) -> dict:
     """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's
-    bias."""
+    bias, where it has one."""
     z = outputs_of_heads(handle, recording, attention, layer, token)
     slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
     here = [
@@ -320,9 +323,9 @@ def outputs_of_heads(
     return z
 
 
-def held_still(norm: nn.LayerNorm, total: Tensor) -> Linear:
-    """A LayerNorm without its bias, whose sigma is what it is on `total` (d_model): a linear map of
-    vectors (..., d_model)."""
-    sigma = (total.var(unbiased=False) + norm.eps).sqrt()
-    gain = norm.weight.double()
-    return lambda rows: (rows - rows.mean(-1, keepdim=True)) / sigma * gain
+def held_still(norm: Norm, total: Tensor, rms: bool) -> Linear:
+    """A LayerNorm without its bias, whose sigma is what it is on `total` (d_model), or an RMSNorm
+    (`rms`), held at the root of its mean square: a linear map of vectors (..., d_model)."""
+    spread = (total**2).mean() if rms else total.var(unbiased=False)
+    gain = norm.weight.double() / (spread + norm.eps).sqrt()
+    return lambda rows: (rows if rms else rows - rows.mean(-1, keepdim=True)) * gain

@@ -56,7 +56,9 @@ def show(on: Inside) -> Attribution | None:
     if part := heads.get(st.session_state.part):
         named_head(on.recording, part, on.token)
     n_norms = reading.n_norms(on.recording)
-    st.markdown(sentences.taken_apart(n_norms, residual.adds(on.stream)))
+    norms = passes.norms(on.recording, on.stream.name).values()
+    centred = all(norm[3] for norm in norms)
+    st.markdown(sentences.taken_apart(n_norms, residual.adds(on.stream), centred))
     with_table(
         reading.parts_file(taken),
         about(on, taken),

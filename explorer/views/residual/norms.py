@@ -35,28 +35,30 @@ def show(on: Screen) -> None:
         not_shown(on, "the gains and biases of its norms")
         return
     norms = passes.norms(on.recording, stream.name)
+    centred = all(norm[3] for norm in norms.values())
 
     def note() -> str:
         error = on.kept(("norm error",), lambda: numbers.norm_error(stream, norms))
-        return words.layer_norm(error, norm_place(stream))
+        return words.layer_norm(error, norm_place(stream), centred)
 
     chart.show(on, grid, "every token, LayerNorm by LayerNorm", log, note)
     st.subheader("One LayerNorm, step by step", anchor=False)
     name, site = pick_place({each.name: each.site for each in norms_of(stream)}, "LayerNorm")
     steps = numbers.stages(stream, norms, site, on.token)
-    st.markdown(f"{on.called(on.token)} in one LayerNorm, {name}:")
+    called = "LayerNorm" if norms[site][3] else "RMSNorm"
+    st.markdown(f"{on.called(on.token)} in one {called}, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
-    beside_batch_norm(on, name, site, norms[site][2])
+    beside_batch_norm(on, name, site, norms[site][2:])
 
 
-def beside_batch_norm(on: Screen, name: str, site: str, eps: float) -> None:
+def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool]) -> None:
     """The same sums over features and over tokens, when the followed token's vector is
     multiplied."""
     from explorer.figures.residual import bars
 
     st.subheader("Why not BatchNorm?", anchor=False)
     times, token, tokens = factor(), on.token, on.stream.tokens
-    found = numbers.change(on.stream, site, token, times, eps)
+    found = numbers.change(on.stream, site, token, times, *how)
     st.markdown(words.batch_norm(name, literal(tokens[token]), token, times))
     worst = numbers.worst_other(found.batch, token)
     least = numbers.worst_other(found.layer, token)
@@ -73,7 +75,7 @@ def beside_batch_norm(on: Screen, name: str, site: str, eps: float) -> None:
         file="layernorm-batchnorm",
         what=("batch norm", site, token, times),
     )
-    series = ("LayerNorm", found.layer), ("BatchNorm", found.batch)
+    series = ("LayerNorm" if how[1] else "RMSNorm", found.layer), ("BatchNorm", found.batch)
     plot.show(bars(series, picture.about, tokens, "moved by"), "batch norm", picture.title, "norms")
     with_table({"token": numbered(tokens), **dict(series)}, picture.about, picture.file)
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from explorer.analysis import switched
-from explorer.analysis.switched import FFN, SCALE, ByLayer
+from explorer.analysis.switched import FFN, SCALE
 from explorer.memory import address, models
 from explorer.sentences.switches import QUESTION
-from explorer.views.switches import board
+from explorer.views.switches import board, since
 from explorer.views.switches.runs import MOST_EDITS, Runs, follows
+from explorer.views.switches.since import Scope, take_layered
 from explorer.views.switches.write import put, shown, take_preset
 from models.edits import (
     Edit,
     MoveNorm,
+    OtherNorm,
     ScaledBy,
+    SideBySide,
     UniformHead,
     WithMask,
     WithoutFeedForward,
@@ -44,20 +45,6 @@ SUBLAYERS = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN"}
 # Of a layer, in the code of the model itself.
 INSIDE = (WithoutResidual, WithoutNorm, MoveNorm, WithoutFeedForward)
 MOST_BUTTONS = 6
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Which layers the switches of a layer are set in: `only` one of them, None for all."""
-
-    edits: tuple[Edit, ...]
-    layers: int
-    only: int | None
-
-    @property
-    def here(self) -> int:
-        """The layer whose setting is shown."""
-        return self.only or 0
 
 
 def presets(on: Runs) -> None:
@@ -88,12 +75,15 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         for head in range(one.pattern.shape[1])
     )
     own, encoder = own_norm(plain), plain.model.kind == "encoder"
+    shows = models.offers(plain.model.name)
     made: dict[str, tuple[Edit, ...]] = {
         "Take away the scale": (WithoutScale(),),
         "Bag of words: no positions": (WithoutPositions(),),
         "No residual": (WithoutResidual(),),
         "No LayerNorm": (WithoutNorm(),) if own != "none" else (),
         "LayerNorm before, not after": (MoveNorm("pre"),) if own == "post" else (),
+        "RMSNorm for LayerNorm": (OtherNorm("rms"),) if own != "none" and not shows.rms else (),
+        "Attention and FFN side by side": () if shows.parallel else (SideBySide(),),
         "No FFN": (WithoutFeedForward(),),
         "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
         "A causal mask": (WithMask(),) if encoder else (),
@@ -186,6 +176,9 @@ def positions(on: Runs) -> None:
     now, by = switched.positions(on.edits)
     shown("positions of", now)
     names = POSITIONS | ({"own": "as trained: none"} if lacks(on.plain) == "positions" else {})
+    if models.offers(on.model).positions == "rotary":
+        names = {**names, "own": "as trained: rotary (RoPE)"}
+        del names["rotary"]
     take = {"on_change": take_positions, "args": (on.edits,)}
     st.selectbox("Positions", list(names), key="positions of", format_func=names.get, **take)
     if now in ("shuffled", "shifted"):
@@ -217,6 +210,7 @@ def by_layer(on: Runs) -> None:
     values = {"scale": scale(on, scope)}
     if follows(on.plain, *INSIDE):
         values |= inside(on, scope)
+        values |= since.show(on, scope, own_norm(on.plain) != "none")
     mixed = [name for name, each in values.items() if any(value != each[0] for value in each)]
     if scope.only is None and mixed:
         st.caption(
@@ -326,8 +320,3 @@ def take_residual(scope: Scope, places: tuple[str, ...]) -> None:
     """The sub-layers whose residual connection is kept."""
     wanted = [place for place in places if place in st.session_state["residuals"]]
     take_layered(switched.residual(places), scope, wanted)
-
-
-def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
-    """A switch of a layer, set in the layers of the scope."""
-    put(switch.put(scope.edits, scope.layers, scope.only, value))

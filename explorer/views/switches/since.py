@@ -1,0 +1,66 @@
+"""The switches of what changed since the paper: RMSNorm for LayerNorm, attention and FFN side by
+side; and what every switch of a layer shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.analysis.switched import BESIDE, ByLayer, kind_of_norm
+from explorer.memory import models
+from explorer.views.switches.runs import Runs
+from explorer.views.switches.write import put, shown
+from models.edits import NORMS, Edit
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which layers the switches of a layer are set in: `only` one of them, None for all."""
+
+    edits: tuple[Edit, ...]
+    layers: int
+    only: int | None
+
+    @property
+    def here(self) -> int:
+        """The layer whose setting is shown."""
+        return self.only or 0
+
+
+def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
+    """The switches, and what each is set to, layer by layer."""
+    shows = models.offers(on.plain.model.name)
+    kind = kind_of_norm("rms" if shows.rms else "layer")
+    values = {}
+    if has_norm:
+        values["kind of norm"] = kind.values(scope.edits, scope.layers)
+        shown("norm kind", values["kind of norm"][scope.here])
+        st.segmented_control(
+            "Kind of norm",
+            tuple(NORMS),
+            key="norm kind",
+            format_func=NORMS.get,
+            required=True,
+            help="RMSNorm divides by the root of the mean square and subtracts no mean. Gain and "
+            "bias stay those the model has.",
+            on_change=lambda: take_layered(kind, scope, st.session_state["norm kind"]),
+        )
+    if shows.parallel:
+        st.caption("Attention and FFN stand side by side in this model: both read the same state.")
+        return values
+    values["side by side"] = BESIDE.values(scope.edits, scope.layers)
+    shown("side by side", values["side by side"][scope.here])
+    st.toggle(
+        "Attention and FFN side by side",
+        key="side by side",
+        help="The FFN reads what attention reads, as in GPT-J and Pythia, and not what attention "
+        "left.",
+        on_change=lambda: take_layered(BESIDE, scope, bool(st.session_state["side by side"])),
+    )
+    return values
+
+
+def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
+    """A switch of a layer, set in the layers of the scope."""
+    put(switch.put(scope.edits, scope.layers, scope.only, value))

@@ -1,0 +1,149 @@
+"""What changed since the paper: the parts that models of today put in the place of the paper's.
+
+    RMSNorm           x / rms(x) in LayerNorm's place: no mean is subtracted (Zhang, Sennrich 2019)
+    rotary positions  q and k are turned by their place; nothing is added (Su et al. 2021)
+    shared keys       several heads read one head's keys and values (Ainslie et al. 2023)
+    gated FFN         an activated gate multiplies each unit (Shazeer 2020)
+    a window          a token sees the last so many tokens alone (Child et al. 2019)
+
+Where the two sub-layers stand side by side instead of one after the other (Wang, Komatsuzaki 2021)
+is a line of `Layer` in models/transformer.py. Axes as there; which of them a model has is told by
+its `Config`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import pi
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.config import ACTIVATIONS, Config
+from models.edits import Edit, OtherNorm, last
+
+# ---- RMSNorm for LayerNorm -------------------------------------------------------------------
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * gain, over the last axis; no mean, no bias."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = None
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+
+
+Norm = nn.LayerNorm | RMSNorm
+
+
+def norm_of(config: Config) -> Norm:
+    """The norm that a model has wherever the paper has LayerNorm, fresh."""
+    kind = RMSNorm if config.rms else nn.LayerNorm
+    return kind(config.d_model, eps=config.eps)
+
+
+def is_rms(norm: Norm, edits: tuple[Edit, ...] = (), layer: int | None = None) -> bool:
+    """True where a norm subtracts no mean, by what it is or by an edit. layer None: a norm outside
+    the layers."""
+    other = last(edits, OtherNorm, layer)
+    return isinstance(norm, RMSNorm) if other is None else other.to == "rms"
+
+
+def normed(norm: Norm, x: Tensor, edits: tuple[Edit, ...] = (), layer: int | None = None) -> Tensor:
+    """x (..., d_model) through a norm; under an OtherNorm with the gain and bias it has, in the
+    other way."""
+    rms = is_rms(norm, edits, layer)
+    if rms == isinstance(norm, RMSNorm):
+        return norm(x)
+    if not rms:
+        return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias, norm.eps)
+    x = F.rms_norm(x, x.shape[-1:], norm.weight, norm.eps)
+    return x if norm.bias is None else x + norm.bias
+
+
+# ---- rotary positions ------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def turns(
+    n: int, d_head: int, base: float, share: float, scaling: tuple[float, ...] | None
+) -> tuple[Tensor, Tensor]:
+    """cos and sin of the angles of `n` places, each (place, pair): pair i of a head's first `share`
+    of dimensions, of which there are r, is turned by place x base^(-2i/r).
+
+    scaling (factor,): every angle is divided by factor. (factor, low, high, n_trained): Llama 3's,
+    which divides those that turn fewer than `low` times in n_trained places, leaves those that turn
+    more than `high` times, and blends between. In 32 bits, as models were trained.
+    """
+    with torch.inference_mode(False):  # they are kept, and gradients may pass them later
+        width = int(d_head * share) // 2 * 2  # an odd last dimension stays
+        rate = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
+        if scaling is not None:
+            factor, *blend = scaling
+            slow = rate / factor
+            if blend:
+                low, high, trained = blend
+                part = ((trained * rate / (2 * pi) - low) / (high - low)).clamp(0, 1)
+                slow = (1 - part) * slow + part * rate
+            rate = slow
+        angle = torch.arange(n, dtype=torch.float32)[:, None] * rate  # (place, pair)
+        return angle.cos(), angle.sin()
+
+
+def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions (Su et al. 2021, RoFormer, eq. 34): dimensions (i, i + half) of x (batch,
+    head, token, d_head) turned by the angle of their token and pair, cos and sin (token, half); the
+    rest stays."""
+    half = cos.shape[-1]
+    a, b, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
+    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
+
+
+# ---- shared keys, a window -------------------------------------------------------------------
+
+
+def for_every_head(x: Tensor, n_head: int) -> Tensor:
+    """Keys or values (batch, key head, key, d_head) as each head reads them, (batch, head, key,
+    d_head): those of the first head of its group."""
+    each = n_head // x.shape[1]
+    return x if each == 1 else x.repeat_interleave(each, dim=1)
+
+
+def within(allowed: Tensor, window: int | None) -> Tensor:
+    """`allowed` (query, key), the last query being the last key, without keys that are `window` or
+    more places back."""
+    if window is None:
+        return allowed
+    return allowed & ~torch.ones_like(allowed).tril(allowed.shape[1] - len(allowed) - window)
+
+
+# ---- gated FFN -------------------------------------------------------------------------------
+
+
+class GatedFeedForward(nn.Module):
+    """FFN(x) = (act(x W_gate) * x W_1) W_2: SwiGLU where act is silu, GeGLU where it is gelu."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.w_gate = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
+        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
+        self.activation = ACTIVATIONS[config.activation]
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the activation is given, (..., d_ff): the gate."""
+        return self.w_gate(x)
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """The units (..., d_ff) as W_2 reads them."""
+        return self.activation(self.w_gate(x)) * self.w_1(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w_2(self.hidden(x))
