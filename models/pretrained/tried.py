@@ -61,9 +61,9 @@ FAMILIES = (
     Family("BLOOM", "bloom", "bigscience/bloom-560m", "decoder", "pre", "distance", opens=False),
     Family("Llama", "llama", "HuggingFaceTB/SmolLM2-135M", "decoder", "pre", "rotary"),
     Family("Qwen2", "qwen2", "Qwen/Qwen2.5-0.5B", "decoder", "pre", "rotary"),
+    Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     Family("Qwen3", "qwen3", "Qwen/Qwen3-0.6B", "decoder", "pre", "rotary"),
     Family("Gemma", "gemma", "google/gemma-2b", "decoder", "pre", "rotary"),
-    Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "distance"),
     Family("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
     Family(
