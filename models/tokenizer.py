@@ -233,7 +233,7 @@ class WordPiece(Tokenizer):
 
 
 class SentencePiece(Tokenizer):
-    """A BPE as Llama's and Gemma's first ones (Kudo, Richardson 2018): a space is spelled "▁", and a
+    """A BPE as Llama's and Gemma's first ones (Kudo, Richardson 2018): a space is spelled "▁", a
     character that the vocabulary lacks is its bytes, "<0xE2>" each."""
 
     starts = "\u2581"

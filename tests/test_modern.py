@@ -141,7 +141,7 @@ def handle(request: pytest.FixtureRequest, loaded: Callable[[str], own.Handle]) 
 def test_a_recording_is_the_one_of_the_models_own_code(
     handle: own.Handle, tiny_folder: Callable[[str], Path]
 ) -> None:
-    """Tokens, states, what was written, q, k, v, scores and patterns, heard in transformers' code."""
+    """Tokens, states, what was written, q, k, v, scores and patterns, as heard in that code."""
     folder = tiny_folder(handle.card.name.partition(":")[2])
     theirs = library.load(f"hub:{folder}")
     for text in (TEXT, "café 日本 and the  doors", ""):

@@ -110,7 +110,7 @@ def checks(
     """Every law of a recording, checked.
 
     outputs: by attention W_O cut by head, (layer, head, d_head, d_model), and b_O (layer, d_model).
-    norms: by stream, then by place, gain and bias (d_model), eps and whether the mean is subtracted.
+    norms: by stream, then by place, gain and bias (d_model), eps, whether the mean is subtracted.
     Without them these laws are
     not checked. built: how the model was built, where it differs from the paper: `residual` False;
     `biased` True where something is added to q . k.

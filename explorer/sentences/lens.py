@@ -121,7 +121,7 @@ def taken_apart(n_norms: int, adds: bool, centred: bool = True) -> str:
     through = (
         f", {passed}. {does} "
         "at the value it had on this token: dividing by a fixed number is linear, so every part "
-        "can be followed alone to the end. The biases, as far as this model has them (of LayerNorm, "
+        "can be followed alone to the end. The biases, as far as the model has them (of LayerNorm, "
         "of W_O and of the readout), are one part, “biases”."
         if n_norms
         else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and "
