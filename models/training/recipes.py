@@ -3,8 +3,10 @@ share."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from timeit import timeit
+from functools import cache
+from time import perf_counter
 from typing import Protocol
 
 import torch
@@ -17,6 +19,7 @@ from models.tokenizer import Tokenizer
 from models.transformer import FeedForward, Model
 
 SEED = 1
+MOMENT = 0.1  # seconds that trying out one kind of number may take
 
 
 class Recipe(Protocol):
@@ -78,12 +81,22 @@ def with_dropout(model: Model, share: float) -> Model:
     return model
 
 
+@cache
 def half_helps() -> bool:
     """True where this processor multiplies bfloat16 matrices much faster than fp32 ones, tried out
-    in a moment."""
-    seconds = {}
-    for kind in (torch.float32, torch.bfloat16):
+    once a process, in a moment."""
+
+    def seconds(kind: torch.dtype) -> float:
         a, b = torch.ones(512, 256, dtype=kind), torch.ones(256, 1024, dtype=kind)
         a @ b
-        seconds[kind] = min(timeit(lambda: a @ b, number=4) for _ in range(12))
-    return seconds[torch.float32] > 1.5 * seconds[torch.bfloat16]
+        best, until = math.inf, perf_counter() + MOMENT
+        for _ in range(48):
+            began = perf_counter()
+            a @ b
+            best = min(best, perf_counter() - began)
+            # without instructions for it one product can take 500 times as long: one says enough
+            if perf_counter() > until:
+                break
+        return best
+
+    return seconds(torch.float32) > 1.5 * seconds(torch.bfloat16)
