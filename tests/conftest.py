@@ -17,12 +17,17 @@ import driver
 import pytest
 import tiny
 import torch
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from models.config import Config
 from models.own import Handle, handle_of
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Model
+
+# Every AppTest looks through all installed packages for components, a quarter of a second each; what
+# is installed stays while tests run.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
 

@@ -20,9 +20,9 @@ def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
     for name, value in asked.items():
         app.query_params[name] = value
-    app.run()
     if page != "attention":
-        app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
+    app.run()
     assert not app.exception and not app.error
     return app
 

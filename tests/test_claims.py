@@ -1294,7 +1294,6 @@ def opened(**asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
     for name, given in asked.items():
         app.query_params[name] = given
-    app.run()
     return app.switch_page(str(ROOT / "pages" / "claims.py")).run()
 
 

@@ -37,7 +37,6 @@ def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
     for name, value in {"text": TEXT, **asked}.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
     app.session_state["export menu"] = True
     return app.run()

@@ -205,7 +205,6 @@ def opened(page: str, model: str, text: str | None, asked: dict[str, str]) -> Ap
         app.query_params["text"] = text
     for name, value in asked.items():
         app.query_params[name] = value
-    app.run()
     app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception, app.exception
     return app

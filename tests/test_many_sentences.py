@@ -97,7 +97,6 @@ def test_reading_can_be_stopped_and_gone_on_with() -> None:
 @pytest.mark.slow
 def test_the_page_reads_sentences_and_shows_what_heads_do() -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    app.run()
     app.switch_page(str(ROOT / "pages" / "sentences.py")).run()
     app.text_area(key="many text").set_value(
         "id,said\n1,The cat <b>sat</b>\n2,\n3,It was *so* tired\n"

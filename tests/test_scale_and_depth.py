@@ -25,7 +25,6 @@ def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     for name, given in asked.items():
         app.query_params[name] = given
-    app.run()
     app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
     assert not app.exception and not app.error
     return app

@@ -319,7 +319,6 @@ def opened(**asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
     for name, value in asked.items():
         app.query_params[name] = value
-    app.run()
     return app.switch_page(str(ROOT / "pages" / "switches.py")).run()
 
 

@@ -66,7 +66,6 @@ def opened(**query: str) -> AppTest:
     app = AppTest.from_file(MAIN, default_timeout=120)
     for name, value in query.items():
         app.query_params[name] = value
-    app.run()
     return app.switch_page("../pages/tour.py").run()
 
 

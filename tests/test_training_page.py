@@ -90,7 +90,6 @@ def opened(**asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     for name, value in {"model": "induction", "text": TWICE, **asked}.items():
         app.query_params[name] = value
-    app.run()
     return app.switch_page(str(ROOT / "pages" / "training.py")).run()
 
 
