@@ -20,6 +20,7 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from models import library
 from models.config import Config
 from models.own import Handle, handle_of
 from models.tokenizer import FOR_WRITING, Tokenizer
@@ -68,6 +69,13 @@ def sharpened(model: Model) -> Model:
                 module.bias.uniform_(-0.5, 0.5)
         model.readout_bias.uniform_(-0.5, 0.5)
     return model.eval()
+
+
+@cache
+def read_once(name: str) -> Handle:
+    """A shipped model, read from its files once a test process: a handle is everyone's and never
+    changes."""
+    return library.load(name)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -133,7 +133,7 @@ def written_holds(
 
 @pytest.mark.parametrize("name", library.names())
 def test_every_step_follows_from_the_one_before_in_every_model(name: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     recording = library.record(handle, LISTS.get(name.partition("-")[0], TEXT))
     holds(recording, library.outputs(handle))
 
@@ -234,7 +234,7 @@ def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
 
 def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
     scaled, plain = (
-        library.record(library.load(name), LISTS["induction"])
+        library.record(read_once(name), LISTS["induction"])
         for name in ("induction", "induction-no-scale")
     )
     for recording, divisor in ((scaled, np.sqrt(scaled.model.d_head)), (plain, 1)):
@@ -267,7 +267,7 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
 
 @pytest.mark.parametrize("name", library.names())
 def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: str) -> None:
-    recording = library.record(library.load(name), TEXT)
+    recording = library.record(read_once(name), TEXT)
     lengths = {len(stream.tokens) for stream in recording.streams}
     if len(lengths) == 1:
         n = lengths.pop()
@@ -332,7 +332,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 def test_any_text_is_opened(text: str) -> None:
     app = clean(opened_page(text=text))
     header, blocks = sent(app, "story")
-    recording = library.record(library.load("encoder"), text)
+    recording = library.record(read_once("encoder"), text)
     tokens = recording.streams[0].tokens
     assert tuple(header["labels"]) == tokens and header["wrote"]
     where = header["layer"], header["head"], header["query"]["at"]
@@ -364,7 +364,7 @@ def test_any_text_is_opened(text: str) -> None:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = clean(opened_page(model=model, attention=attention, text=TEXT))
     header, _ = sent(app, "story")
-    recording = library.record(library.load(model), TEXT)
+    recording = library.record(read_once(model), TEXT)
     seen = [one for one in opening.found(recording) if one.page == "attention"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
@@ -434,7 +434,7 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
     app = clean(opened_page(text=TEXT, **asked))
     header, _ = sent(app, "story")
     layer, head, query, key = cell
-    pattern = library.record(library.load("encoder"), TEXT).attention[0].pattern[layer, head]
+    pattern = library.record(read_once("encoder"), TEXT).attention[0].pattern[layer, head]
     if query is None:
         query = header["query"]["at"]
         assert pattern[query].max() == pattern.max()
@@ -555,7 +555,7 @@ def weight_told(visitor: Visitor) -> float:
 @marked
 def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: Visitor) -> None:
     arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    pattern = library.record(library.load("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    pattern = library.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
     visitor.page.locator(".matrix .scroll").focus()
     for key in ("ArrowUp", "ArrowLeft", "Enter"):
         visitor.page.keyboard.press(key)
@@ -572,7 +572,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
 @marked
 def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: Visitor) -> None:
     arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    attention = library.record(library.load("encoder"), "Ram pushed Hari").attention[0]
+    attention = library.record(read_once("encoder"), "Ram pushed Hari").attention[0]
     dims = visitor.page.locator(".story .field").first
     dims.focus()
     visitor.page.keyboard.press("Home")

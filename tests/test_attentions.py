@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bounds import FOUR_DECIMALS, PIXEL, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -328,7 +328,7 @@ def test_texts_of_a_token_or_two_have_masks_and_no_names(
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "name"), [("copy", "diagonal"), ("reverse", "anti-diagonal")])
 def test_the_models_that_copy_and_reverse_are_named_for_it(model: str, name: str) -> None:
-    recording = library.record(library.load(model), "the red cat saw an old dog near a house")
+    recording = library.record(read_once(model), "the red cat saw an old dog near a house")
     assert {head.name for head in naming.describe(recording, recording.attention[2])} == {name}
 
 
@@ -639,7 +639,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
         picture,
     )
     visitor.drawn()
-    recording = library.record(library.load("translator"), DEFAULT_TEXT)
+    recording = library.record(read_once("translator"), DEFAULT_TEXT)
     cross = recording.attention[2]
     target, source = page.locator(".tokens.rows .token"), page.locator(".tokens.columns .token")
     assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
@@ -701,7 +701,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
     page = visitor.page
-    recording = library.record(library.load("decoder"), DEFAULT_TEXT)
+    recording = library.record(read_once("decoder"), DEFAULT_TEXT)
     n = len(recording.streams[0].tokens)
     page.locator(".head .foot").scroll_into_view_if_needed()
     box = page.locator("canvas.cells").bounding_box()
@@ -733,7 +733,7 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
         browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     ).open("?view=Matrix&model=translator&attention=cross&layer=1&head=2")
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    cross = library.record(library.load("translator"), DEFAULT_TEXT).attention[2]
+    cross = library.record(read_once("translator"), DEFAULT_TEXT).attention[2]
     queries, keys = cross.allowed.shape
     phone.page.locator(".scroll").focus()
     phone.page.keyboard.press("ArrowRight")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounds import SUMMED
+from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
 
@@ -127,7 +128,7 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(folders: dict[str, Pa
 
 def test_the_asymmetric_scores_are_the_models_own() -> None:
     for name in ("induction-no-scale", "encoder"):
-        recording = library.record(library.load(name), TEXT)
+        recording = library.record(read_once(name), TEXT)
         attention = recording.attention[0]
         made = constructions.constructions(
             constructions.entering(recording, attention, 1), attention, 1, 2

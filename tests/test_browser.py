@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pytest
 from bounds import FOUR_DECIMALS
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 
 from models import library
@@ -22,7 +22,7 @@ TEXT = "Ram pushed Hari and Hari pushed Ram."
 
 
 def recorded(text: str) -> Recording:
-    return library.record(library.load("encoder"), text)
+    return library.record(read_once("encoder"), text)
 
 
 def test_it_opens_on_a_drawn_sentence_and_asks_no_other_host(visitor: Visitor) -> None:
@@ -238,7 +238,7 @@ def test_finder_filters_and_sorts(visitor: Visitor) -> None:
     shown = [float(text) for text in page.locator(".heads tbody td:nth-child(5)").all_inner_texts()]
     assert (
         shown == sorted(shown)
-        and len(shown) == library.load("encoder").card.n_layer * library.load("encoder").card.n_head
+        and len(shown) == read_once("encoder").card.n_layer * read_once("encoder").card.n_head
     )
     page.locator(".heads tbody tr").nth(2).locator("button").click()
     page.wait_for_url("**layer=**")

@@ -68,6 +68,7 @@ def material(
     recording = library.record(handle, text, from_line(base), target)
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if two else None
 
+    @cache  # as the app's shelf keeps what is asked twice
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = ids if target is None and not other else target
         return library.record(
@@ -96,7 +97,7 @@ def material(
         lambda *where: library.logits(handle, recording, *where),
         lambda: library.embeddings(handle),
         stepwise,
-        depth=lambda stream: library.depth(recording.stream(stream).resid[0]),
+        depth=cache(lambda stream: library.depth(recording.stream(stream).resid[0])),
         chance=chance and (lambda: chance(ids)),
     )
 

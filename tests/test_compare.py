@@ -13,7 +13,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import CODED, CODED_SIGNED, DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import alignment, spaces
@@ -39,7 +39,7 @@ PAIRS = [
 
 
 def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
-    return library.record(library.load(name), text, edits)
+    return library.record(read_once(name), text, edits)
 
 
 def sides(a: Recording, b: Recording) -> numbers.Sides:
@@ -556,7 +556,7 @@ def test_every_example_opens(model: str) -> None:
 def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
     text = "The cat sat on the mat."
     app = clean(opened(text=text, other_what="Model", other_model="decoder", other_view="Answers"))
-    encoder, decoder = library.load("encoder"), library.load("decoder")
+    encoder, decoder = read_once("encoder"), read_once("decoder")
     place = list(recorded("encoder", text).streams[0].tokens).index("mat")
     there = list(recorded("decoder", text).streams[0].tokens).index("mat")
     logits = (

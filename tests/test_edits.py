@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import PASSED, STORED, SUMMED, TOTAL
+from conftest import read_once
 from test_transformer import seeded, torch_attention
 from torch import nn
 
@@ -397,14 +398,14 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-norm", edits.OtherNorm("rms")),
     ):
         with pytest.raises(ValueError, match=name):
-            library.record(library.load(name), TEXT, (moved,))
+            library.record(read_once(name), TEXT, (moved,))
     for name, gone in (
         ("induction-no-scale", WithoutScale()),
         ("induction-no-residual", WithoutResidual()),
         ("induction-no-positions", WithoutPositions()),
         ("induction-no-norm", WithoutNorm()),
     ):
-        handle = library.load(name)
+        handle = read_once(name)
         np.testing.assert_array_equal(
             last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT))
         )

@@ -12,7 +12,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import anchors as anchoring
@@ -344,7 +344,7 @@ def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
 def test_the_page_draws_what_the_model_did() -> None:
     app = opened(text=FRUIT, second=DEVICES)
     header, blocks = sent(app, "walk")
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     streams = [of(handle, FRUIT), of(handle, DEVICES)]
     names = states(streams[0])
     rows = np.concatenate(
@@ -434,7 +434,7 @@ def test_any_two_texts_and_any_anchors_are_drawn(text: str) -> None:
 def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> None:
     app = opened(**asked)
     header, _ = sent(app, "walk")
-    handle = library.load(asked.get("model", "encoder"))
+    handle = read_once(asked.get("model", "encoder"))
     stream = of(
         handle,
         asked.get("text", app.session_state["text"]),
@@ -499,7 +499,7 @@ def test_the_formula_is_that_of_the_model(
     model: str, begins: str, step: str, gpt2_on_pages
 ) -> None:
     app = opened(model=model, text="b a c b", second="a c", sums="Sums")
-    handle = gpt2_on_pages if model == "grammar" else library.load(model)
+    handle = gpt2_on_pages if model == "grammar" else read_once(model)
     stream = of(handle, "b a c b")
     header, blocks = sent(app, "walk")
     assert (
@@ -563,7 +563,7 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str) -> No
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
-    names = states(of(library.load("encoder"), FRUIT))
+    names = states(of(read_once("encoder"), FRUIT))
     stage = len(names) - 5
     page.wait_for_url(f"**stage={stage + 1}**")
     settled()
@@ -637,7 +637,7 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     phone.page.wait_for_selector(".near table")
     phone.page.wait_for_selector(".picture canvas")
     assert phone.page.title() == "Embeddings · Headlight"
-    stream = of(library.load("encoder"), text)
+    stream = of(read_once("encoder"), text)
     shown = phone.page.locator(".line").first.locator(".chip").all_inner_texts()
     assert shown == [token for token, special in zip(stream.tokens, stream.special) if not special]
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
@@ -651,7 +651,7 @@ def test_the_page_opens_on_one_word_in_two_contexts_and_says_how_far_it_moves() 
     header, _ = sent(app, "walk")
     near = sent(app, "near")[0]["near"]
     assert len(header["texts"]) == 2 and len({one["token"] for one in near}) == 1
-    handle, streams = library.load("encoder"), []
+    handle, streams = read_once("encoder"), []
     for text in (app.session_state["text"], app.text_input(key="second").placeholder):
         streams.append(of(handle, text))
     around, blocks = sent(app, "around")

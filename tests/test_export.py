@@ -12,7 +12,7 @@ from pathlib import Path
 import driver
 import pytest
 import torch
-from conftest import SMALL, TEXTS, sharpened
+from conftest import SMALL, TEXTS, read_once, sharpened
 
 from explorer import export, notebook
 from explorer.components import bundle
@@ -33,7 +33,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def encoder() -> Handle:
-    return library.load("encoder")
+    return read_once("encoder")
 
 
 def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
@@ -172,7 +172,7 @@ def test_every_other_view_in_a_file(encoder: Handle, opened: Callable[..., drive
     way.locator("button").first.click()
     assert way.locator("button").first.get_attribute("aria-pressed") == "true"
 
-    translator = library.load("translator")
+    translator = read_once("translator")
     said = library.record(translator, "The red car is new. </script><script>")
     page = opened(export.page(said, "alignment", model=translator)).page
     assert page.locator("[data-part=translation]").get_by_text("voiture").count()

@@ -8,6 +8,7 @@ from pathlib import Path
 import driver
 import numpy as np
 import pytest
+from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.sentences.recipe import recipe
@@ -63,7 +64,7 @@ def test_what_the_menu_gives_makes_the_picture_again(
     if "edits" in asked:
         assert (names.get("other") or names["recording"]).edits
     if page == "attention":
-        same = library.record(library.load("encoder"), TEXT)
+        same = library.record(read_once("encoder"), TEXT)
         np.testing.assert_array_equal(
             names["recording"].attention[0].pattern, same.attention[0].pattern
         )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DEGREES, STORED, SUMMED, TOTAL
+from conftest import read_once
 
 from explorer.analysis import finding as kinds
 from explorer.analysis import findings, findings_heads, findings_links, words
@@ -27,7 +28,7 @@ IDLE_NAMES = {"first", "special", "separator", "self", "sink"}
 
 @pytest.fixture(scope="module")
 def encoder():
-    return library.load("encoder")
+    return read_once("encoder")
 
 
 def randomised(handle: own.Handle, how: str, seed: int) -> own.Handle:
@@ -79,7 +80,7 @@ def test_on_the_first_sentence_it_looks_at_the_animal(encoder) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
 def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     opened_far = 0
     for text in SENTENCES:
         recording = library.record(handle, text)
@@ -99,7 +100,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
 @pytest.mark.parametrize("how", ["own", "shuffled", "normal"])
 @pytest.mark.parametrize("name", ["encoder", "decoder", "translator", "induction"])
 def test_random_weights_show_at_most_one_link_in_twenty_recordings(name: str, how: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     texts = SENTENCES[::5] if handle.card.n_vocab > 1000 else ["k q z b k q z b"] * 20
     told = 0
     for seed, text in enumerate(texts):
@@ -113,7 +114,7 @@ def test_random_weights_show_at_most_one_link_in_twenty_recordings(name: str, ho
 
 def test_the_trained_models_are_told_from_random_ones() -> None:
     for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
-        handle = library.load(name)
+        handle = read_once(name)
         text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
         assert findings_links.is_trained(library.record(handle, text)), name
 
@@ -138,7 +139,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings() -> None:
     attention = Attention(
         "self", "encoder", "encoder", pattern, pattern, np.ones((n, n), bool), q, k, k
     )
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     recording = library.record(handle, "one two three four")
     recording = (
         replace(
@@ -181,7 +182,7 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
 def test_links_are_what_the_pattern_says(name: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     for text in (*EXAMPLES.values(), SENTENCES[16], SENTENCES[90], SENTENCES[99]):
         recording = library.record(handle, text)
         attention, stream = recording.attention[0], recording.streams[0]
@@ -210,7 +211,7 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm", "translator", "copy"])
 def test_the_crowd_is_counted_as_it_stands(name: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
     recording = library.record(handle, text)
     for attention in recording.attention:
@@ -228,7 +229,7 @@ def test_the_crowd_is_counted_as_it_stands(name: str) -> None:
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
-    recording = library.record(library.load("decoder"), EXAMPLES["Said twice"])
+    recording = library.record(read_once("decoder"), EXAMPLES["Said twice"])
     best = findings.findings(recording)[0]
     assert best.kind == kinds.INDUCTION
     stream = recording.streams[0]
@@ -243,7 +244,7 @@ def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:
 
 def test_in_a_translation_an_adjective_and_a_noun_cross() -> None:
     recording = library.record(
-        library.load("translator"),
+        read_once("translator"),
         EXAMPLES["Red car"],
         target="La voiture rouge est devant la maison blanche.",
     )
@@ -278,7 +279,7 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
 
 
 def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
-    handle = library.load("decoder")
+    handle = read_once("decoder")
     recording = library.record(handle, "The cat sat on the")
     last = len(recording.streams[0].tokens) - 1
     name = recording.streams[0].name
@@ -300,7 +301,7 @@ def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
 def test_any_text_has_findings_that_can_be_said(name: str, hostile=None) -> None:
     from conftest import HOSTILE
 
-    handle = library.load(name)
+    handle = read_once(name)
     for label, text in HOSTILE.items():
         found = findings.findings(library.record(handle, text))
         for one in found:
@@ -332,7 +333,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
         ("decoder", EXAMPLES["Said twice"]),
         ("translator", EXAMPLES["Red car"]),
     ):
-        for one in findings.findings(library.record(library.load(handle), text)):
+        for one in findings.findings(library.record(read_once(handle), text)):
             said = sentences.headline(one) + sentences.evidence(one)
             for word in (
                 "pronoun",

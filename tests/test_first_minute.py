@@ -4,6 +4,7 @@ leads to its head and word, and any text gives a headline or none."""
 from __future__ import annotations
 
 import pytest
+from conftest import read_once
 from driver import MARKS, Visitor
 
 from explorer.analysis import findings
@@ -15,7 +16,7 @@ pytestmark = MARKS
 
 
 def found(text: str, model: str = "encoder"):
-    return findings.worth(findings.findings(library.record(library.load(model), text)))
+    return findings.worth(findings.findings(library.record(read_once(model), text)))
 
 
 def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visitor) -> None:

@@ -20,7 +20,7 @@ import tiny
 import torch
 import transformers
 from bounds import PASSED, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from safetensors.torch import load_file, save_file
 
 from models import edits, library, shipped
@@ -1187,7 +1187,7 @@ def test_minilm_is_what_was_published(minilm: Handle) -> None:
 
 def test_minilm_in_its_own_code_and_in_headlights_classes_are_one_model(minilm: Handle) -> None:
     text = "Two small café birds 😀 sang, unbelievably, in the old oak tree."
-    theirs, ours = hf.record(minilm, text), library.record(library.load(library.MINILM), text)
+    theirs, ours = hf.record(minilm, text), library.record(read_once(library.MINILM), text)
     assert (
         theirs.streams[0].sites == ours.streams[0].sites
         and theirs.streams[0].tokens == ours.streams[0].tokens

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -582,7 +582,7 @@ def test_a_long_text_stays_light() -> None:
 def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     """A broad head of a decoder looks at the tokens so far, as the Attention page has it."""
     text = "She opened the door and looked at the old"
-    recording = library.record(library.load("decoder"), text)
+    recording = library.record(read_once("decoder"), text)
     attention = recording.attention[0]
     meanings = naming.meanings(recording, attention)
     heads = naming.describe(recording, attention)

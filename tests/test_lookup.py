@@ -9,7 +9,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, PASSED, STORED, SUMMED, THREE_DECIMALS
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import constructions as three
@@ -228,7 +228,7 @@ def test_asymmetry_by_hand() -> None:
 
 
 def test_a_vector_longer_than_all_others_looks_most_at_itself() -> None:
-    attention = record(library.load("encoder"), TEXT).attention[0]
+    attention = record(read_once("encoder"), TEXT).attention[0]
     x = np.random.default_rng(0).normal(size=(attention.pattern.shape[-1], 16))
     x /= np.linalg.norm(x, axis=1, keepdims=True)  # of one length: Cauchy and Schwarz
     assert three.constructions(x, attention, 0, 0)[0].own == len(x)
@@ -266,7 +266,7 @@ def told(app: AppTest) -> str:
 def test_the_browser_gets_the_models_scores_and_values() -> None:
     app = opened(text=TEXT, layer="1", head="2", token="3", look_temperature="0.5")
     header, blocks = sent(app, "lookup")
-    attention = record(library.load("encoder"), TEXT).attention[0]
+    attention = record(read_once("encoder"), TEXT).attention[0]
     np.testing.assert_array_equal(blocks["scores"], attention.scores[1, 2, 3])
     np.testing.assert_array_equal(blocks["values"], attention.v[1, 2].ravel())
     assert header["temperature"] == 0.5 and header["label"] == header["keys"][3]
@@ -282,7 +282,7 @@ def test_the_browser_gets_the_models_scores_and_values() -> None:
 def test_the_page_opens_where_soft_and_hard_differ(model: str) -> None:
     app = opened(model=model)
     text = app.session_state["text"]
-    recorded = library.record(library.load(model), text).attention
+    recorded = library.record(read_once(model), text).attention
     shown = app.session_state["attention"] or recorded[0].name  # the first page may have chosen it
     attention = next(each for each in recorded if each.name == shown)
     at = tuple(
@@ -320,7 +320,7 @@ def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() ->
         text=TEXT, layer="1", head="2", look_at="Graph", look_rule="1", look_layout="Circle"
     )
     header, blocks = sent(app, "graph")
-    attention = record(library.load("encoder"), TEXT).attention[0]
+    attention = record(read_once("encoder"), TEXT).attention[0]
     for query, key, weight in zip(blocks["queries"], blocks["keys"], blocks["weights"]):
         assert weight == attention.pattern[1, 2, query, key] >= 1 / attention.allowed[query].sum()
     assert header["layout"] == "circle"
@@ -340,7 +340,7 @@ def test_three_constructions_are_of_this_texts_vectors(before: str) -> None:
         text=TEXT, model="decoder", layer="1", head="2", look_at="Three", look_before=before
     )
     header, blocks = sent(app, "matrix", "panels")
-    recording = record(library.load("decoder"), TEXT)
+    recording = record(read_once("decoder"), TEXT)
     made = three.constructions(
         three.entering(recording, recording.attention[0], 1), recording.attention[0], 1, 2
     )
@@ -425,7 +425,7 @@ def test_from_soft_to_hard_to_messages(visitor: driver.Visitor) -> None:
     page.goto(f"{visitor.server}/lookup?layer=3&head=5&token=9")
     page.wait_for_selector(".lookup[data-temperature='1']")
     attention = library.record(
-        library.load("encoder"), page.locator("textarea").first.input_value()
+        read_once("encoder"), page.locator("textarea").first.input_value()
     ).attention[0]
 
     def shown() -> tuple[list[float], float]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from conftest import read_once
 
 from benchmarks import names
-from models import library
 
 pytestmark = pytest.mark.slow
 RECORDINGS = 20  # of 200: enough for 2,500 heads a kind
@@ -16,7 +16,7 @@ RECORDINGS = 20  # of 200: enough for 2,500 heads a kind
 
 @pytest.fixture(scope="module")
 def handles() -> list:
-    return [library.load(name) for name in names.MODELS]
+    return [read_once(name) for name in names.MODELS]
 
 
 @pytest.mark.parametrize("kind", names.WEIGHTS)

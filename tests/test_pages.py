@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounds import PASSED
-from conftest import HOSTILE, on_page, typed
+from conftest import HOSTILE, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
 
@@ -47,7 +47,7 @@ def clean(app: AppTest) -> AppTest:
 def test_it_opens_on_a_sentence_already_drawn() -> None:
     app = clean(opened())
     header, blocks = sent(app, "heads")
-    card = library.load("encoder").card
+    card = read_once("encoder").card
     assert header["tokens"][1:-2] == [
         "The",
         "animal",
@@ -69,7 +69,7 @@ def test_it_opens_on_a_sentence_already_drawn() -> None:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text))
     header, blocks = sent(app, "heads")
-    recording = library.record(library.load("encoder"), text)
+    recording = library.record(read_once("encoder"), text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
     one, fine = sent(app, "head")
     shown, unknown = arrived(fine, (len(one["queries"]), len(one["keys"])))
@@ -156,7 +156,7 @@ def test_choosing_a_head_changes_the_head_and_none_of_the_grid() -> None:
     assert grid == again
     header, blocks = sent(app, "head")
     assert (header["layer"], header["head"]) == (2, 5)
-    expected = library.record(library.load("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
+    expected = library.record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[2, 5]
     np.testing.assert_array_equal(blocks["exact"].reshape(expected.shape), expected)
 
 
@@ -224,6 +224,6 @@ def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None
 
 def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
     app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2"))
-    pattern = library.record(library.load("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
+    pattern = library.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
     told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
     assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told

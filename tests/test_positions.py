@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from bounds import CODED, DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -445,7 +445,7 @@ def turned_to(app: AppTest, screen: str) -> AppTest:
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_shown_or_it_says_why_not(text: str) -> None:
     app = opened(text=text, ask="Sentence")
-    stream = library.record(library.load("encoder"), text).streams[0]
+    stream = library.record(read_once("encoder"), text).streams[0]
     np.testing.assert_allclose(
         array(plots(app)[0]["data"][0]["y"]),
         np.linalg.norm(stream.at("embed"), axis=1),
@@ -486,7 +486,7 @@ def test_every_screen_of_every_model(model: str) -> None:
 @pytest.mark.slow
 def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
     app = opened(model="minilm", text="Apples fall.", ask="Waves")
-    table = library.load("minilm").model.embedding.position.detach().numpy()
+    table = read_once("minilm").model.embedding.position.detach().numpy()
     np.testing.assert_allclose(array(plots(app)[0]["data"][0]["z"]), table[:64], rtol=STORED)
     np.testing.assert_allclose(
         array(plots(app)[1]["data"][0]["y"]), np.linalg.norm(table[:64], axis=1), rtol=SUMMED
@@ -542,7 +542,7 @@ def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
 @pytest.mark.slow
 def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_was_read() -> None:
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
-    read = orders.read_part(library.record(library.load("encoder"), "all work and no play " * 300))
+    read = orders.read_part(library.record(read_once("encoder"), "all work and no play " * 300))
     assert 400 < len(read.split()) < 513
     assert any(text.split() == read.split()[::-1] for text in offered_orders())
     app.text_input(key="retyped").set_value("play " * 900).run()
@@ -560,7 +560,7 @@ def offered_orders() -> list[str]:
 @pytest.mark.slow
 def test_the_numbers_of_the_experiment_are_the_models() -> None:
     app = opened(text="Ram pushed Hari", ask="Order", order="Retype")
-    handle, bare = library.load("encoder"), (WithoutPositions(),)
+    handle, bare = read_once("encoder"), (WithoutPositions(),)
     (one, two), (one_bare, two_bare) = (
         [
             library.record(handle, text, edits).streams[0]

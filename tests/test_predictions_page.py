@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, THREE_DECIMALS
-from conftest import HOSTILE, on_page, typed
+from conftest import HOSTILE, on_page, read_once, typed
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
 
@@ -779,7 +779,7 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
 @pytest.mark.parametrize("name", ["script", "bold", "right to left", "emoji", "bidi override"])
 def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
     page = visited(visitor, text=HOSTILE[name], model="decoder").page
-    labels = library.record(library.load("decoder"), HOSTILE[name]).streams[0].tokens
+    labels = library.record(read_once("decoder"), HOSTILE[name]).streams[0].tokens
     assert tuple(page.locator(".strip .label").all_inner_texts()) == labels
     press_button(visitor, "Step")
     page.wait_for_selector(".strip .said")

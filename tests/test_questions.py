@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import question as kinds
@@ -47,7 +47,7 @@ def lines() -> tuple[str, ...]:
 
 @cache
 def asked(model: str, text: str) -> tuple[Recording, tuple[Question, ...], list[tuple[str, float]]]:
-    handle = library.load(model)
+    handle = read_once(model)
     recording = library.record(handle, text)
     said: list[tuple[str, float]] = []
     if recording.model.kind == "decoder":
@@ -344,12 +344,12 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_any_text_gives_questions_or_none(model: str) -> None:
     for text in HOSTILE.values():
-        recording = library.record(library.load(model), text[:300])
+        recording = library.record(read_once(model), text[:300])
         for one in questions(recording):
             assert sentences.ask(one) and sentences.says(one) and "\n" not in sentences.ask(one)
             check(one, recording, [])
     repeated = "The red fox saw a bird near the river. The red fox saw a bird near the river."
-    assert len(questions(library.record(library.load(model), repeated))) == TEN
+    assert len(questions(library.record(read_once(model), repeated))) == TEN
 
 
 def test_the_page_opens_with_any_text_and_asks_what_was_computed() -> None:

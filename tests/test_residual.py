@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import head_writes, layer_norm
@@ -331,7 +331,7 @@ def test_only_the_token_itself_is_differentiated(small_handle: Handle) -> None:
 
 
 def test_a_model_without_a_part_is_measured_without_it() -> None:
-    handle = library.load("induction-no-residual")
+    handle = read_once("induction-no-residual")
     recording = library.record(handle, "b a c d b")
     stream = recording.streams[0]
     assert not numbers.adds(stream) and numbers.norm_place(stream) == "post"
@@ -341,7 +341,7 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
     )
     found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
     assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
-    handle = library.load("induction-no-norm")
+    handle = read_once("induction-no-norm")
     recording = library.record(handle, "b a c d b")
     stream = recording.streams[0]
     assert (
@@ -576,7 +576,7 @@ def clean(app: AppTest) -> AppTest:
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text, write="Norm"))
     header, blocks = sent(app, "chart")
-    stream = library.record(library.load("encoder"), text).streams[0]
+    stream = library.record(read_once("encoder"), text).streams[0]
     assert tuple(header["tokens"]) == stream.tokens
     np.testing.assert_allclose(
         blocks["values"].reshape(len(stream.tokens), -1),
@@ -621,8 +621,8 @@ def test_a_link_opens_what_it_names_and_refuses_what_is_not_there() -> None:
         and sent(app, "chart")[0]["measure"]["name"] == "Mean before"
     )
     said = " ".join(each.value for each in app.markdown)
-    stream = library.record(library.load("encoder"), app.session_state["text"]).streams[0]
-    norms = library.norms(library.load("encoder"), "encoder")
+    stream = library.record(read_once("encoder"), app.session_state["text"]).streams[0]
+    norms = library.norms(read_once("encoder"), "encoder")
     moved = layer_norm.worst_other(
         layer_norm.change(stream, "2.ffn", 4, 5.0, norms["2.ffn"][2]).batch, 4
     )
@@ -674,7 +674,7 @@ def test_words_typed_for_the_decoder_are_named_and_can_be_let_go() -> None:
 @pytest.mark.parametrize("flow", ["Writes", "LayerNorm", "Heads", "Gradient", "RNN"])
 def test_a_model_that_says_no_words(flow: str) -> None:
     app = clean(opened(model="minilm", text="Apples fall.", flow=flow))
-    stream = library.record(library.load("minilm"), "Apples fall.").streams[0]
+    stream = library.record(read_once("minilm"), "Apples fall.").streams[0]
     if flow in ("Writes", "LayerNorm", "Heads"):
         columns = [column[2] for column in sent(app, "chart")[0]["columns"]]
         assert (
@@ -740,7 +740,7 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     page.wait_for_selector(".residual[data-followed]")
     # Streamlit first looks for its own addresses below a page's path and finds none there.
     visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
-    recording = library.record(library.load("encoder"), LONGER)
+    recording = library.record(read_once("encoder"), LONGER)
     turned = numbers.writes(recording.streams[0], "Turned").values
     page.locator(".row").nth(3).click()
     page.wait_for_url("**token=3**")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bounds import TOTAL
+from conftest import read_once
 from test_pages import clean, opened
 
 from explorer.analysis import right
@@ -326,7 +327,7 @@ def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: Han
 @pytest.mark.slow
 @pytest.mark.parametrize("name", library.names())
 def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
-    handle = library.load(name)
+    handle = read_once(name)
     recording = library.record(handle, TEXT)
     norms = {stream.name: library.norms(handle, stream.name) for stream in recording.streams}
     for check in right.checks(

@@ -11,7 +11,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import DOUBLE, DOUBLE_LONG, FOUR_DECIMALS, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import flow as flows
@@ -266,7 +266,7 @@ def told(app: AppTest) -> str:
 def test_each_picture_is_the_models(what: str) -> None:
     app = opened(text=TEXT, sum_what=what, token="3")
     header, blocks = sent(app, "panels")
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     attention = record(handle, TEXT).attention[0]
     w_o = parameters.outputs(handle)["self"][0]
     expected = {
@@ -309,7 +309,7 @@ def test_all_summaries_open_at_one_row_and_call_the_layers_the_same() -> None:
 @pytest.mark.slow
 def test_a_disagreement_opens_its_head_at_its_row() -> None:
     app = opened()
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     attention = record(handle, app.session_state["text"]).attention[0]
     worst = numbers.disagreements(attention, parameters.outputs(handle)["self"][0]).found
     if not worst:
@@ -340,7 +340,7 @@ def test_what_is_not_defined_between_two_texts_is_said(what: str) -> None:
 def test_quiet_sinks_are_left_out_of_a_sum_and_their_share_is_said(what: str) -> None:
     app = opened(text=TEXT, sum_what=what, att_keep="Quiet", token="0")
     header, blocks = sent(app, "panels")
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     recording = record(handle, TEXT)
     attention = recording.attention[0]
     whole = numbers.mean(attention)
@@ -419,7 +419,7 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     page.wait_for_url("**token=5**")
     page.wait_for_selector(".matrices[data-row='5']")
     mean = (
-        library.record(library.load("encoder"), page.locator("textarea").first.input_value())
+        library.record(read_once("encoder"), page.locator("textarea").first.input_value())
         .attention[0]
         .pattern.mean((0, 1))
     )

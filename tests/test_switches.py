@@ -11,7 +11,7 @@ import driver
 import numpy as np
 import pytest
 from bounds import PASSED, STORED, SUMMED
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import fair, patching, paths
@@ -121,7 +121,7 @@ def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: Handle) -
 
 
 def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     plain, other = library.record(handle, TEXT), library.record(handle, TEXT, (WithoutScale(),))
     found = {each.name: each for each in numbers.moves(plain, other)}
     for layer in range(4):
@@ -140,7 +140,7 @@ def test_the_sentence_says_the_entropy_that_was_measured_by_hand() -> None:
 
 def test_the_sentence_is_about_what_moved_furthest() -> None:
     """Constructed runs: one row that was even becomes a single key; nothing else moves."""
-    recording = library.record(library.load("encoder"), "I love to eat pizza")
+    recording = library.record(read_once("encoder"), "I love to eat pizza")
     old = recording.attention[0]
     shape = old.pattern.shape
     even, sharp = np.full(shape, 1 / shape[-1]), np.full(shape, 1 / shape[-1])
@@ -411,7 +411,7 @@ def test_a_link_opens_the_same_run_and_says_its_edits_everywhere(model: str) -> 
     assert edits_of(app) == edits
     header, blocks = sent(app, "trio")
     assert all(str(edit) in header["caption"][0] for edit in edits)
-    loaded = library.load(model)
+    loaded = read_once(model)
     plain = library.record(loaded, TEXT)
     target = (
         tuple(int(each) for each in plain.streams[-1].ids[1:]) if model == "translator" else None
@@ -430,7 +430,7 @@ def test_a_link_opens_the_same_run_and_says_its_edits_everywhere(model: str) -> 
 def test_the_sentence_on_the_page_is_the_one_of_the_two_runs() -> None:
     edits = (WithoutScale(),)
     app = clean(opened(text=TEXT, edits=to_line(edits), token="2", seen="yes"))
-    loaded = library.load("encoder")
+    loaded = read_once("encoder")
     one, other = library.record(loaded, TEXT), library.record(loaded, TEXT, edits)
     said = numbers.answer(
         library.logits(loaded, one, "encoder", 2), library.logits(loaded, other, "encoder", 2)
@@ -448,7 +448,7 @@ def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -
     app = clean(opened(text=text, model=model))
     assert edits_of(app) == () and "edits" not in app.query_params, "it is not the reader's choice"
     header, blocks = sent(app, "trio")
-    loaded = library.load(model)
+    loaded = read_once(model)
     plain = library.record(loaded, text)
     shown = app.session_state["attention"] or plain.attention[0].name
     before = next(one for one in plain.attention if one.name == shown)
@@ -470,7 +470,7 @@ def test_the_page_opens_on_an_experiment_and_leads_back_to_no_edit(model: str) -
 @pytest.mark.slow
 def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
     app = clean(opened(text=TEXT, token="2", edits="WithoutPositions"))
-    loaded = library.load("encoder")
+    loaded = read_once("encoder")
     one, other = (
         library.record(loaded, TEXT, (HideToken(2), *edits))
         for edits in ((), (WithoutPositions(),))
@@ -671,7 +671,7 @@ def test_heads_are_switched_by_mouse_and_keys_and_the_matrices_are_read(
     assert from_line(asked_of(page)["edits"][0]) == (ZeroHead(1, 2), ZeroHead(1, 3))
     page.get_by_role("button", name="Layer 2, head 0: moved").click()
     page.wait_for_url("**layer=2**")
-    loaded = library.load("encoder")
+    loaded = read_once("encoder")
     one, other = (
         library.record(loaded, TEXT, edits).attention[0].pattern[2, 0]
         for edits in ((), (ZeroHead(1, 2), ZeroHead(1, 3)))

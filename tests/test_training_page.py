@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounds import SUMMED
-from conftest import HOSTILE, on_page, typed
+from conftest import HOSTILE, on_page, read_once, typed
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import heads as naming
@@ -103,7 +103,7 @@ def sent(app: AppTest, name: str) -> dict:
 def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_weights() -> None:
     app = opened()
     assert not app.exception
-    own = library.record(library.load("induction"), TWICE)
+    own = library.record(read_once("induction"), TWICE)
     described = naming.describe(own, own.attention[0])
     shown, drawn = sent(app, "heads"), sent(app, "curves")
     assert drawn["steps"] == [*shipped.card("induction")["checkpoints"], 2000]
@@ -120,7 +120,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert line["bold"] and line["points"][-1] == [2000, pytest.approx(best[0], abs=SUMMED)]
 
     early = opened(train_step="300")
-    before = library.record(library.load("induction@300"), TWICE)
+    before = library.record(read_once("induction@300"), TWICE)
     names = [head.name for head in naming.describe(before, before.attention[0])]
     assert [each["name"] for each in sent(early, "heads")["heads"]] == names
     assert sent(early, "curves")["at"] == 4 and "induction" not in names

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from bounds import FOUR_DECIMALS, PASSED, PIXEL, STORED, SUMMED, TOTAL, TWO_DECIMALS
-from conftest import HOSTILE, on_page, typed
+from conftest import HOSTILE, on_page, read_once, typed
 from driver import MARKS, Visitor
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -381,7 +381,7 @@ def test_another_model_never_reads_what_was_typed() -> None:
 def test_models_trained_without_a_part_translate_too(model: str) -> None:
     app = opened(model=model, text="b a c d")
     header, _ = sent(app, "steps")
-    recording = library.record(library.load(model), "b a c d")
+    recording = library.record(read_once(model), "b a c d")
     assert (
         tuple(header["source"]) == recording.stream("encoder").tokens
         and tuple(header["reads"]) == recording.stream("decoder").tokens

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bounds import PASSED
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import lens, way
@@ -69,7 +69,7 @@ def test_the_words_said_are_the_models_and_a_stop_leads_to_its_page(model: str) 
     app.query_params["model"], app.query_params["text"] = model, "The red car is new."
     header = shown(app.run())
     assert not app.exception
-    handle = library.load(model)
+    handle = read_once(model)
     recording = library.record(handle, "The red car is new.")
     stream, token = way.held(recording, "")
     if model == "encoder":  # the word that the first page opens on

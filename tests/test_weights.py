@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 from bounds import TOTAL
+from conftest import read_once
 
 from models import library, shipped
 from models.examples import EXAMPLES
@@ -46,7 +47,7 @@ UNSEEN = [
 
 @pytest.fixture(scope="module")
 def encoder() -> Handle:
-    return library.load("encoder")
+    return read_once("encoder")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_the_previous_token_head_works_up_to_the_last_position(encoder: Handle) 
 
 @pytest.fixture(scope="module")
 def decoder() -> Handle:
-    return library.load("decoder")
+    return read_once("decoder")
 
 
 def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: Handle) -> None:
@@ -168,7 +169,7 @@ def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: H
 
 @pytest.fixture(scope="module")
 def translator() -> Handle:
-    return library.load("translator")
+    return read_once("translator")
 
 
 def test_french_words_look_at_their_english_ones(translator: Handle) -> None:
@@ -203,7 +204,7 @@ def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates(
 def test_the_translators_earlier_weights_translate_worse(translator: Handle) -> None:
     names = library.checkpoints("translator")
     assert len(names) >= 3
-    first = alignments.accuracy(library.load(names[0]))["alignment, mean of a layer's heads"]
+    first = alignments.accuracy(read_once(names[0]))["alignment, mean of a layer's heads"]
     assert float(first.split()[0]) < 0.4
 
 

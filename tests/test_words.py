@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 from bounds import PASSED, STORED, SUMMED
-from conftest import HOSTILE
+from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
@@ -132,7 +132,7 @@ def test_a_space_that_is_a_token_goes_with_what_follows_and_other_white_space_st
 
 
 def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> None:
-    handle = library.load("encoder")
+    handle = read_once("encoder")
     recording = library.record(
         handle, "an unbelievable unthinkable tokenization", (ShuffleTokens(3),)
     )
@@ -148,11 +148,11 @@ def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> Non
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_the_words_of_a_recorded_text_are_the_text_s(text: str) -> None:
     for name in ("encoder", "translator"):
-        recording = library.record(library.load(name), text)
+        recording = library.record(read_once(name), text)
         groups = words.words(recording.streams[0], recording.text)
         assert sum(groups.sizes) == groups.n == len(recording.streams[0].tokens)
         plain = "don't I 💛 naïve 日本"
-        shown = library.record(library.load(name), plain)
+        shown = library.record(read_once(name), plain)
         labels = [
             label
             for label, special in zip(
@@ -280,7 +280,7 @@ def test_where_nothing_would_be_left_all_is_shown_and_it_says_so() -> None:
 
 
 def test_rows_between_two_texts_are_the_words_they_produce() -> None:
-    handle = library.load("translator")
+    handle = read_once("translator")
     recording = library.record(
         handle, "Her idea was unbelievable.", target="Son idée était incroyablement bonne."
     )

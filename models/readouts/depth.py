@@ -9,6 +9,7 @@ where these are taken away. In a stack as deep as this one what they are for can
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -55,14 +56,24 @@ def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Dept
     (LayerNorm after each sum, no mask); matrices Xavier-uniform times `gain`, biases 0. The same
     for every way, and the same each time.
     """
-    generator = torch.Generator().manual_seed(SEED)
     x = torch.tensor(vectors[:LONGEST], dtype=torch.float64)
-    x = x @ _random(x.shape[1], WIDTH, generator) / x.shape[1] ** 0.5
+    onto, stack, state = _fixed(x.shape[1], gain, layers)
+    x = x @ onto / x.shape[1] ** 0.5
     x = torch.nn.functional.layer_norm(x, (WIDTH,))
-    stack = _stack(layers, gain, generator)
+    generator = torch.Generator()
+    generator.set_state(state)
     ends = _random(len(x), WIDTH, generator)
     norms = [_norms(stack, x, ends, edits) for edits in WAYS.values()]
     return Depth(tuple(WAYS), np.array(norms), len(x), WIDTH, gain)
+
+
+@lru_cache(maxsize=4)  # 4 MB each
+def _fixed(d_model: int, gain: float, layers: int) -> tuple[Tensor, list[Layer], Tensor]:
+    """What no text changes: the projection (d_model, WIDTH), the stack, and the state of the random
+    numbers after it."""
+    generator = torch.Generator().manual_seed(SEED)
+    onto = _random(d_model, WIDTH, generator)
+    return onto, _stack(layers, gain, generator), generator.get_state()
 
 
 def _random(rows: int, columns: int, generator: torch.Generator) -> Tensor:
