@@ -267,12 +267,17 @@ def _finite(tape: Seen, stream: str = "") -> None:
 
 @torch.inference_mode()
 def kept(
-    handle: Handle, text: str, edits: tuple[Edit, ...] = (), wanted: set[str] | None = None
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    wanted: set[str] | None = None,
+    written: bool = True,
 ) -> dict[str, dict[str, Tensor]]:
     """Vectors of a pass over a text, by stream and name: sites (token, d_model) and heads' outputs
     "0.attn.z" (head, token, d_head).
 
-    Patches among the edits are left out. `wanted`: the names to keep, None for all.
+    Patches among the edits are left out. `wanted`: the names to keep, None for all. `written`:
+    whether a translator is to write its text too; its encoder alone takes a fraction of the time.
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
     tokens, _ = frame(handle, clean(text))
@@ -286,6 +291,8 @@ def kept(
         handle.model(ids, tape=first, edits=edits)
         return {handle.card.kind: first.held}
     memory = handle.model.encode(ids, tape=first, edits=edits)
+    if not written:
+        return {"encoder": first.held}
     said = [
         handle.tokenizer.ends[0],
         *generation.greedy(handle.model, handle.tokenizer, memory, edits),
@@ -296,7 +303,15 @@ def kept(
 
 def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]:
     """What patches put in, by stream; a text that several of them name is read once."""
-    donor = cache(lambda text: kept(handle, text, edits))
+    written = any(
+        (
+            isinstance(edit, PatchHead)
+            and place_of(handle, edit.attention, edit.layer)[0] != "encoder"
+        )
+        or (isinstance(edit, PatchSite) and edit.stream not in (None, "", "encoder"))
+        for edit in edits
+    )
+    donor = cache(lambda text: kept(handle, text, edits, written=written))
     found: dict[str, list[Put]] = {"encoder": [], "decoder": []}
     for edit in edits:
         if isinstance(edit, PatchHead):
