@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.memory import collector, told
+from explorer.memory import background, collector, told
 from explorer.server import lessons, theme
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
@@ -37,6 +37,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
     await lessons.close()
+    background.close()
 
 
 app = st.App(

@@ -4,6 +4,7 @@ no network."""
 from __future__ import annotations
 
 import os
+import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -69,6 +70,15 @@ def sharpened(model: Model) -> Model:
                 module.bias.uniform_(-0.5, 0.5)
         model.readout_bias.uniform_(-0.5, 0.5)
     return model.eval()
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on() -> Iterator[None]:
+    """What a page of this test began in the background ends with it: no later test runs beside
+    it."""
+    yield
+    if background := sys.modules.get("explorer.memory.background"):
+        background.close()
 
 
 @cache

@@ -24,6 +24,7 @@ from models.recording import Recording
 HEAVY = (
     2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
 )
+ENDS_WITHIN = 5.0  # seconds
 GONE_FOR = 10.0  # seconds without its readers after which work ends: a broken line is soon back
 
 
@@ -96,7 +97,7 @@ class Experiment:
                 self._thread.join()  # a step at most: it was told to stop
             if self.at_work.setdefault(self._key, self) is not self:
                 return  # another one under the same key is at it
-            self.running, self._seen = True, time.monotonic()
+            self.running, self._seen, self._given_up = True, time.monotonic(), False
             self._thread = threading.Thread(target=self._work, daemon=True)
             self._thread.start()
 
@@ -113,6 +114,12 @@ class Experiment:
         self._readers -= {session}
         if not self._readers and self.running:
             self._given_up = True
+
+    def end(self) -> None:
+        """End it within the step it is at, and wait until it has, a few seconds at most."""
+        self._given_up = self.running
+        if self._thread:
+            self._thread.join(ENDS_WITHIN)
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -139,6 +146,13 @@ class Experiment:
         finally:
             self.running = False
             self.at_work.pop(self._key, None)
+
+
+def close() -> None:
+    """End all that is at work. Python must not end under a thread that computes: C++ calls that an
+    abort."""
+    for each in list(Experiment.at_work.values()):
+        each.end()
 
 
 def _experiment(
