@@ -27,8 +27,8 @@ from models.own import Handle, handle_of
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
-# Every AppTest looks through all installed packages for components, a quarter of a second each; what
-# is installed stays while tests run.
+# Every AppTest looks through all installed packages for components, a quarter of a second each;
+# what is installed stays while tests run.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
