@@ -192,10 +192,16 @@ def browser() -> Iterator[object]:
     yield from driver.browsing()
 
 
+@pytest.fixture(scope="session")
+def context(browser: object) -> object:
+    """One browser context for usual visits, which fetch the app's code once."""
+    return browser.new_context(**driver.USUAL)
+
+
 @pytest.fixture
-def visitor(browser: object, server: str) -> Iterator[driver.Visitor]:
+def visitor(browser: object, server: str, context: object) -> Iterator[driver.Visitor]:
     """A fresh visit in which nothing may go wrong in the browser's console."""
-    one = driver.Visitor(browser, server)
+    one = driver.Visitor(browser, server, context)
     yield one
-    one.context.close()
+    one.leave()
     assert not one.errors, one.errors

@@ -91,18 +91,18 @@ def is_looking(message) -> bool:
     return "404" in message.text and "/_stcore/" in message.location.get("url", "")
 
 
-class Visitor:
-    """One browser page, and what went wrong on it."""
+USUAL = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
+PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: machines are busy
 
-    def __init__(self, browser, server: str, **options) -> None:
-        options = {
-            "viewport": {"width": 1440, "height": 900},
-            "reduced_motion": "reduce",
-            **options,
-        }
-        self.context = browser.new_context(**options)
+
+class Visitor:
+    """One browser page, and what went wrong on it. In a context of its own, or in a `context` that
+    other visits have used: what it has read of the app's code is not fetched again."""
+
+    def __init__(self, browser, server: str, context=None, **options) -> None:
+        self.context = context or browser.new_context(**{**USUAL, **options})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(PATIENCE)
         self.files = tempfile.TemporaryDirectory()  # lies as long as the visit
         self.server, self.errors, self.requests = server, [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -115,6 +115,13 @@ class Visitor:
             ),
         )
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def leave(self) -> None:
+        """Close the pages, and forget all that this visit stored in the browser; code stays."""
+        store = {"origin": self.server, "storageTypes": "cookies,indexeddb,local_storage"}
+        self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", store)
+        for page in self.context.pages:
+            page.close()
 
     def open(self, query: str = "") -> Visitor:
         self.page.goto(f"{self.server}/{query}")

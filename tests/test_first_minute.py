@@ -102,8 +102,12 @@ def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: st
     phone.page.locator(".cell").nth(4).tap()
     phone.page.wait_for_selector("h2:has-text('Layer 0, head 4')")
     phone.drawn()
-    phone.page.wait_for_timeout(1200)  # a smooth scroll
-    box = phone.page.locator(".head .tokens").first.bounding_box()
-    assert 0 <= box["y"] < 400
+    # The page scrolls there by itself, smoothly.
+    phone.page.locator(".head .tokens").first.wait_for()
+    phone.until(
+        "() => [...document.querySelectorAll('*')].some(e => {"
+        " const y = e.shadowRoot?.querySelector('.head .tokens')?.getBoundingClientRect().y;"
+        " return y >= 0 && y < 400; })"
+    )
     assert not phone.errors
     phone.context.close()
