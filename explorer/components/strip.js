@@ -59,5 +59,7 @@ function tokens(view) {
   });
   const open = list.filter((box) => box.tagName === "BUTTON");
   rove(open, { held: open.indexOf(list[header.chosen]) });
-  return make("div", { class: "row", role: "group", "aria-label": header.about }, ...list);
+  // A row of words alone scrolls by the keys too.
+  const tabindex = open.length ? undefined : 0;
+  return make("div", { class: "row", role: "group", "aria-label": header.about, tabindex }, ...list);
 }
