@@ -61,5 +61,9 @@ function tokens(view) {
   rove(open, { held: open.indexOf(list[header.chosen]) });
   // A row of words alone scrolls by the keys too.
   const tabindex = open.length ? undefined : 0;
-  return make("div", { class: "row", role: "group", "aria-label": header.about, tabindex }, ...list);
+  return make(
+    "div",
+    { class: "row", role: "group", "aria-label": header.about, tabindex },
+    ...list,
+  );
 }
