@@ -277,7 +277,7 @@ def kept(
     "0.attn.z" (head, token, d_head).
 
     Patches among the edits are left out. `wanted`: the names to keep, None for all. `written`:
-    whether a translator is to write its text too; its encoder alone takes a fraction of the time.
+    whether a translator writes its text too; reading takes a fraction of the time.
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
     tokens, _ = frame(handle, clean(text))
@@ -304,12 +304,10 @@ def kept(
 def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]:
     """What patches put in, by stream; a text that several of them name is read once."""
     written = any(
-        (
-            isinstance(edit, PatchHead)
-            and place_of(handle, edit.attention, edit.layer)[0] != "encoder"
-        )
-        or (isinstance(edit, PatchSite) and edit.stream not in (None, "", "encoder"))
-        for edit in edits
+        place_of(handle, each.attention, each.layer)[0] == "decoder"
+        if isinstance(each, PatchHead)
+        else isinstance(each, PatchSite) and each.stream == "decoder"
+        for each in edits
     )
     donor = cache(lambda text: kept(handle, text, edits, written=written))
     found: dict[str, list[Put]] = {"encoder": [], "decoder": []}
