@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from models.recording import Attention, Recording, Stream
 
@@ -37,10 +38,8 @@ def added(stream: Stream) -> Added:
     word, encoding, both = (
         stream.at(site).astype(np.float64) for site in ("embed", "pos.wrote", "embed+pos")
     )
-    lengths = [np.linalg.norm(each, axis=1) for each in (word, encoding, both)]
-    return Added(
-        *lengths, (word * encoding).sum(axis=1) / np.maximum(lengths[0] * lengths[1], 1e-30)
-    )
+    long, far, sum_ = (np.linalg.norm(each, axis=1) for each in (word, encoding, both))
+    return Added(long, far, sum_, (word * encoding).sum(axis=1) / np.maximum(long * far, 1e-30))
 
 
 @dataclass(frozen=True)
@@ -179,9 +178,7 @@ def _shares(parts: np.ndarray) -> np.ndarray:
     return total / (total[-1] or 1)
 
 
-def added_columns(
-    of: Added, tokens: Sequence[str], word: str = "√d × embedding"
-) -> dict[str, Sequence]:
+def added_columns(of: Added, tokens: Sequence[str], word: str = "√d × embedding") -> Columns:
     """Word + position as named columns; `word` is what the word's vector is called."""
     return {
         "position": np.arange(len(tokens)),
@@ -193,12 +190,12 @@ def added_columns(
     }
 
 
-def offset_columns(of: ByOffset) -> dict[str, Sequence]:
+def offset_columns(of: ByOffset) -> Columns:
     """Scores by offset as named columns."""
     return {"key − query": of.offset, "pairs": of.pairs} | dict(of.lines)
 
 
-def overlap_columns(of: Overlap) -> dict[str, Sequence]:
+def overlap_columns(of: Overlap) -> Columns:
     """Shares by number of directions as named columns."""
     return {
         "directions": np.arange(len(of.words)),

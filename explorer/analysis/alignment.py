@@ -154,7 +154,8 @@ def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]
     blocks = SequenceMatcher(
         None, [word[:2] for word in first], [word[:2] for word in second], autojunk=False
     ).get_matching_blocks()
-    ours, theirs = {}, {}
+    ours: dict[int, int] = {}
+    theirs: dict[int, int] = {}
     for block in blocks:
         for (_, length, start), (_, _, other_start) in zip(
             first[block.a : block.a + block.size], second[block.b : block.b + block.size]
@@ -166,10 +167,12 @@ def _shared_words(one: str, other: str) -> tuple[dict[int, int], dict[int, int]]
 
 def own_words(one: str, other: str) -> tuple[str, str]:
     """The words of each of two texts that the other has not in the same order."""
-    return tuple(
-        " ".join(match.group() for match in WORD.finditer(text) if match.start() not in shared)
-        for text, shared in zip((one, other), _shared_words(one, other))
-    )
+    ours, theirs = _shared_words(one, other)
+    return _rest(one, ours), _rest(other, theirs)
+
+
+def _rest(text: str, shared: dict[int, int]) -> str:
+    return " ".join(word.group() for word in WORD.finditer(text) if word.start() not in shared)
 
 
 def _groups(
@@ -184,26 +187,20 @@ def _groups(
     tokens = []
     for side, places in enumerate((a, b)):
         for at, each in enumerate(places):
-            if shared := [one for one in each or () if one >= 0]:
-                tokens.append(
-                    (
-                        min(shared),
-                        max(shared),
-                        side,
-                        at,
-                        len(shared) == len(each) and max(shared) <= limit,
-                    )
-                )
-    groups, reach = [], -1
+            if each and (shared := [one for one in each if one >= 0]):
+                whole = len(shared) == len(each) and max(shared) <= limit
+                tokens.append((min(shared), max(shared), side, at, whole))
+    groups: list[tuple[tuple[list[int], list[int]], list[bool]]] = []
+    reach = -1
     for start, end, side, at, whole in sorted(tokens):
         if start > reach:
-            groups.append(([], [], []))
+            groups.append((([], []), []))
         reach = max(reach, end)
-        groups[-1][side].append(at)
-        groups[-1][2].append(whole)
+        groups[-1][0][side].append(at)
+        groups[-1][1].append(whole)
     return [
         (tuple(sorted(ours)), tuple(sorted(theirs)))
-        for ours, theirs, whole in groups
+        for (ours, theirs), whole in groups
         if ours and theirs and all(whole)
     ]
 

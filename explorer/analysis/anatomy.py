@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import edited
+from explorer.analysis.csv import Cells
 from models.edits import Edit, MeanHead, PatchHead, UniformHead, ZeroHead
 from models.recording import Attention, Recording
 
@@ -298,7 +299,9 @@ def forms(
     )
     recorded = None if set_by_edit else edited.wrote(recording, attention, layer)
     return Forms(
-        *three,
+        per_position,
+        concatenated,
+        by_head,
         float(np.ptp(three, axis=0).max()),
         None if recorded is None else Own(float(np.abs(by_head - recorded[query]).max())),
     )
@@ -314,12 +317,10 @@ def top_of(found: Forms) -> float:
 # ---- tables and files ----
 
 
-def tables(
-    opened: Cell, done: Written | None, keys: Sequence[str]
-) -> dict[str, dict[str, Sequence]]:
+def tables(opened: Cell, done: Written | None, keys: Sequence[str]) -> dict[str, dict[str, Cells]]:
     """The numbers behind every step, as named tables of named columns."""
     share = opened.weights[opened.key] * opened.v[opened.key]
-    made = {
+    made: dict[str, dict[str, Cells]] = {
         "Query and key": {
             "dimension": range(len(opened.q)),
             "q": opened.q,

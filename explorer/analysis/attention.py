@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import words
+from explorer.analysis.csv import Columns
 from explorer.analysis.sinks import sinks
 from models.recording import Attention, Recording
 
@@ -299,9 +300,7 @@ def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list
     ]
 
 
-def columns(
-    matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None
-) -> dict[str, Sequence]:
+def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) -> Columns:
     """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where
     something is, then a column for each key."""
     beside = {} if hidden is None else {HIDDEN: hidden}

@@ -214,7 +214,8 @@ def head_number(head: tuple[int, int], shape: Sequence[int]) -> int:
 
 def lost(found: Sides) -> tuple[float, float]:
     """The share of all compared attention that goes to no unit, on A and on B."""
-    return tuple(float(each.mean()) for each in outside(found))
+    a, b = outside(found)
+    return float(a.mean()), float(b.mean())
 
 
 def outside(found: Sides) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.lookup import softened
 from models.recording import Attention, Recording
 
@@ -102,9 +103,7 @@ def one_way(own: Construction, special: Sequence[bool]) -> tuple[int, int] | Non
     return int(query), int(key)
 
 
-def constructions_table(
-    made: Sequence[Construction], labels: Sequence[str], what: str
-) -> dict[str, Sequence]:
+def constructions_table(made: Sequence[Construction], labels: Sequence[str], what: str) -> Columns:
     """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction,
     query, then a column for each key."""
     n = len(labels)

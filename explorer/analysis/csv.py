@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+# A table: its columns by name, each a list or an array of one axis.
+Cells = Sequence | np.ndarray
+Columns = Mapping[str, Cells]
 ABOUT = "about"
 # What spreadsheets take for a formula, with what they skip before it.
 LIVE = re.compile(r"'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
@@ -18,7 +21,7 @@ LIVE = re.compile(r"'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
 MISSING = re.compile(r"'*(#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?nan|<NA>|N/?A|n/a|NULL|null|NaN|None)")
 
 
-def to_csv(columns: Mapping[str, Sequence], about: Sequence[str] = ()) -> str:
+def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
     """Named columns as CSV: a header, then the rows, numbers in full, nothing where there is no
     number.
 
@@ -38,9 +41,7 @@ def to_csv(columns: Mapping[str, Sequence], about: Sequence[str] = ()) -> str:
     return file.getvalue()
 
 
-def stacked(
-    named: Iterable[tuple[str, Mapping[str, Sequence]]], key: str = "table"
-) -> dict[str, list]:
+def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[str, list]:
     """Several tables as one, each row with the name of its table in front; empty where a table has
     no such column."""
     columns: dict[str, list] = {key: []}
@@ -67,7 +68,7 @@ def meant(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _is_marked(cell) else cell
 
 
-def cells_of(columns: Mapping[str, Sequence]) -> int:
+def cells_of(columns: Columns) -> int:
     """How many cells a table has."""
     return sum(len(values) for values in columns.values())
 
@@ -84,7 +85,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _plain(values: Sequence) -> Sequence:
+def _plain(values: Cells) -> Sequence:
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 

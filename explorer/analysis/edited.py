@@ -22,6 +22,7 @@ from models.recording import Attention, Recording, Stream
 
 E = TypeVar("E", bound=Edit)
 H = TypeVar("H", OfHead, PatchHead)
+L = TypeVar("L", ScaledBy, WithoutScale)
 
 
 def of_kind(recording: Recording, kind: type[E]) -> list[E]:
@@ -29,9 +30,9 @@ def of_kind(recording: Recording, kind: type[E]) -> list[E]:
     return [edit for edit in recording.edits if isinstance(edit, kind)]
 
 
-def of_layer(recording: Recording, kind: type[E], layer: int) -> E | None:
+def of_layer(recording: Recording, kind: type[L], layer: int) -> L | None:
     """The last edit of a kind for a layer, or for all of them."""
-    found = [each for each in of_kind(recording, kind) if each.layer in (None, layer)]  # type: ignore[attr-defined]
+    found = [each for each in of_kind(recording, kind) if each.layer in (None, layer)]
     return found[-1] if found else None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis.anchors import CONTEXTS, Anchors, pulls
-from explorer.analysis.csv import stacked
+from explorer.analysis.csv import Cells, Columns, stacked
 from explorer.analysis.planes import Basis, cosine, moved, principal, through, unit
 from explorer.analysis.residual import adds, norm_place
 from explorer.analysis.sites import title as site_title
@@ -197,9 +197,8 @@ def scene(
     ends = [group.vectors[-1].mean(0) for group in groups_made if group.kind > 1]
     possible = len(ends) == 2 and bool(np.linalg.norm(ends[1] - ends[0]) > 0)
     if words_plane and possible:
-        basis = through(
-            rows, *ends, " → ".join(group.name for group in groups_made if group.kind > 1)
-        )
+        name = " → ".join(group.name for group in groups_made if group.kind > 1)
+        basis = through(rows, ends[0], ends[1], name)
     else:
         basis = principal(rows)
     return Scene(tuple(names), groups_made, basis, words_plane and not possible)
@@ -262,10 +261,10 @@ def curves(
         if len(ways) < 2:
             return Curves((), np.empty((0, len(shown.sites))))
         beside = others(shown.texts)
-        lines, values = (("the word", 0, 0),), [cosine(*ways)]
-        if beside is not None:
-            lines, values = (*lines, ("other words", 2, 1)), [*values, beside]
-        return Curves(lines, np.stack(values))
+        own = cosine(*ways)
+        if beside is None:
+            return Curves((("the word", 0, 0),), own[None])
+        return Curves((("the word", 0, 0), ("other words", 2, 1)), np.stack((own, beside)))
     assert anchors is not None, "without anchors there is nothing else to measure"
     values = pulls(ways, anchors, [group.raw for group in shown.texts], measure)
     titles = [""] if measure == "Difference" else [", ".join(words) for words in anchors.words]
@@ -290,7 +289,7 @@ def mean_error(shown: Scene, n_axes: int, site: int) -> float:
 # -----------------------------------------------------------------------------------------------
 
 
-def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> dict[str, Sequence]:
+def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> Columns:
     """One token's path, array (site, d_model), as named columns."""
     x, y, z = basis.project(array).T
     return {
@@ -305,9 +304,7 @@ def path_table(titles: Sequence[str], array: np.ndarray, basis: Basis) -> dict[s
     }
 
 
-def site_table(
-    texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Basis
-) -> dict[str, Sequence]:
+def site_table(texts: Sequence[tuple[str, Sequence[str], np.ndarray]], basis: Basis) -> Columns:
     """Every point at one site; each text is (its name, labels, vectors (token, d_model))."""
     rows = np.concatenate([array for *_, array in texts])
     x, y, z = basis.project(rows).T
@@ -323,7 +320,7 @@ def site_table(
     }
 
 
-def curve_table(titles: Sequence[str], found: Curves) -> dict[str, Sequence]:
+def curve_table(titles: Sequence[str], found: Curves) -> Columns:
     """Curves as named columns, one row a site."""
     names = [name for name, *_ in found.lines]
     return {"site": list(titles)} | {
@@ -334,9 +331,9 @@ def curve_table(titles: Sequence[str], found: Curves) -> dict[str, Sequence]:
 
 def near_table(
     titles: Sequence[str], words: Sequence[Sequence[str]], cosines: np.ndarray
-) -> dict[str, Sequence]:
+) -> Columns:
     """The nearest words (site, rank) with their cosines, one row a site."""
-    columns: dict[str, Sequence] = {"site": list(titles)}
+    columns: dict[str, Cells] = {"site": list(titles)}
     for rank in range(cosines.shape[1]):
         columns |= {
             f"word {rank + 1}": [row[rank] for row in words],
@@ -345,14 +342,14 @@ def near_table(
     return columns
 
 
-def at_site(shown: Scene, site: int) -> dict[str, Sequence]:
+def at_site(shown: Scene, site: int) -> Columns:
     """Every point of a scene at one site."""
     return site_table(
         [(group.name, group.labels, group.vectors[site]) for group in shown.groups], shown.basis
     )
 
 
-def all_paths(shown: Scene) -> dict[str, Sequence]:
+def all_paths(shown: Scene) -> Columns:
     """Every point of a scene at every site."""
     tables = [(title, at_site(shown, at)) for at, title in enumerate(shown.titles)]
     return stacked(tables, "site")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
+
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -32,7 +34,7 @@ def trained_without(cards: Mapping[str, Mapping]) -> tuple[Trained, ...]:
     made = []
     for name, card in cards.items():
         without, of = card.get("without"), _full(name, cards)
-        if without and of in cards:
+        if without and of is not None and of in cards:
             what = without if isinstance(without, str) else ", ".join(map(str, without))
             one, full = card, cards[of]
             scores = one.get("scores", {}), full.get("scores", {})
@@ -55,7 +57,7 @@ def _curve(card: Mapping) -> np.ndarray:
     return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
 
-def result_columns(found: Sequence[Trained]) -> dict[str, Sequence]:
+def result_columns(found: Sequence[Trained]) -> Columns:
     """What models of one family came to, the full one first: the last loss of each, and those of
     their scores that are numbers."""
     rows = [
@@ -70,7 +72,7 @@ def result_columns(found: Sequence[Trained]) -> dict[str, Sequence]:
     }
 
 
-def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> dict[str, Sequence]:
+def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> Columns:
     """Learning curves, (name, (look, 2) of step and loss), as named columns one below the other."""
     return {
         "model": [name for name, curve in series for _ in curve],

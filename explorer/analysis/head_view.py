@@ -3,7 +3,6 @@ the cell that is opened, and what a figure of it says when it stands alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks
 from explorer.analysis.caption import model_line, read_text
+from explorer.analysis.csv import Columns
 from explorer.analysis.heads import Head
 from explorer.analysis.numbers import percent
 from models.recording import Attention, Recording
@@ -108,7 +108,7 @@ class HeadView:
         return self.shown.column_of(self.held[1])
 
     @property
-    def columns(self) -> dict[str, Sequence]:
+    def columns(self) -> Columns:
         """The matrix as named columns, for a table and a file."""
         return numbers.columns(self.shown.matrix, self.shown.axes, self.shown.hidden)
 

@@ -6,11 +6,12 @@ Every number is computed in float64 from a Recording's sites; gains and biases a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.residual import Column, Grid, Measure, at, degrees, norms_of
 from models.recording import Stream
 
@@ -81,7 +82,7 @@ def norm_error(stream: Stream, norms: Norms) -> float:
     return worst
 
 
-def stages(stream: Stream, norms: Norms, site: str, token: int) -> dict[str, Sequence]:
+def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
     """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after
     each of STAGES, of an RMSNorm after each of STAGES_OF_RMS. "sum": what it takes."""
     each = next(one for one in norms_of(stream) if one.site == site)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis.attention import numbered
+from explorer.analysis.csv import Cells, Columns
 from models.prediction import Attribution, Lens, Part
 from models.recording import Recording, Stream
 
@@ -158,7 +159,7 @@ def named(way: Sequence[Cell], right: np.ndarray) -> np.ndarray:
     )
 
 
-def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
+def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
     """The lens as named columns, a row for each token of each site. labels: of every top word and
     answer, by id."""
     sites, n = len(lens.sites), len(tokens)
@@ -174,11 +175,11 @@ def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str
     }
 
 
-def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> dict[str, Sequence]:
+def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
     """The lens as named columns, a row for each token of each site, its top words with their
     probabilities last."""
     sites, n = len(lens.sites), len(tokens)
-    columns: dict[str, Sequence] = {
+    columns: dict[str, Cells] = {
         "site": [site for site in lens.sites for _ in range(n)],
         "token": list(range(n)) * sites,
         "token text": list(tokens) * sites,
@@ -267,7 +268,7 @@ def odds(difference: float) -> float:
         return float(np.exp(np.float64(difference)))
 
 
-def parts_table(attribution: Attribution) -> dict[str, Sequence]:
+def parts_table(attribution: Attribution) -> Columns:
     """The parts as named columns, the strongest first."""
     parts = largest(attribution)
     return {
@@ -280,10 +281,10 @@ def parts_table(attribution: Attribution) -> dict[str, Sequence]:
     }
 
 
-def parts_file(attribution: Attribution) -> dict[str, Sequence]:
+def parts_file(attribution: Attribution) -> Columns:
     """The parts as named columns, the strongest first, with their sum and the logit itself in the
     last two rows."""
-    ends: dict[str, Sequence] = {
+    ends: dict[str, Cells] = {
         "part": ["sum of parts", "logit"],
         "contribution": [total(attribution), attribution.logit],
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
 NEAR = 0.1  # a soft result this near to the hard one, by relative distance, is called a lookup
@@ -121,10 +122,12 @@ def sharpest(found: np.ndarray) -> tuple[tuple[int, int, float], tuple[int, int,
     middle = medians(found)
     if np.isnan(middle).all():
         return None
-    least, most = (
-        np.unravel_index(at, middle.shape) for at in (np.nanargmin(middle), np.nanargmax(middle))
-    )
-    return tuple((int(at[0]), int(at[1]), float(middle[at])) for at in (least, most))
+
+    def head(at: int) -> tuple[int, int, float]:
+        layer, number = divmod(at, middle.shape[1])
+        return layer, number, float(middle[layer, number])
+
+    return head(int(np.nanargmin(middle))), head(int(np.nanargmax(middle)))
 
 
 def divided(
@@ -208,7 +211,7 @@ def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndar
 
 def received(
     attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
-) -> dict[str, Sequence]:
+) -> Columns:
     """The messages to a token as named columns, largest weight first; the share of z is (message .
     z) / |z|^2, and shares sum to 1."""
     parts = messages(attention, layer, head, query)
@@ -297,7 +300,7 @@ def nodes(
     times: float,
     queries: Sequence[str],
     keys: Sequence[str],
-) -> dict[str, Sequence]:
+) -> Columns:
     """Every token of the graph as named columns: how many edges come in and go out by the rule of
     `edges`, and the sums of all weights in and out.
 
@@ -352,7 +355,7 @@ def row_table(
     query: int,
     temperature: float,
     labels: Sequence[str],
-) -> dict[str, Sequence]:
+) -> Columns:
     """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
     for every key."""
     scores, allowed = attention.scores[layer, head, query], attention.allowed[query]
@@ -365,10 +368,12 @@ def row_table(
     }
 
 
-def heads_table(found: np.ndarray) -> dict[str, Sequence]:
+def heads_table(found: np.ndarray) -> Columns:
     """`everywhere` as named columns: layer, head, then a column for each query."""
     layers, heads, queries = found.shape
     places = [(layer, head) for layer in range(layers) for head in range(heads)]
-    return {"layer": [layer for layer, _ in places], "head": [head for _, head in places]} | {
-        f"query {at}": found[..., at].ravel() for at in range(queries)
+    return {
+        "layer": [layer for layer, _ in places],
+        "head": [head for _, head in places],
+        **{f"query {at}": found[..., at].ravel() for at in range(queries)},
     }

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import heads as naming
+from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
 MOST_LINES = 200
@@ -200,7 +201,7 @@ def most_even(found: Sequence[Sentence], name: str) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def share_columns(found: Sequence[Sentence]) -> dict[str, Sequence]:
+def share_columns(found: Sequence[Sentence]) -> Columns:
     """Where attention goes as a table: a row for each head and place."""
     made = shares(found)
     layer, head, place = (each.ravel() for each in np.indices(made.mean.shape))
@@ -214,7 +215,7 @@ def share_columns(found: Sequence[Sentence]) -> dict[str, Sequence]:
     }
 
 
-def habit_columns(found: Sequence[Sentence]) -> dict[str, Sequence]:
+def habit_columns(found: Sequence[Sentence]) -> Columns:
     """Every habit of every head as a table, with its spread."""
     rows: dict[str, list] = {
         name: [] for name in ("layer", "head", "habit", "mean score", "sd", "sentences")
@@ -230,7 +231,7 @@ def habit_columns(found: Sequence[Sentence]) -> dict[str, Sequence]:
 
 def sentence_columns(
     found: Sequence[Sentence], name: str, at: tuple[int, int], most: int | None = None
-) -> dict[str, Sequence]:
+) -> Columns:
     """The sentences where a head does it most as a table."""
     told = strongest(found, name, at, most)
     looks = [one.looks[at[0]][at[1]] for one, _ in told]

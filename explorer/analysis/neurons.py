@@ -3,11 +3,11 @@ together, when one fires, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Cells, Columns
 from models.prediction import Attribution, Part
 from models.prediction import Neurons as Neurons  # for the floors above
 
@@ -66,7 +66,7 @@ def fires(of: Neurons, rank: int) -> np.ndarray:
     return (size >= FIRES * size.max()) & (size > 0)
 
 
-def table(of: Neurons) -> dict[str, Sequence]:
+def table(of: Neurons) -> Columns:
     """Every neuron as named columns, those that add or take most first."""
     order = np.argsort(-np.abs(of.adds), kind="stable")
     return {
@@ -77,9 +77,9 @@ def table(of: Neurons) -> dict[str, Sequence]:
     }
 
 
-def file(of: Neurons) -> dict[str, Sequence]:
+def file(of: Neurons) -> Columns:
     """The same with the bias, their sum and the FFN's part in the last rows."""
-    ends: dict[str, Sequence] = {
+    ends: dict[str, Cells] = {
         "neuron": ["bias", "sum", "the FFN’s part"],
         "adds to the logit": [of.bias, float(of.adds.sum()) + of.bias, of.part],
     }

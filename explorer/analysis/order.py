@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.sites import states
 from models.recording import Attention, Recording, Stream
 
@@ -215,7 +216,7 @@ def both_maps(one: Attention, other: Attention, layer: int, head: int, pairs: Ma
     )
 
 
-def order_columns(found: Orders) -> dict[str, Sequence]:
+def order_columns(found: Orders) -> Columns:
     """The matched tokens and how far their last vectors agree, as named columns."""
     with_, without = found.with_, found.without
     return {
@@ -231,7 +232,7 @@ def order_columns(found: Orders) -> dict[str, Sequence]:
     }
 
 
-def word_columns(found: Orders) -> dict[str, Sequence]:
+def word_columns(found: Orders) -> Columns:
     """The matched tokens in short: where they moved, and to how many digits their last vectors
     agree, as named columns."""
     with_, without = found.with_, found.without
@@ -248,7 +249,7 @@ def _short(digits: float) -> str:
     return "every one" if np.isinf(digits) else f"{digits:.1f}"
 
 
-def site_columns(with_: Agreement, without: Agreement) -> dict[str, Sequence]:
+def site_columns(with_: Agreement, without: Agreement) -> Columns:
     """The largest difference at every site as named columns."""
     return {
         "site": list(with_.site),
@@ -258,7 +259,7 @@ def site_columns(with_: Agreement, without: Agreement) -> dict[str, Sequence]:
     }
 
 
-def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
+def map_columns(here: np.ndarray, there: np.ndarray, tokens: Sequence[str]) -> Columns:
     """Both orders' weights, a row for each pair of tokens, as named columns."""
     n = len(tokens)
     query, key = np.divmod(np.arange(n * n), max(n, 1))

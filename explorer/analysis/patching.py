@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.residual import Column, Measure
 from models.prediction import softmax
 
@@ -125,7 +126,7 @@ def strongest(of: Map, read: int | None = None, row: int | None = None) -> tuple
     return at, column
 
 
-def map_columns(of: Map) -> dict[str, Sequence]:
+def map_columns(of: Map) -> Columns:
     """A map as named columns, its rows' names first."""
     return {
         "": [f"{at} {name}" for at, name in enumerate(of.rows)],

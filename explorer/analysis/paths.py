@@ -3,12 +3,12 @@ lie."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from models.recording import Stream
 
 
@@ -89,7 +89,7 @@ def growth(stream: Stream) -> float:
     return last / first if first > 0 else inf
 
 
-def path_columns(of: Paths, token: int) -> dict[str, Sequence]:
+def path_columns(of: Paths, token: int) -> Columns:
     """Both paths of one token as named columns, with the mean over all tokens beside them."""
     return {
         "state": of.places,

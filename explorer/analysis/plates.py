@@ -84,7 +84,7 @@ class Series:
     """A named curve, and what is written at its end; `on` for the one that is spoken of."""
 
     name: str
-    x: tuple[float, ...]
+    x: tuple[float | None, ...]
     y: tuple[float | None, ...]
     end: str = ""
     on: bool = False

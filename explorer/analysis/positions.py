@@ -7,11 +7,11 @@ radians."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording, Stream
 
 BASE = 10_000.0
@@ -245,9 +245,7 @@ def attention_of(recording: Recording, stream: str) -> Attention:
 # ---- as tables ----
 
 
-def table_columns(
-    values: np.ndarray, name: str = "dimension", first: int = 0
-) -> dict[str, Sequence]:
+def table_columns(values: np.ndarray, name: str = "dimension", first: int = 0) -> Columns:
     """A table (position, column) as named columns; `name` is what they are called, before their
     number. `first`: the position of the first row, and where the columns are positions too, of the
     first column."""
@@ -257,12 +255,12 @@ def table_columns(
     }
 
 
-def length_columns(table: np.ndarray) -> dict[str, Sequence]:
+def length_columns(table: np.ndarray) -> Columns:
     """The length of every row of a table (position, d) as named columns."""
     return {"position": np.arange(len(table)), "length": lengths(table)}
 
 
-def wave_columns(of: Wave) -> dict[str, Sequence]:
+def wave_columns(of: Wave) -> Columns:
     """A pair over the positions as named columns."""
     return {
         "position": np.arange(len(of.angle)),
@@ -272,7 +270,7 @@ def wave_columns(of: Wave) -> dict[str, Sequence]:
     }
 
 
-def product_columns(of: Products) -> dict[str, Sequence]:
+def product_columns(of: Products) -> Columns:
     """The products by distance as named columns."""
     return {
         "distance": np.arange(len(of.law)),
@@ -282,7 +280,7 @@ def product_columns(of: Products) -> dict[str, Sequence]:
     }
 
 
-def circle_columns(of: Wave, shift: int, d: int, pair: int) -> dict[str, Sequence]:
+def circle_columns(of: Wave, shift: int, d: int, pair: int) -> Columns:
     """A pair at every position, and turned by `shift` positions, as named columns."""
     turned = turn(d, pair, shift) @ np.stack((of.sine, of.cosine))
     return {
@@ -294,7 +292,7 @@ def circle_columns(of: Wave, shift: int, d: int, pair: int) -> dict[str, Sequenc
     }
 
 
-def distance_columns(of: ByDistance) -> dict[str, Sequence]:
+def distance_columns(of: ByDistance) -> Columns:
     """Products of a learned table by distance as named columns."""
     return {
         "distance": np.arange(len(of.mean)),

@@ -12,6 +12,7 @@ from math import log
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from models.prediction import Sampling, probabilities, softmax
 from models.recording import Stream
 
@@ -228,7 +229,7 @@ def joined(labels: Sequence[str]) -> str:
 # ---- as tables ----
 
 
-def columns(of: Distribution, labels: Sequence[str]) -> dict[str, Sequence]:
+def columns(of: Distribution, labels: Sequence[str]) -> Columns:
     """The whole distribution as named columns, the likeliest first. labels (id)."""
     return {
         "rank": np.arange(1, len(of.order) + 1),
@@ -240,7 +241,7 @@ def columns(of: Distribution, labels: Sequence[str]) -> dict[str, Sequence]:
     }
 
 
-def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
+def said_columns(said: Sequence, labels: Sequence[str]) -> Columns:
     """Written tokens as named columns. said: things with an id, the model's own probability `own`,
     and a rank from 0."""
     return {
@@ -252,7 +253,7 @@ def said_columns(said: Sequence, labels: Sequence[str]) -> dict[str, Sequence]:
     }
 
 
-def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> dict[str, Sequence]:
+def look_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
     """What one token looks at as named columns: the tokens, the mean over all heads, then a column
     for each head. rows (layer, head, key)."""
     heads = {

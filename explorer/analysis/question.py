@@ -4,6 +4,7 @@ beside it that are not it."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 # The kinds, in the order in which one of each is asked.
 LOOKS, BACK, HEAD, SCALE, TURNED, RECEIVED = "looks", "back", "head", "scale", "turned", "received"
@@ -96,18 +97,35 @@ class Question:
         return self.choices[self.right]
 
 
-def of_most(ranked: list[Choice], kind: str, **about: object) -> Question | None:
+class About(TypedDict, total=False):
+    """What a `Question` says besides its answers: fields of it, by name."""
+
+    attention: str
+    layer: int
+    head: int
+    words: tuple[str, ...]
+    token: int
+    key: int
+    site: str
+    stream: str
+    value: float
+    interest: float
+    page: str
+    address: tuple[tuple[str, str], ...]
+
+
+def of_most(ranked: list[Choice], kind: str, about: About) -> Question | None:
     """The question which of some has most, from all that could be shown, the most first; None where
     the first does not lead by enough, or there are too few."""
     if len(ranked) < FEWEST or ranked[0].value - ranked[1].value < LEAST[kind]:
         return None
     if len({one.name.casefold() for one in ranked[:MOST]}) < len(ranked[:MOST]):
         return None
-    return Question(kind, tuple(ranked[:MOST]), 0, ranked[0].value - ranked[1].value, **about)  # type: ignore[arg-type]
+    return Question(kind, tuple(ranked[:MOST]), 0, ranked[0].value - ranked[1].value, **about)
 
 
 def of_numbers(
-    right: float, others: list[float], turn: int, kind: str, **about: object
+    right: float, others: list[float], turn: int, kind: str, about: About
 ) -> Question | None:
     """The question how much something is, among other numbers of the same kind. `turn` says how
     many of these are to be smaller, so that neither the largest nor the smallest is right more
@@ -124,6 +142,6 @@ def of_numbers(
         return None
     margin = min(abs(one - right) for one in chosen)
     choices = (Choice(right), *map(Choice, chosen))
-    made = Question(kind, choices, 0, margin, **about)  # type: ignore[arg-type]
+    made = Question(kind, choices, 0, margin, **about)
     fits = below == wanted and len(chosen) == MOST - 1
     return made if fits else replace(made, interest=made.interest - 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.analysis import question as kinds
 from explorer.analysis.findings_links import Between
-from explorer.analysis.question import Choice, Question, of_most, of_numbers
+from explorer.analysis.question import About, Choice, Question, of_most, of_numbers
 
 ROOM = 4  # words that a row may look at, for a question about it
 RANGE = (0.15, 0.9)  # weights that are asked for: neither nothing nor all
@@ -49,9 +49,7 @@ class Asked:
             "\0".join((*self.row_names, seen.attention.name)).encode("utf-8", "replace")
         )
 
-    def at(
-        self, layer: int, head: int, row: int | None = None, **more: object
-    ) -> dict[str, object]:
+    def at(self, layer: int, head: int, row: int | None = None) -> About:
         """Where a question about a head is seen."""
         name = self.seen.attention.name
         token = -1 if row is None else int(self.seen.rows.starts[row])
@@ -63,7 +61,6 @@ class Asked:
             "head": head,
             "token": token,
             "address": (("attention", name), *places),
-            **more,
         }
 
     def word(self, column: int, value: float) -> Choice:
@@ -81,7 +78,7 @@ class Asked:
 
     def looks(self) -> Iterator[Question]:
         """Which word does a word look at most, in a head?"""
-        for row in self.rows:
+        for row in self.rows.tolist():
             columns = self.columns(row)
             if len(columns) < ROOM:
                 continue
@@ -93,20 +90,21 @@ class Asked:
                 if best not in columns or lead < kinds.LEAST[kinds.LOOKS]:
                     continue
                 ranked = sorted(columns, key=lambda each: -weights[each])
-                far = min(abs(best - int(row)), 6) / 6
+                far = min(abs(best - row), 6) / 6
                 yield from some(
                     of_most(
                         [self.word(each, weights[each]) for each in ranked],
                         kinds.LOOKS,
-                        words=self.words(row),
-                        interest=float(lead) * (0.3 + far),
-                        **self.at(layer, head, row),
+                        self.at(layer, head, row)
+                        | {"words": self.words(row), "interest": float(lead) * (0.3 + far)},
                     )
                 )
 
     def given(self) -> Iterator[Question]:
         """Which head gives a word most of another's attention, and how much does a head give?"""
-        pairs = [(row, column) for row in self.rows for column in self.columns(row)]
+        pairs = [
+            (row, column) for row in self.rows.tolist() for column in self.columns(row).tolist()
+        ]
         if not pairs or self.layers * self.heads < kinds.FEWEST:
             return
         rows, columns = np.array(pairs).T
@@ -118,26 +116,26 @@ class Asked:
             heads = [self.head(each, weights[each, at]) for each in ranked]
             if heads[0].value >= 2 * kinds.LEAST[kinds.HEAD]:
                 about = self.about(pairs[at], int(ranked[0]))
-                yield from some(of_most(heads, kinds.HEAD, interest=float(lead[at]), **about))
+                yield from some(of_most(heads, kinds.HEAD, about | {"interest": float(lead[at])}))
         heads_at, pairs_at = np.nonzero((weights >= RANGE[0]) & (weights <= RANGE[1]))
         mixed = [_drawn(int(h), *map(int, pairs[p])) for h, p in zip(heads_at, pairs_at)]
         for each in np.argsort(mixed, kind="stable")[:TRIED]:
             head, at = int(heads_at[each]), int(pairs_at[each])
-            about = self.about(pairs[at], head, interest=1 - mixed[each] / 2**32)
+            about = self.about(pairs[at], head) | {"interest": 1 - mixed[each] / 2**32}
             others = [float(one) for one in np.delete(weights[:, at], head)]
             value = float(weights[head, at])
-            yield from some(of_numbers(value, others, self.turn, kinds.WEIGHT, **about))
+            yield from some(of_numbers(value, others, self.turn, kinds.WEIGHT, about))
 
     def head(self, number: int, value: float) -> Choice:
         """A head, by its number over all layers, as an answer."""
         return Choice(float(value), layer=int(number) // self.heads, head=int(number) % self.heads)
 
-    def about(self, pair: tuple[int, int], number: int, **more: object) -> dict[str, object]:
+    def about(self, pair: tuple[int, int], number: int) -> About:
         """Where a question about a head and two words is seen."""
         row, column = pair
         key = int(self.seen.keys.starts[column])
-        at = divmod(number, self.heads)
-        return self.at(*at, row, words=self.words(row, column), key=key, **more)
+        layer, head = divmod(number, self.heads)
+        return self.at(layer, head, row) | {"words": self.words(row, column), "key": key}
 
     def received(self) -> Iterator[Question]:
         """Which word of the text is looked at most, over all rows of a head?"""
@@ -146,7 +144,7 @@ class Asked:
         plain = np.flatnonzero(self.seen.telling[1])
         for layer, head in np.ndindex(self.layers, self.heads):
             mean = self.w[layer, head].mean(axis=0)
-            ranked = sorted(self.keys, key=lambda each: -mean[each])
+            ranked = sorted(self.keys.tolist(), key=lambda each: -mean[each])
             # A repeated word that gets more would be the true answer.
             if mean[plain].max() > mean[ranked[0]]:
                 continue
@@ -154,8 +152,7 @@ class Asked:
                 of_most(
                     [self.word(each, mean[each]) for each in ranked],
                     kinds.RECEIVED,
-                    interest=float(mean[ranked[0]]),
-                    **self.at(layer, head),
+                    self.at(layer, head) | {"interest": float(mean[ranked[0]])},
                 )
             )
 
@@ -163,7 +160,7 @@ class Asked:
         """Which word spreads its attention over most tokens? The exponential of the row's
         entropy."""
         own = self.seen.attention.query == self.seen.attention.key
-        rows = [row for row in self.rows if not own or len(self.columns(row)) >= 1]
+        rows = [row for row in self.rows.tolist() if not own or len(self.columns(row)) >= 1]
         if len(rows) < ROOM:
             return
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -178,10 +175,9 @@ class Asked:
             choices = [
                 Choice(float(over[each]), labels[each], int(starts[each])) for each in ranked
             ]
-            about = self.at(layer, head, ranked[0])
-            yield from some(
-                of_most(choices, kinds.SPREAD, interest=1.0 - 1.0 / over[ranked[0]], **about)
-            )
+            interest = 1.0 - 1.0 / float(over[ranked[0]])
+            about = self.at(layer, head, ranked[0]) | {"interest": interest}
+            yield from some(of_most(choices, kinds.SPREAD, about))
 
     def beside(self) -> Iterator[Question]:
         """Which of these heads looks one token back, and which one ahead?"""
@@ -217,15 +213,14 @@ class Asked:
                     else rest
                 )
                 ranked = [Choice(float(share[at]), layer=at[0], head=at[1]) for at in (right, *few)]
-                yield from some(
-                    of_most(ranked, kind, interest=float(share[right]), **self.at(*right))
-                )
+                about = self.at(*right) | {"interest": float(share[right])}
+                yield from some(of_most(ranked, kind, about))
 
     def scales(self) -> Iterator[Question]:
         """What does a word's largest weight become without the scale, and which head changes
         most?"""
         attention = self.seen.attention
-        for row in self.rows:
+        for row in self.rows.tolist():
             if self.seen.rows.sizes[row] > 1 or len(self.columns(row)) < ROOM:
                 continue
             token = int(self.seen.rows.starts[row])
@@ -239,22 +234,20 @@ class Asked:
                     continue
                 order = [int(each) for each in np.argsort(-moved[layer])]
                 ranked = [Choice(float(moved[layer, h]), layer=layer, head=h) for h in order]
-                about = self.at(layer, order[0], row, words=self.words(row))
-                yield from some(of_most(ranked, kinds.SHARPENED, interest=ranked[0].value, **about))
+                about = self.at(layer, order[0], row)
+                about |= {"words": self.words(row), "interest": ranked[0].value}
+                yield from some(of_most(ranked, kinds.SHARPENED, about))
             others_at = np.arange(largest.size)
             for number in others_at[
                 (moved.ravel() >= RANGE[0]) & (attention.scale < 1).repeat(self.heads)
             ]:
-                at = divmod(int(number), self.heads)
-                value, mixed = float(largest[at]), _drawn(int(number), int(row), 0)
-                about = self.at(*at, row, words=self.words(row), value=float(now[at].max()))
+                layer, head = divmod(int(number), self.heads)
+                value, mixed = float(largest[layer, head]), _drawn(int(number), row, 0)
+                about = self.at(layer, head, row)
+                about |= {"words": self.words(row), "value": float(now[layer, head].max())}
+                about["interest"] = 1 - mixed / 2**32
                 others = [float(each) for each in np.delete(largest.ravel(), number)]
-                interest = 1 - mixed / 2**32
-                yield from some(
-                    of_numbers(
-                        value, others, self.turn >> 4, kinds.SCALE, interest=interest, **about
-                    )
-                )
+                yield from some(of_numbers(value, others, self.turn >> 4, kinds.SCALE, about))
 
 
 def _drawn(*numbers: int) -> int:

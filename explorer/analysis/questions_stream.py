@@ -65,11 +65,13 @@ def _words(
     return of_most(
         choices,
         kind,
-        site=site,
-        stream=stream,
-        interest=lead,
-        page=page,
-        address=(*address, ("token", token)),
+        {
+            "site": site,
+            "stream": stream,
+            "interest": lead,
+            "page": page,
+            "address": (*address, ("token", token)),
+        },
     )
 
 
@@ -103,8 +105,8 @@ def _nearest(
         if made is not None:
             token = int(starts[row])
             address = (("stream", stream.name), ("token", str(token)))
-            more = {"words": (grouped.labels[row],), "token": token, "address": address}
-            yield Question(**(vars(made) | more | {"interest": made.margin}))
+            words = (grouped.labels[row],)
+            yield replace(made, words=words, token=token, address=address, interest=made.margin)
 
 
 def about_next(said: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
@@ -119,10 +121,12 @@ def about_next(said: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Qu
         of_most(
             choices,
             kinds.NEXT,
-            token=token,
-            stream=stream.name,
-            interest=1.0,
-            page="predictions",
-            address=(("token", str(token)),),
+            {
+                "token": token,
+                "stream": stream.name,
+                "interest": 1.0,
+                "page": "predictions",
+                "address": (("token", str(token)),),
+            },
         )
     )

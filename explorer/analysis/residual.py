@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis.attention import numbered
+from explorer.analysis.csv import Columns
 from models.recording import Stream
 
 PLACES = {"attn": "attention", "cross": "cross-attention", "ffn": "FFN", "pos": "position"}
@@ -276,7 +277,7 @@ def conservation(stream: Stream) -> tuple[float, int, float]:
     return worst, n * len(stream.tokens), float(np.abs(stream.resid).max())
 
 
-def followed(stream: Stream, token: int) -> dict[str, Sequence]:
+def followed(stream: Stream, token: int) -> Columns:
     """One token through the sub-layers as named columns; angles in degrees, "by adding" before ->
     sum, "by norm" sum -> after. The last two are left out where no LayerNorm follows a sum."""
     rows = sublayers(stream)
@@ -309,7 +310,7 @@ def furthest(way: Mapping[str, Sequence]) -> int:
     )
 
 
-def rotations(stream: Stream, token: int) -> dict[str, Sequence]:
+def rotations(stream: Stream, token: int) -> Columns:
     """The rotations of each layer at one token in degrees: one for each sub-layer, and from the
     layer's beginning to its end."""
     layers = sorted({each.layer for each in sublayers(stream) if each.layer >= 0})
@@ -358,7 +359,7 @@ def per_step(values: np.ndarray) -> float | None:
     return float(np.exp(np.polyfit(where, np.log(values[where]), 1)[0])) if len(where) > 2 else None
 
 
-def table(grid: Grid, tokens: Sequence[str]) -> dict[str, Sequence]:
+def table(grid: Grid, tokens: Sequence[str]) -> Columns:
     """A grid as named columns: the tokens, then a column for each of the grid's."""
     names = [column.name for column in grid.columns]
     return {"token": numbered(tokens), **dict(zip(names, grid.values.T))}

@@ -233,7 +233,7 @@ def written(recording: Recording, outputs: Outputs | None) -> Check:
         w_o, bias = outputs[attention.name]
         for layer in range(len(attention.pattern)):
             site = edited.site_of(attention, layer)
-            foreign = [
+            foreign: list[Edit] = [
                 each
                 for each in edited.of_kind(recording, PatchHead)
                 if (each.attention, each.layer) == (attention.name, layer)
@@ -312,10 +312,10 @@ def _one_norm(
         return check.leave(f"{site_name(site)}: {'; '.join(map(str, patched))}")
     if place in own:
         gain, bias, eps, centred = own[place]
-    elif (
-        place == "final" and own
-    ):  # a model of another kind has learned none; LayerNorm moved by an edit ends in a bare one
-        gain, bias, (_, _, eps, centred) = 1.0, 0.0, next(iter(own.values()))
+    elif place == "final" and own:
+        # A model of another kind has learned none; LayerNorm moved by an edit ends in a bare one.
+        _, _, eps, centred = next(iter(own.values()))
+        gain, bias = np.ones(1), np.zeros(1)
     else:
         return check.leave(
             f"{site_name(site)}: the model does not show this LayerNorm’s gain and bias"

@@ -149,10 +149,11 @@ def planes(found: Spaces, common: bool) -> tuple[Plane, Plane]:
     or each in its own."""
     flat = [side.reshape(-1, side.shape[-1]) for side in (found.a, found.b)]
     bases = [_plane(np.concatenate(flat))] * 2 if common else [_plane(each) for each in flat]
-    return tuple(
+    a, b = (
         Plane((side - centre) @ axes, explained)
         for side, (centre, axes, explained) in zip((found.a, found.b), bases)
     )
+    return a, b
 
 
 def _plane(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:

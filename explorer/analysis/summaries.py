@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
 MOST = 0.5  # of a row's weight
@@ -278,7 +279,7 @@ def by_layer(found: Contributions, measure: str) -> tuple[np.ndarray, list[str],
     return values, [f"layer {layer}" for layer in range(len(values))], columns
 
 
-def listed(found: Disagreements, rows: Sequence[str], keys: Sequence[str]) -> dict[str, Sequence]:
+def listed(found: Disagreements, rows: Sequence[str], keys: Sequence[str]) -> Columns:
     """Disagreements as named columns."""
     return {
         "layer": [one.layer for one in found.found],
@@ -296,12 +297,9 @@ def to_npz(
     """A picture as an .npz file: `values` (row, key), `rows`, `keys`, and `about`, the lines that
     say what it is."""
     file = io.BytesIO()
-    np.savez_compressed(
-        file,
-        values=values,
-        **{
-            name: np.array([each.replace("\0", "\ufffd") for each in lines] or [""])
-            for name, lines in (("rows", rows), ("keys", keys), ("about", about))
-        },
-    )
+
+    def plain(lines: Sequence[str]) -> np.ndarray:
+        return np.array([each.replace("\0", "\ufffd") for each in lines] or [""])
+
+    np.savez_compressed(file, values=values, rows=plain(rows), keys=plain(keys), about=plain(about))
     return file.getvalue()

@@ -14,6 +14,7 @@ from math import exp, inf, log, log10
 
 import numpy as np
 
+from explorer.analysis.csv import Columns
 from explorer.analysis.paths import growth
 from models.prediction import softmax
 from models.recording import Attention, Recording, Stream
@@ -126,7 +127,7 @@ def _logs(scores: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum())
 
 
-def answer_columns(of: Answer, words: Sequence[int], labels: Sequence[str]) -> dict[str, Sequence]:
+def answer_columns(of: Answer, words: Sequence[int], labels: Sequence[str]) -> Columns:
     """Words with their probabilities in both runs as named columns."""
     one, other = of.before[list(words)], of.after[list(words)]
     return {"word": labels, "before": one, "after": other, "difference": other - one}
@@ -312,7 +313,7 @@ def share(value: float) -> str:
 
 def matrix_columns(
     before: np.ndarray, after: np.ndarray, rows: Sequence[str], keys: Sequence[str]
-) -> dict[str, Sequence]:
+) -> Columns:
     """Two matrices (query, key) as named columns, one line for each pair of tokens; tokens have
     their places in front."""
     queries, columns = np.indices(before.shape).reshape(2, -1)
@@ -325,13 +326,13 @@ def matrix_columns(
     }
 
 
-def head_columns(distance: np.ndarray) -> dict[str, Sequence]:
+def head_columns(distance: np.ndarray) -> Columns:
     """How far every head moved as named columns. distance (layer, head)."""
     layers, heads = np.indices(distance.shape).reshape(2, -1)
     return {"layer": layers, "head": heads, "Jensen–Shannon distance": distance.ravel()}
 
 
-def moved_columns(found: Sequence[Moved]) -> dict[str, Sequence]:
+def moved_columns(found: Sequence[Moved]) -> Columns:
     """What was measured as named columns."""
     return {
         "measured": [each.name for each in found],

@@ -150,7 +150,7 @@ def match(seen: Seen) -> Shown:
         "symmetric, Ux · Ux: 0",
         f"two matrices, q · k: {number}",
     )
-    grids = []
+    grids: list[Grid] = []
     for title, each in zip(titles, made):
         scores = each.scores[np.ix_(at, at)]
         framed = ((row, column, ""), (column, row, "")) if row != column else ()

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from explorer.analysis.csv import Cells, Columns
 from models.prediction import Beam
 from models.recording import Attention, Recording, Stream
 
@@ -178,9 +179,7 @@ def small(pattern: np.ndarray) -> np.ndarray:
 # ---- as tables ----
 
 
-def token_table(
-    of: Said, labels: Sequence[str], first_choices: Sequence[str]
-) -> dict[str, Sequence]:
+def token_table(of: Said, labels: Sequence[str], first_choices: Sequence[str]) -> Columns:
     """A row for each produced token, as named columns. `first_choices`: the labels of what the
     model held likeliest."""
     return {
@@ -194,7 +193,7 @@ def token_table(
     }
 
 
-def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> dict[str, Sequence]:
+def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> Columns:
     """A row for each produced word: its pieces, and the product of their probabilities."""
     starts = [at for at, group in enumerate(groups) if at == 0 or group != groups[at - 1]]
     spans = list(pairwise((*starts, len(groups))))
@@ -206,21 +205,17 @@ def word_table(of: Said, labels: Sequence[str], groups: Sequence[int]) -> dict[s
     }
 
 
-def alignment_table(
-    matrix: np.ndarray, says: Sequence[str], source: Sequence[str]
-) -> dict[str, Sequence]:
+def alignment_table(matrix: np.ndarray, says: Sequence[str], source: Sequence[str]) -> Columns:
     """The alignment as named columns: the token produced in each step, then a column for each
     source token."""
-    columns: dict[str, Sequence] = {
+    columns: dict[str, Cells] = {
         f"{place} {token}": matrix[: len(says), place].tolist()
         for place, token in enumerate(source)
     }
     return {"step": range(1, len(says) + 1), "says": list(says), **columns}
 
 
-def beam_table(
-    steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]
-) -> dict[str, Sequence]:
+def beam_table(steps: Sequence[Sequence[Beam]], texts: Sequence[Sequence[str]]) -> Columns:
     """A row for each hypothesis of each step of a beam search, as named columns. `texts`: what each
     spells."""
     rows = [
@@ -245,7 +240,7 @@ def file_table(
     reads: Sequence[str],
     of: Said,
     source: Sequence[str],
-) -> dict[str, Sequence]:
+) -> Columns:
     """The alignment as named columns, a row for each step: what the decoder read last, what it
     said, with which probability, and its weights on the source tokens."""
     n = len(says)

@@ -77,7 +77,7 @@ def panels(each: Sequence[Panel], sheet: Sheet, picture: Picture) -> bytes:
         for one in each
     ]
     header = {"kind": "panels", "panels": drawn, **sheet.plain(), **picture.plain()}
-    blocks = {}
+    blocks: dict[str, np.ndarray] = {}
     for at, one in enumerate(each):
         blocks |= wire.numbers(at, one.values, MOST_EXACT // len(each), MOST_FINE // len(each))
     return wire.encode(header, blocks)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+Values = Sequence | np.ndarray  # along an axis
 # characters of a line of the subtitle, of the title, and of a tick: what a phone shows
 LINE, TITLE, LABEL = 62, 40, 14
 MOST_LINES = 5  # of the subtitle
@@ -32,7 +33,7 @@ def band(at: int, opacity: float = 0.18) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
-def line(figure: go.Figure, x: Sequence, y: Sequence, name: str, at: int, **more: object) -> None:
+def line(figure: go.Figure, x: Values, y: Values, name: str, at: int, **more: object) -> None:
     """Add line number `at`, in its own colour, dash and marker; one beyond the first four is grey.
     `more` is the trace's own."""
     colour = COLOURS[at] if at < len(COLOURS) else GREY
@@ -57,22 +58,27 @@ def heat(
     `hover` says where a cell is, `bar` what the colours mean. Of many cells each is sent as a
     byte."""
     z, worth = values.astype(np.float32), "%{z:.4f}"
-    ends = {"tickvals": [low, high], "ticktext": [f"{low:.3g}", f"{high:.3g}"]}
+    ticks, said = [low, high], [f"{low:.3g}", f"{high:.3g}"]
     if values.size > MOST_FLOATS:
         share = np.clip((values - low) / ((high - low) or 1), 0, 1)
         z, worth = (
             np.rint(255 * share).astype(np.uint8),
             f"≈ {low:g} + {high - low:.4g} × %{{z}}/255",
         )
-        ends["tickvals"] = [0, 255]
+        ticks = [0, 255]
     return go.Heatmap(
         z=z,
-        zmin=ends["tickvals"][0],
-        zmax=ends["tickvals"][1],
+        zmin=ticks[0],
+        zmax=ticks[1],
         colorscale=DIVERGING if low < 0 < high and low == -high else SEQUENTIAL,
         hovertemplate=f"{hover}<br>{worth}<extra></extra>",
-        colorbar={"title": {"text": bar, "side": "right"}, "thickness": 12, "outlinewidth": 0}
-        | ends,
+        colorbar={
+            "title": {"text": bar, "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickvals": ticks,
+            "ticktext": said,
+        },
         **more,
     )
 

@@ -17,7 +17,7 @@ FAINTEST = 1e-9  # of a gradient that is drawn
 def lines(
     series: Sequence[tuple[str, np.ndarray]],
     about: Sequence[str],
-    x: Sequence[object],
+    x: Sequence[object] | np.ndarray,
     x_title: str,
     y_title: str,
     *,

@@ -171,7 +171,7 @@ def open_model(where: str) -> None:
             text=f"{finding.share:.0%} fetched" if 0 < finding.share < 1 else "Trying it …",
         )
     words.empty()
-    if finding.problem:
+    if finding.problem or finding.result is None:
         told.refused("model")
         st.warning(literal(finding.problem))
     else:

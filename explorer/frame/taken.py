@@ -131,8 +131,10 @@ def _hidden(source: Source) -> str:
     stream = recording.streams[0]
     asked = [at for at in address.numbers("hidden", len(stream.tokens)) if not stream.special[at]]
     first = address.whole("token", len(stream.tokens))
-    first = word_to_hide(stream) if first is None or stream.special[first] else first
-    return to_line(tuple(HideToken(at) for at in asked or [first] if at is not None))
+    if not asked:
+        first = word_to_hide(stream) if first is None or stream.special[first] else first
+        asked = [] if first is None else [first]
+    return to_line(tuple(HideToken(at) for at in asked))
 
 
 def _beside(source: Source) -> Source | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from explorer.sentences import glossary
 
 
-def caption(text: str, *more: str, width: str = "stretch") -> None:
+def caption(text: str, *more: str, width: Literal["stretch", "content"] = "stretch") -> None:
     """A caption whose own terms, and `more`, are explained beside it."""
     st.caption(text, help=glossary.explained(text, *more), width=width)
 

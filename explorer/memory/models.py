@@ -159,9 +159,8 @@ class Loading:
                 self._done(self.result)
         except ValueError as error:
             self.problem = str(error) or "The model cannot be read; choose another."
-        except (
-            Exception
-        ) as error:  # files from anywhere, read by code of many families: they fail in any way
+        # Files from anywhere, read by code of many families: they fail in any way.
+        except Exception as error:
             self.problem = "The model cannot be read; choose another."
             told.raised(error)
         finally:

@@ -32,9 +32,8 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
             f"The tokenizer of {name} needs a Python package that is not installed here "
             f"({what}); install it or choose a model with a tokenizer.json."
         ) from error
-    except (
-        Exception
-    ) as error:  # files from anywhere, read by code of many families: they fail in any way
+    # Files from anywhere, read by code of many families: they fail in any way.
+    except Exception as error:
         raise NotLoaded(
             f"The tokenizer of {name} cannot be read; {mend(name)} or choose another."
         ) from error

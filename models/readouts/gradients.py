@@ -236,9 +236,8 @@ def _sublayer(
         return lambda v: layer.cross(read(v)[None, None], memory)[0, 0]
     own = next(each for each in recording.attention if each.name == layer.attention.label)
     allowed = torch.tensor(own.allowed[token : token + 1])
-    with (
-        torch.no_grad()
-    ):  # what the others offer is held: to differentiate it for 512 tokens took 16 times as long
+    # What the others offer is held: to differentiate it for 512 tokens took 16 times as long.
+    with torch.no_grad():
         others = read(x)[None]
         beside = _Beside(*layer.attention.queries_keys_values(others, others, (), None)[1:], token)
     return lambda v: layer.attention(

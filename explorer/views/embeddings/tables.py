@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
-from explorer.analysis.csv import stacked
+from explorer.analysis.csv import Columns, stacked
 from explorer.frame.table import offer_csv, offer_recording, show
 from explorer.memory import models
 from explorer.sentences import embeddings as sentences
@@ -81,7 +81,7 @@ def tables(on: Screen) -> None:
         show(columns, caption)
 
 
-def _path(on: Screen) -> tuple[str, dict[str, Sequence]]:
+def _path(on: Screen) -> tuple[str, Columns]:
     scene = on.scene
     found = [
         (scene.texts[at].name, numbers.path_table(scene.titles, scene.path(at, place), scene.basis))
@@ -94,16 +94,16 @@ def _path(on: Screen) -> tuple[str, dict[str, Sequence]]:
     ), stacked(found, "of")
 
 
-def _site(on: Screen) -> tuple[str, dict[str, Sequence]]:
+def _site(on: Screen) -> tuple[str, Columns]:
     return f"Every point at {on.scene.titles[on.stage]}.", numbers.at_site(on.scene, on.stage)
 
 
-def _curves(of: Drawn, places: tuple[int, int | None], measure: str) -> dict[str, Sequence]:
+def _curves(of: Drawn, places: tuple[int, int | None], measure: str) -> Columns:
     found = numbers.curves(of.scene, of.anchors, places, measure)
     return numbers.curve_table(of.scene.titles, found)
 
 
-def _near(of: Drawn, followed: Sequence[tuple[int, int]]) -> dict[str, Sequence]:
+def _near(of: Drawn, followed: Sequence[tuple[int, int]]) -> Columns:
     found = [
         (of.scene.texts[at].name, numbers.near_table(of.scene.titles, *of.nearest(at, place)))
         for at, place in followed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from explorer.analysis import order as numbers
+from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from explorer.figures import order as draw
 from explorer.memory import passes, shelf
@@ -206,7 +207,7 @@ def _head_maps(asked: Asked, found: numbers.Orders, about: Sequence[str]) -> tup
     return layer, at, bare
 
 
-def _map_columns(asked: Asked, layer: int, at: int, bare: bool) -> dict[str, Sequence]:
+def _map_columns(asked: Asked, layer: int, at: int, bare: bool) -> Columns:
     maps, found = asked.maps(layer, at, bare), asked.orders()
     tokens = [found.tokens[place] for place in found.pairs.here]
     return numbers.map_columns(maps.here, maps.there, tokens)

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import added
 from explorer.analysis import positions as numbers
+from explorer.analysis.csv import Columns
 from explorer.frame.picker import pick_head
 from explorer.frame.table import offer_csv, show
 from explorer.memory import address, shelf
@@ -21,7 +22,7 @@ from explorer.views.positions.source import Source
 DEFAULT_PLACES = 64
 SLIDER = 260  # pixels, at most the width of the screen
 # A picture's name, its caption, and its numbers when they are wanted.
-Table = tuple[str, Sequence[str], Callable[[], dict[str, Sequence]]]
+Table = tuple[str, Sequence[str], Callable[[], Columns]]
 
 
 def row() -> DeltaGenerator:
@@ -153,7 +154,7 @@ def tables(*of: Table, file: str, key: str = "numbers") -> None:
         show(columns, about[0], **_forms(columns))
 
 
-def _forms(columns: dict[str, Sequence]) -> dict[str, str]:
+def _forms(columns: Columns) -> dict[str, str]:
     """How a table writes its numbers: differences as powers of ten, digits short, the rest in four
     places."""
     return {

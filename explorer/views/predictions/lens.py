@@ -12,6 +12,7 @@ import streamlit as st
 from explorer.analysis import lens as reading
 from explorer.analysis import residual
 from explorer.analysis.caption import caption
+from explorer.analysis.csv import Columns
 from explorer.analysis.numbers import chance
 from explorer.components import bars
 from explorer.components import lens as pictures
@@ -172,7 +173,7 @@ def formula(on: Inside, cell: reading.Cell, labels: dict[int, str]) -> str:
     return said if asked else sentences.never_asked(stream.tokens[cell.token]) + said
 
 
-def columns(source: Shown) -> dict[str, Sequence]:
+def columns(source: Shown) -> Columns:
     """Every number of the lens, made from the recording's name."""
     recording = source.recording()
     stream = reading.read_stream(recording)

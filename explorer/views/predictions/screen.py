@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis import predictions as numbers
 from explorer.analysis.caption import caption
+from explorer.analysis.csv import Columns
 from explorer.frame.table import with_table
 from explorer.memory import address, models
 from explorer.sentences import predictions as sentences
@@ -39,7 +40,7 @@ def whole_vocabulary(
     )
 
 
-def _columns(model: str, n: int, of: numbers.Distribution) -> dict[str, Sequence]:
+def _columns(model: str, n: int, of: numbers.Distribution) -> Columns:
     return numbers.columns(of, models.labels(model, range(n)))
 
 

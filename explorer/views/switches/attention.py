@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis import switches as numbers
+from explorer.analysis.csv import Columns
 from explorer.components import bars
 from explorer.components import switches as pictures
 from explorer.components.picture import Picture
@@ -83,7 +84,7 @@ def one_head(
 
 def both_matrices(
     runs: tuple[passes.Shown, passes.Shown], name: str, at: tuple[int, int], labels: Labels
-) -> dict[str, Sequence]:
+) -> Columns:
     """A head's matrix before and after as columns, from the names of the two runs: a button holds
     no arrays."""
     before, after = (each.attention(name).pattern[at] for each in runs)
