@@ -33,7 +33,7 @@ from models.edits import (
 from models.recording import Attention, Recording, Stream
 
 Outputs = Mapping[str, tuple[np.ndarray, np.ndarray]]
-Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float]]]
+Norms = Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
 # What 32-bit arithmetic may be off by, as a share of the largest number compared, or of 1 where
 # that is smaller.
 ROUNDING = 2e-6
