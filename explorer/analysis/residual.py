@@ -317,13 +317,10 @@ def rotations(stream: Stream, token: int) -> Columns:
     table: dict[str, list] = {"layer": layers}
     for layer in layers:
         own = [each for each in sublayers(stream) if each.layer == layer]
-        for each in own:
-            table.setdefault(f"{PLACES[each.place]} °", []).append(
-                float(degrees(at(stream, each.before)[token], at(stream, each.after)[token]))
-            )
-        table.setdefault("whole layer °", []).append(
-            float(degrees(at(stream, own[0].before)[token], at(stream, own[-1].after)[token]))
-        )
+        turns = [(PLACES[each.place], each, each) for each in own]
+        for name, first, last in (*turns, ("whole layer", own[0], own[-1])):
+            turned = degrees(at(stream, first.before)[token], at(stream, last.after)[token])
+            table.setdefault(f"{name} °", []).append(float(turned))
     return table
 
 
