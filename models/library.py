@@ -28,6 +28,7 @@ from models.offers import Offers, Source
 from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 from models.within import neurons as neurons
+from models.within import ours
 
 if TYPE_CHECKING:
     from models import own
@@ -134,15 +135,6 @@ def _source(handle: Handle) -> Source:
     return cast("Source", import_module(handle.source))
 
 
-def _ours(handle: Handle) -> own.Handle:
-    """The handle, if it is of a model in our own classes. Raises ValueError where it is not."""
-    from models import own
-
-    if not isinstance(handle, own.Handle):
-        raise ValueError(f"{handle.card.name} runs in its own code, which does not show this")
-    return handle
-
-
 def record(
     handle: Handle,
     text: str,
@@ -163,7 +155,7 @@ def writing(handle: Handle, text: str) -> Writing:
     """
     from models import generation, own
 
-    handle = _ours(handle)
+    handle = ours(handle)
     if handle.card.kind == "encoder":
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own.frame(handle, own.clean(text))
@@ -184,7 +176,7 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
     best first."""
     from models import generation, own
 
-    handle = _ours(handle)
+    handle = ours(handle)
     tokens, _ = own.frame(handle, own.clean(text))
     begin, end = handle.tokenizer.ends
     longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
@@ -220,7 +212,7 @@ def attribute(
     the difference to another word's."""
     from models.readouts import readout
 
-    return readout.attribute(_ours(handle), recording, stream, token, id, against)
+    return readout.attribute(ours(handle), recording, stream, token, id, against)
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -234,7 +226,7 @@ def norms(handle: Handle, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str
     whether it subtracts the mean."""
     from models.readouts import parameters
 
-    return parameters.norms(_ours(handle), stream, edits)
+    return parameters.norms(ours(handle), stream, edits)
 
 
 def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -242,7 +234,7 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     bias (layer, d_model)."""
     from models.readouts import parameters
 
-    return parameters.outputs(_ours(handle))
+    return parameters.outputs(ours(handle))
 
 
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
@@ -250,7 +242,7 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
     residual and LayerNorm and without."""
     from models.readouts import gradients
 
-    return gradients.highway(_ours(handle), recording, stream, token)
+    return gradients.highway(ours(handle), recording, stream, token)
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
@@ -258,7 +250,7 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     and after its LayerNorm."""
     from models.readouts import gradients
 
-    return gradients.jacobian(_ours(handle), recording, stream, token, site)
+    return gradients.jacobian(ours(handle), recording, stream, token, site)
 
 
 def depth(vectors: np.ndarray) -> Depth:
@@ -274,7 +266,7 @@ def inside(handle: Handle, recording: Recording, stream: str, layer: int, token:
     writes."""
     from models.readouts import inside as ffn
 
-    return ffn.inside(_ours(handle), recording, stream, layer, token)
+    return ffn.inside(ours(handle), recording, stream, layer, token)
 
 
 def sweep_heads(
@@ -291,7 +283,7 @@ def sweep_heads(
     logit(id) - logit(against) at a token."""
     from models.readouts import patching
 
-    return patching.heads(_ours(handle), text, donor, attention, token, id, against, edits)
+    return patching.heads(ours(handle), text, donor, attention, token, id, against, edits)
 
 
 def sweep_sites(
@@ -308,7 +300,7 @@ def sweep_sites(
     that does to the same difference."""
     from models.readouts import patching
 
-    return patching.sites(_ours(handle), text, donor, stream, token, id, against, edits)
+    return patching.sites(ours(handle), text, donor, stream, token, id, against, edits)
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
@@ -331,7 +323,7 @@ def embeddings(handle: Handle) -> np.ndarray:
     sqrt(d_model)."""
     from models import own
 
-    return own.embeddings(_ours(handle))
+    return own.embeddings(ours(handle))
 
 
 def labels(handle: Handle, ids: Iterable[int]) -> list[str]:

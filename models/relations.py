@@ -26,7 +26,6 @@ RELATIONS = (
     "same word",
     "induction",
 )
-ACROSS = ("diagonal", "anti-diagonal", "sink", "first", "end", "separator")
 NEAR = (
     0.1  # of a text's length: how far two relative places may be apart and still count as the same
 )

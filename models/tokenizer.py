@@ -196,20 +196,6 @@ class WordPiece(Tokenizer):
         super().__init__(pieces, names)
         self.unknown = pieces.token_to_id(unknown)
 
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The ids of [BOS] and [EOS], for a model that writes. Raises ValueError where one is
-        missing."""
-        if self.bos is None or self.eos is None:
-            raise ValueError("this vocabulary has no token to begin or end a text with")
-        return self.bos, self.eos
-
-    def _id(self, name: str) -> int:
-        found = self.bpe.token_to_id(name)
-        if found is None:
-            raise ValueError(f"the vocabulary has no token {name!r}")
-        return found
-
     def text(self, ids: Iterable[int]) -> str:
         return self.bpe.decode([token for token in ids if token not in self.special])
 

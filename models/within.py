@@ -25,10 +25,10 @@ def neurons(
     `against` to the difference to another word's."""
     from models.readouts import neurons as of_ffn
 
-    return of_ffn.neurons(_ours(handle), recording, stream, layer, token, id, against)
+    return of_ffn.neurons(ours(handle), recording, stream, layer, token, id, against)
 
 
-def _ours(handle: Any) -> own.Handle:
+def ours(handle: Any) -> own.Handle:
     """The handle, if it is of a model in our own classes. Raises ValueError where it is not."""
     from models import own
 

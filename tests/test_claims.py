@@ -1114,8 +1114,8 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
             continue
         high = claim.bound == evidence.AT_LEAST
         assert found.bound > found.chance if high else found.bound < found.chance, claim.id
-        assert found.by_chance in claims.beside(claim, found)
-        assert claims.parts(claim, found)[1][1] == found.by_chance
+        assert found.by_chance in claims.beside(found)
+        assert claims.parts(found)[1][1] == found.by_chance
     alone = replace(D(), chance=None)
     assert {evidence.settle(claim, alone).verdict for claim in MEASURED_CLAIMS} == {UNTESTABLE}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bounds import STORED
-from test_heads import WORDS, recording_of, toward
+from test_heads import WORDS, recording_of
 
 from explorer.analysis import sinks
 from models.recording import Attention
@@ -60,20 +60,9 @@ def test_sinks_of_many_heads_at_once_are_those_of_each() -> None:
         assert np.array_equal(at_once[layer, head], sinks.sinks(pattern[layer, head], allowed))
 
 
-def test_attention_to_the_first_token_leaves_out_itself_and_its_neighbour() -> None:
-    """A head that looks at the token before, or at itself, gives the first token nothing that a
-    sink would."""
-    for pattern in (BEFORE, np.eye(N)):
-        recording = recording_of(pattern[None])
-        assert sinks.on_first(recording.attention[0]).item() == 0
-    recording = recording_of(toward(np.eye(N, dtype=bool)[[0] * N], 0.5)[None])
-    assert sinks.on_first(recording.attention[0]).item() == pytest.approx(0.5 + 0.5 / N, abs=STORED)
-
-
 def test_a_text_of_one_or_two_tokens_tells_nothing_of_sinks() -> None:
     for n in (1, 2):
         recording = recording_of(np.full((1, n, n), 1 / n), WORDS[1 : 1 + n])
         attention: Attention = recording.attention[0]
         assert not sinks.sinks(attention.pattern, attention.allowed).any()
-        assert np.isnan(sinks.on_first(attention)).all()
         assert np.isnan(sinks.reach(recording, attention)[0]).all()

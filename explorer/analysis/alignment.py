@@ -229,16 +229,15 @@ def _role(side: Axis, role: str) -> tuple[int, ...]:
     return (0,) if role == "first" else (n - 1,) if n else ()
 
 
-def averaged(array: np.ndarray, groups: Sequence[Sequence[int]], axis: int = -2) -> np.ndarray:
+def averaged(array: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """The mean over each group of places along the last axis but one."""
     order = np.array([at for group in groups for at in group], dtype=int)
     sizes = np.array([len(group) for group in groups])
     picked = array[..., order, :]
     if len(order) == len(groups):
         return picked
-    return np.add.reduceat(picked, np.cumsum([0, *sizes])[:-1], axis=axis) / sizes[:, None].astype(
-        array.dtype
-    )
+    summed = np.add.reduceat(picked, np.cumsum([0, *sizes])[:-1], axis=-2)
+    return summed / sizes[:, None].astype(array.dtype)
 
 
 def numbered(labels: Sequence[str]) -> list[str]:

@@ -7,14 +7,13 @@ from models.recording import Recording
 from models.written_edits import in_words
 
 
-def model_line(recording: Recording, of: str = "", edits: str = "") -> str:
-    """The model, what of it is shown, and its edits; `edits` where they are told in other words
-    than the recording's own."""
+def model_line(recording: Recording, of: str = "") -> str:
+    """The model, what of it is shown, and its edits."""
     model = recording.model
     shown = f" · {of}" if of else ""
     return (
         f"Headlight · model {model.name} ({model.n_parameters:,} parameters, weights "
-        f"{model.fingerprint}){shown} · edits: {edits or in_words(recording.edits) or 'none'}"
+        f"{model.fingerprint}){shown} · edits: {in_words(recording.edits) or 'none'}"
     )
 
 

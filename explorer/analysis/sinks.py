@@ -88,19 +88,6 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
     return np.where(told, far / np.where(told, weight, 1), np.nan), share
 
 
-def on_first(attention: Attention) -> np.ndarray:
-    """Mean attention to the first key, (layer, head); NaN where no row tells.
-
-    Within one text the first row, which is that token, and the second, whose neighbour it is, say
-    nothing of it and are left out; so are rows without a choice."""
-    rows = attention.allowed.sum(axis=1) > 1
-    if attention.query == attention.key:
-        rows[:2] = False
-    if not rows.any():
-        return np.full(attention.pattern.shape[:2], np.nan)
-    return attention.pattern[:, :, rows, 0].mean(axis=-1)
-
-
 @dataclass(frozen=True)
 class Resting:
     """Heads of an attention that rest on one key, and for how many that key is the first token or a

@@ -145,7 +145,7 @@ def held_against(claim: Claim, finding: Finding | None) -> str:
     return f"{claim.bound} {with_unit(finding.bound, claim.unit)}"
 
 
-def beside(claim: Claim, finding: Finding | None) -> str:
+def beside(finding: Finding | None) -> str:
     """The same figure with permuted weights, as a line; "" for a claim that has none."""
     if finding is None or finding.chance is None:
         return ""
@@ -171,7 +171,7 @@ def table(findings: Findings) -> dict[str, list]:
     }
 
 
-def parts(claim: Claim, finding: Finding) -> Sequence[tuple[str, str]]:
+def parts(finding: Finding) -> Sequence[tuple[str, str]]:
     """The small table of a claim: its own figure beside that of permuted weights, where it has one,
     and then its parts."""
     if finding.chance is None:

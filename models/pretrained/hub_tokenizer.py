@@ -79,16 +79,6 @@ class HubTokenizer:
             tuple(token in self.special for token in ids),
         )
 
-    def target_ids(self, text: str) -> list[int]:
-        """A second text as the model's own answers end up: ids with the special tokens that the
-        model was trained to say."""
-        with self._slow:
-            return (
-                list(self.own(text_target=text).input_ids)
-                if self._rules is None
-                else self._rules.encode(text).ids
-            )
-
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out."""
         ids = [int(token) for token in ids if token not in self.special]

@@ -96,7 +96,7 @@ def survey(model: nn.Module, start: int | None) -> Plan:
         scale=next(iter(scales)) if len(scales) == 1 else None,
         biased=biased,
         positions=_kind_of_positions(model, plans[0].positions, biased),
-        door=_door(model, inputs, true, plans[-1]),
+        door=_door(model, inputs, true),
     )
 
 
@@ -210,9 +210,7 @@ def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) 
     )
 
 
-def _door(
-    model: nn.Module, inputs: dict[str, Tensor], true: object, stream: StreamPlan
-) -> nn.Module | None:
+def _door(model: nn.Module, inputs: dict[str, Tensor], true: object) -> nn.Module | None:
     """The module after which a model's readout begins, None where there is no readout or it reads
     something else besides."""
     if (
