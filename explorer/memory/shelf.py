@@ -77,7 +77,8 @@ class Shelf:
     ) -> Any:
         try:
             value = make()
-            self._put(key, value, weigh(value) if weigh else weight_of(value))
+            least = getattr(value, "nbytes", 0)  # a bare array's, whatever is said of it
+            self._put(key, value, max(least, weigh(value)) if weigh else weight_of(value))
             making.made = (value,)
             return value
         finally:
