@@ -128,10 +128,11 @@ class Visitor:
         return self.drawn()
 
     def drawn(self) -> Visitor:
-        """Wait until grid and head are painted and the server is at rest."""
+        """Wait until grid and head are painted and the server is at rest: Streamlit's page says so
+        of itself, from the moment that something is asked until it has all arrived."""
         self.page.wait_for_selector("canvas[data-painted]")
         self.page.wait_for_selector(".head[data-token]")
-        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        self.page.wait_for_selector("[data-test-script-state=notRunning]")
         return self
 
     def until(self, script: str, argument: object = None) -> None:
@@ -166,7 +167,7 @@ class Visitor:
             menu.click()
         button = self.page.get_by_role("button", name=name, exact=True)
         button.wait_for()
-        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        self.page.wait_for_selector("[data-test-script-state=notRunning]")
         with self.page.expect_download() as waiting:
             button.click()
         path = Path(tempfile.mkdtemp(dir=self.files.name)) / waiting.value.suggested_filename

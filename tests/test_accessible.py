@@ -61,7 +61,7 @@ COLOURED = """(dark) => {
 
 def at_rest(visitor: Visitor, dark: bool) -> None:
     visitor.page.wait_for_selector("[data-testid=stMain] :is(h1, h2, h3)")
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
     visitor.until(COLOURED, dark)
 
 

@@ -539,7 +539,7 @@ def arrive(visitor: Visitor, query: str = "") -> Visitor:
 
 def at_rest(visitor: Visitor) -> Visitor:
     visitor.page.wait_for_selector(".anatomy.story[data-token]")
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
     return visitor
 
 

@@ -549,7 +549,7 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str) -> No
     def settled() -> None:
         page.wait_for_selector(".near table")
         page.wait_for_selector(".picture canvas")
-        page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
 
     page.goto(f"{server}/embeddings")
     settled()

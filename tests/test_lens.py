@@ -703,7 +703,7 @@ def visited(visitor: Visitor, **asked: str) -> Visitor:
 
 
 def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
 
 
 def cell_at(visitor: Visitor, site: int, token: int):

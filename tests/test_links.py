@@ -72,7 +72,7 @@ def left_by(visitor: Visitor, page: str, asked: dict[str, str], said: str) -> li
     `said`."""
     visitor.page.goto(f"{visitor.server}/{page}?{urlencode(asked)}")
     visitor.until(SAYS, said)
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
     return visitor.page.evaluate(LEAVING)
 
 

@@ -646,7 +646,7 @@ def test_another_text_forgets_the_order_typed_for_the_last() -> None:
 
 
 def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
 
 
 def browser(test):

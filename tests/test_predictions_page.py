@@ -653,7 +653,7 @@ def visited(visitor: Visitor, **asked: str) -> Visitor:
 
 
 def at_rest(visitor: Visitor) -> None:
-    visitor.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
 
 
 def hidden(visitor: Visitor) -> list[str]:

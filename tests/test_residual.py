@@ -745,6 +745,7 @@ def test_a_reader_follows_a_token_by_mouse_and_keys_and_stops_a_training(
     page.locator(".row").nth(3).click()
     page.wait_for_url("**token=3**")
     page.get_by_role("heading", name="The whole way of “sat” (token 3)").wait_for()
+    page.wait_for_selector("[data-test-script-state=notRunning]")
     row = page.locator(".row").nth(3)
     row.focus()
     page.keyboard.press("ArrowRight")

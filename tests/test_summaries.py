@@ -435,8 +435,10 @@ def test_from_the_mean_to_the_head_that_misleads(visitor: driver.Visitor) -> Non
     assert read(said) == pytest.approx(float(mean[6, 2]), abs=FOUR_DECIMALS)
     page.get_by_role("radio", name="Rollout").click()
     page.wait_for_url("**sum_what=Rollout**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
     drawn = visitor.export("Picture as SVG").read_text("utf-8")
     assert "Rollout, up to the last layer" in drawn and "model encoder" in drawn
     page.get_by_role("radio", name="Max").click()
     page.wait_for_url("**sum_what=Max**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
     assert page.get_by_role("combobox", name="Layer").input_value() == "All layers"

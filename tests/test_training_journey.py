@@ -24,7 +24,7 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.get_by_role("button", name="Play").click()
     page.wait_for_selector(".stepper .where:has-text('Step 100')")
     page.get_by_role("button", name="Pause").click()
-    page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
     assert int(page.locator(".curves").get_attribute("data-step")) >= 100
 
     page.get_by_role("radio", name="Train one live").click()
