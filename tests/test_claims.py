@@ -890,6 +890,7 @@ def test_the_verdict_is_the_number_against_the_tolerance() -> None:
 KINDS = ("small_handle", "small_decoder", "small_translator")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_text_gets_a_verdict_or_a_reason(
@@ -903,6 +904,7 @@ def test_any_text_gets_a_verdict_or_a_reason(
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", ["translator", "induction", "reverse", "grammar", "grammar-masked"]
 )
@@ -931,6 +933,7 @@ def test_every_kind_of_shipped_model(model: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "fails"),
     [
@@ -1025,6 +1028,7 @@ ONE_SWITCH = {("norm-tames", "again")}
 TWO_ROWS_OF_ALL_WORDS = {("start", "logits"), ("balance", "logits")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> None:
     """Tokens exchanged, orders, other texts, rows of scores: whatever a claim asks a model for, it
@@ -1073,6 +1077,7 @@ def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
 MEASURED_CLAIMS = [claim for claim in claims.CLAIMS if claim.kind == MEASURED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("model", ["encoder", "decoder", "grammar", "translator"])
 def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int) -> None:
@@ -1190,6 +1195,7 @@ def test_every_note_has_claims_and_every_page_is_there() -> None:
     assert {claim.page for claim in claims.CLAIMS} <= set(claims.PAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> None:
     """Of all that the page says of it; and no number that is not 0 is written as 0."""
