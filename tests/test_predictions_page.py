@@ -642,6 +642,10 @@ def journey(test: Callable) -> Callable:
     return test
 
 
+# The sentence itself; a neuron has a strip of its own further down.
+STRIP = ":is(.st-key-sentence, .st-key-draft-text) .strip"
+
+
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
     visitor.page.goto(f"{visitor.server}/predictions?{urlencode(asked)}")
@@ -657,17 +661,17 @@ def at_rest(visitor: Visitor) -> None:
 
 
 def hidden(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(".strip .hidden .under").all_inner_texts()
+    return visitor.page.locator(f"{STRIP} .hidden .under").all_inner_texts()
 
 
 def written(visitor: Visitor) -> list[str]:
-    return visitor.page.locator(".strip .said .label").all_inner_texts()
+    return visitor.page.locator(f"{STRIP} .said .label").all_inner_texts()
 
 
 def wait_until_hidden(visitor: Visitor, words: list[str]) -> None:
     for word in words:
-        visitor.page.wait_for_selector(f".strip .hidden .under:text-is('{word}')")
-    visitor.page.locator(".strip .hidden").nth(len(words)).wait_for(state="detached")
+        visitor.page.wait_for_selector(f"{STRIP} .hidden .under:text-is('{word}')")
+    visitor.page.locator(f"{STRIP} .hidden").nth(len(words)).wait_for(state="detached")
     at_rest(visitor)
     assert sorted(hidden(visitor)) == sorted(words)
 
@@ -690,19 +694,19 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
 ) -> None:
     page = visited(visitor, text="The red fox saw a small bird near the river.").page
     assert hidden(visitor) == ["river"]
-    page.locator(".strip .token", has_text="fox").click()
+    page.locator(f"{STRIP} .token", has_text="fox").click()
     wait_until_hidden(visitor, ["fox"])
-    page.locator(".strip .token", has_text="small").click()
+    page.locator(f"{STRIP} .token", has_text="small").click()
     wait_until_hidden(visitor, ["fox", "small"])
-    page.locator(".strip .token", has_text="fox").click()
-    page.wait_for_selector(".strip .says:has-text('“fox”')")
+    page.locator(f"{STRIP} .token", has_text="fox").click()
+    page.wait_for_selector(f"{STRIP} .says:has-text('“fox”')")
     assert sorted(hidden(visitor)) == ["fox", "small"], (
         "the first click on a hidden word looks at it"
     )
-    page.locator(".strip .token", has_text="fox").click()
+    page.locator(f"{STRIP} .token", has_text="fox").click()
     wait_until_hidden(visitor, ["small"])
-    assert "which the model sees" in page.locator(".strip .says").inner_text()
-    page.locator(".strip .token", has_text="fox").focus()
+    assert "which the model sees" in page.locator(f"{STRIP} .says").inner_text()
+    page.locator(f"{STRIP} .token", has_text="fox").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     wait_until_hidden(visitor, ["small", "bird"])
@@ -724,9 +728,9 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
 def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page = visited(visitor, text=PROMPT, model="decoder", seed="1").page
     press_button(visitor, "Step")
-    page.wait_for_selector(".strip .said")
+    page.wait_for_selector(f"{STRIP} .said")
     press_button(visitor, "Play")
-    page.locator(".strip .said").nth(2).wait_for()
+    page.locator(f"{STRIP} .said").nth(2).wait_for()
     press_button(visitor, "Pause")
     page.get_by_role("button", name="Play").first.wait_for()
     at_rest(visitor)
@@ -734,7 +738,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     page.wait_for_timeout(1500)
     assert written(visitor) == so_far, "after Pause nothing more is written"
     press_button(visitor, "Back")
-    page.locator(".strip .said").nth(len(so_far) - 1).wait_for(state="detached")
+    page.locator(f"{STRIP} .said").nth(len(so_far) - 1).wait_for(state="detached")
     assert written(visitor) == so_far[:-1]
     page.wait_for_function(
         "n => (new URL(location).searchParams.get('said') || "
@@ -769,7 +773,7 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
     block.locator("button.row").first.focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_selector(".strip .said")
+    page.wait_for_selector(f"{STRIP} .said")
     assert written(visitor) == [label]
     at_rest(visitor)
     page.wait_for_url("**said=**")
@@ -780,9 +784,9 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
 def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
     page = visited(visitor, text=HOSTILE[name], model="decoder").page
     labels = library.record(read_once("decoder"), HOSTILE[name]).streams[0].tokens
-    assert tuple(page.locator(".strip .label").all_inner_texts()) == labels
+    assert tuple(page.locator(f"{STRIP} .label").all_inner_texts()) == labels
     press_button(visitor, "Step")
-    page.wait_for_selector(".strip .said")
+    page.wait_for_selector(f"{STRIP} .said")
     assert page.title() == "Predict · Headlight"
 
 
