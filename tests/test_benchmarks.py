@@ -56,8 +56,13 @@ def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
     monkeypatch.setattr(pretrained, "LENGTHS", (16,))
     monkeypatch.setattr(pretrained, "ROUNDS", {16: 1})
+    tiny = {"hidden_size": 56, "num_hidden_layers": 2, "intermediate_size": 64}
+    monkeypatch.setattr(pretrained, "QWEN2", pretrained.QWEN2 | tiny)
+    monkeypatch.setattr(pretrained, "QWEN2_ROUNDS", 1)
+    monkeypatch.setattr(pretrained, "THREADS", 1)
     pretrained.main()
-    assert "16" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "16" in told and "1.000 times their numbers" in told, "nothing is held twice"
 
 
 def test_names(capsys: pytest.CaptureFixture[str]) -> None:

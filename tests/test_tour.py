@@ -12,7 +12,7 @@ import pytest
 from conftest import HOSTILE, on_page, typed
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import tour, tour_heads, tour_layers, tour_words
+from explorer.analysis import tour, tour_heads, tour_layers, tour_since, tour_words
 from explorer.analysis.plates import Shown
 from explorer.analysis.tour_seen import Seen, held, word_held
 from explorer.components import wire
@@ -20,7 +20,13 @@ from explorer.memory import passes
 from explorer.memory.passes import Shown as Asked
 from explorer.sentences import tour as story
 from explorer.views.tour.seen import seen_of
-from models.edits import ShuffleTokens, WithoutPositions
+from models.edits import (
+    OtherNorm,
+    OtherPositions,
+    ShuffleTokens,
+    SideBySide,
+    WithoutPositions,
+)
 from models.examples import DEFAULT_TEXT
 
 MAIN = str(Path(__file__).resolve().parent.parent / "explorer/main.py")
@@ -94,7 +100,7 @@ def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minute
     assert {step.id for step in story.STEPS} == set(tour.MEASURES)
     for kind in ("encoder", "decoder", "encoder-decoder"):
         way = story.way(kind)
-        assert 12 <= len(way) <= 16, "ten minutes at forty seconds a step"
+        assert 12 <= len(way) <= 17, "eleven minutes at forty seconds a step"
         assert all(len(step.title) <= 60 for step in way)
 
 
@@ -179,6 +185,19 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, Seen]) -> No
         q, k = (each[0] / np.sqrt((each[0] ** 2).mean()) for each in (q, k))
         found.append(np.var([a @ b for a in q for b in k]))
     assert abs(tour_heads.scale(seen["decoder"]).value / np.mean(found) - 1) < 1e-6
+
+
+def test_what_changed_since_moves_the_words_by_what_its_edits_do(seen: dict[str, Seen]) -> None:
+    shown = tour_since.since(seen["decoder"])
+    plain = seen["decoder"].recording.streams[0]
+    edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"))
+    moved = []
+    for edit in edits:
+        last = passes.record("decoder", DEFAULT_TEXT, (edit,)).streams[0].resid[-1]
+        far = np.linalg.norm(last - plain.resid[-1], axis=1)[~plain.special]
+        moved.append((far / np.linalg.norm(plain.resid[-1], axis=1)[~plain.special]).mean())
+    assert shown.value == pytest.approx(max(moved), abs=1e-4)  # of numbers in 32 bits
+    assert len(shown.panels[0].rows) == len(edits)
 
 
 def test_words_waves_and_order(seen: dict[str, Seen]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from explorer.analysis import tour_answers, tour_heads, tour_layers, tour_words
+from explorer.analysis import tour_answers, tour_heads, tour_layers, tour_since, tour_words
 from explorer.analysis.plates import Shown
 from explorer.analysis.tour_seen import Seen
 
@@ -27,5 +27,6 @@ MEASURES: dict[str, Callable[[Seen], Shown]] = {
     "words": tour_answers.words,
     "chain": tour_answers.chain,
     "loops": tour_answers.loops,
+    "since": tour_since.since,
     "pizza": tour_heads.pizza,
 }
