@@ -17,6 +17,7 @@ PAGES = {
     "lookup": "Lookup",
     "predictions": "Predict",
     "translation": "Translate",
+    "switches": "Switches",
 }
 
 
