@@ -60,6 +60,8 @@ class Recurrent(nn.Module):
 class Attending(nn.Module):
     """One decoder layer of the paper under a causal mask, positions added."""
 
+    position: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.layer = Layer(Config(SYMBOLS, WIDTH, 1, N_HEAD, 2 * WIDTH, LONGEST), 0)

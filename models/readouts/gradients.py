@@ -21,7 +21,8 @@ from models.attention import Stored
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.own import Handle
-from models.readouts.parameters import looks_at
+from models.places import Tape
+from models.readouts.parameters import layers_of, looks_at
 from models.recording import Recording
 from models.slices import breath
 from models.transformer import EncoderDecoder, Layer
@@ -75,7 +76,8 @@ def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Hi
             f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not "
             f"{token}"
         )
-    word, norms, logits, sites = -1, [], [], ()
+    word, norms, logits = -1, [], []
+    sites: tuple[str, ...] = ()
     ways = ways_of(handle.model.config)
     for edits in ways.values():
         with torch.enable_grad():
@@ -113,7 +115,7 @@ def _states(
     vectors, all in one graph."""
     kept: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
 
-    def tape(name: str) -> object:
+    def tape(name: str) -> Tape:
         def keep(site: str, tensor: Tensor) -> None:
             place, _, what = site.rpartition(".")
             if site in ("embed", "embed+pos", "embed.normed"):
@@ -166,37 +168,30 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     if site not in written or site == "pos" or not 0 <= token < len(of.tokens):
         raise ValueError(f"stream {stream} has no sub-layer {site!r} or no token {token}")
     number, _, place = site.partition(".")
-    model = handle.model
-    layer: Layer = (getattr(model, stream) if isinstance(model, EncoderDecoder) else model.layers)[
-        int(number)
-    ]
+    layer = layers_of(handle, stream)[int(number)]
     x = torch.tensor(of.at(looks_at(layer, of, place, ())))
-    out = {
-        "attn": layer.attention_out,
-        "cross": getattr(layer, "cross_out", None),
-        "ffn": layer.feed_forward_out,
-    }[place]
-    read = out.norm if out.norm_at(()) == "pre" else nn.Identity()
-    norm = out.norm if out.norm_at(()) == "post" else nn.Identity()
+    out = {"attn": layer.attention_out, "ffn": layer.feed_forward_out}.get(place)
+    out = layer.cross_out if out is None else out
+    stands = {out.norm_at(()): out.norm or nn.Identity()}
+    read, norm = stands.get("pre", nn.Identity()), stands.get("post", nn.Identity())
     f = _sublayer(layer, place, x, token, recording, read)
     adds = out.adds(())
-    summed = (lambda v: v + f(v)) if adds else f
-    wrote, total, after = (
-        _derivative(function, x[token]) for function in (f, summed, lambda v: norm(summed(v)))
-    )
+
+    def summed(v: Tensor) -> Tensor:
+        return v + f(v) if adds else f(v)
+
+    def normed(v: Tensor) -> Tensor:
+        return norm(summed(v))
+
+    wrote, total, after = (_derivative(each, x[token]) for each in (f, summed, normed))
     error = (total - wrote - torch.eye(len(wrote)) * adds).abs().max().item()
-    return Jacobian(
-        site,
-        token,
-        *(torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)),
-        error,
-        adds,
-    )
+    sizes = [torch.linalg.svdvals(each.double()).numpy() for each in (wrote, total, after)]
+    return Jacobian(site, token, sizes[0], sizes[1], sizes[2], error, adds)
 
 
 def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """The Jacobian (output, input) of a function of one vector at x, some rows at a time."""
-    out, pulled = torch.func.vjp(function, x)
+    out, pulled, *_ = torch.func.vjp(function, x)
     rows = []
     for chosen in torch.eye(len(out)).split(ROWS_AT_ONCE):
         breath()
@@ -217,16 +212,16 @@ class _Beside(Stored):
 
     def with_new(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """All keys and values, the token's own ones new."""
-        at = self.token
-        return tuple(
-            torch.cat((old[:, :, :at], new, old[:, :, at + 1 :]), dim=2)
-            for old, new in ((self.k, k), (self.v, v))
-        )
+
+        def put(old: Tensor, new: Tensor) -> Tensor:
+            return torch.cat((old[:, :, : self.token], new, old[:, :, self.token + 1 :]), dim=2)
+
+        return put(self.k, k), put(self.v, v)
 
 
 def _sublayer(
     layer: Layer, place: str, x: Tensor, token: int, recording: Recording, read: nn.Module
-) -> object:
+) -> Callable[[Tensor], Tensor]:
     """What a sub-layer writes at one token as a function of that token's vector (d_model). `read`:
     the LayerNorm it reads through, if any."""
     if place == "ffn":
