@@ -9,7 +9,7 @@ app: .venv/app
 
 # Every part runs, whatever the parts before it found. The journeys in a browser come afterwards, by
 # themselves: they share the cores with their servers and browsers.
-test: .venv/test
+test: .venv/test .venv/cluster
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=1; \
 	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal || status=1; \
@@ -55,6 +55,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.class
 	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson --pages
 	.venv/bin/python -m benchmarks.soak
+	.venv/bin/python -m benchmarks.sessions
 
 .venv/app: requirements.txt constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
@@ -65,6 +66,14 @@ bench: .venv/test
 
 .venv/test: .venv/app tests/requirements.txt
 	$(PIP) -r tests/requirements.txt
+	touch $@
+
+# What replicas of a cluster run in, beside the app's own packages, which stay as they are.
+PURELIB = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+.venv/cluster: .venv/app requirements-cluster.txt
+	$(PYTHON) -m venv $@
+	.venv/bin/python $(PURELIB) > $$($@/bin/python $(PURELIB))/app.pth
+	$@/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-cluster.txt
 	touch $@
 
 clean:

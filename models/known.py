@@ -2,8 +2,9 @@
 
 The names: those in `names()`; `hub:WHERE`, a Hugging Face model by its name on the hub or its
 folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, for the families that
-they cover. `hub:minilm` and `minilm` are the same weights in both ways. `live:NAME`: one held by
-`models.learn`. Any of them with `@permuted` behind it is that model with its weights in random
+they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
+replicas on a cluster serve, see `models.cluster`. `live:NAME`: one held by `models.learn`. Any that
+is in this process with `@permuted` behind it is that model with its weights in random
 order, see `models.permuted`.
 """
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MINILM = "minilm"
-IN_ITS_OWN_CODE, IN_OURS = "hub:", "ours:"
+IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER = "hub:", "ours:", "cluster:"
 PERMUTED = "@permuted"
 MINILM_CARD = {
     "name": MINILM,
@@ -58,7 +59,8 @@ def knows(name: str) -> bool:
     """True for a name that `load` takes; whether there is such a model on the hub shows when it is
     loaded."""
     base = name.partition("@")[0]
-    borrowed = name.startswith((IN_ITS_OWN_CODE, IN_OURS)) and name.partition(":")[2].strip()
+    ways = IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER
+    borrowed = name.startswith(ways) and name.partition(":")[2].strip()
     return learn.knows(name) or base in names() or bool(borrowed)
 
 

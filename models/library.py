@@ -18,7 +18,16 @@ import numpy as np
 
 from models import learn
 from models.edits import Edit
-from models.known import IN_ITS_OWN_CODE, IN_OURS, MINILM, PERMUTED, packaged_folder, way_of, whole
+from models.known import (
+    IN_ITS_OWN_CODE,
+    IN_OURS,
+    MINILM,
+    ON_THE_CLUSTER,
+    PERMUTED,
+    packaged_folder,
+    way_of,
+    whole,
+)
 from models.known import card as card  # these are handed on: one door to all
 from models.known import checkpoints as checkpoints
 from models.known import knows as knows
@@ -31,7 +40,7 @@ from models.within import neurons as neurons
 from models.within import ours
 
 if TYPE_CHECKING:
-    from models import own
+    from models import cluster, own
     from models.generation import Writing
     from models.pretrained import handle as hf
     from models.readouts.decay import Decay
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
     from models.readouts.parameters import Norm
     from models.readouts.patching import Sweep
 
-    Handle = own.Handle | hf.Handle
+    Handle = own.Handle | hf.Handle | cluster.Handle
 
 
 def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handle:
@@ -51,10 +60,15 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
     model that cannot be used.
     """
+    if name.startswith(ON_THE_CLUSTER):
+        from models import cluster
+
+        return cluster.load(name)
     if name.endswith(PERMUTED):
         from models.permuted import permuted
 
-        return permuted(load(name.removesuffix(PERMUTED), progress), name)
+        whole_one = load(name.removesuffix(PERMUTED), progress)
+        return permuted(cast("own.Handle | hf.Handle", whole_one), name)
     where = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import families as pretrained
@@ -84,9 +98,12 @@ def tried(
     own, under limits on time and memory.
 
     `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for
-    Headlight's classes. Files that are not here are fetched first. Raises ValueError, one sentence,
-    for a model that cannot be used, and where `cancelled()` became true.
+    Headlight's classes. Files that are not here are fetched first. What a cluster serves is tried
+    there. Raises ValueError, one sentence, for a model that cannot be used, and where `cancelled()`
+    became true.
     """
+    if where.startswith(ON_THE_CLUSTER):
+        return where
     from models.pretrained import hub, trial
 
     way, where = way_of(where.strip())

@@ -38,6 +38,7 @@ def test_every_setting_is_read_by_its_name() -> None:
         ("SHELF_BYTES", "1e9"),
         ("PUBLIC", "perhaps"),
         ("MAX_MODELS", "²"),
+        ("CLUSTER", "10.0.0.5:8000"),
     ],
 )
 def test_a_slip_is_told_by_its_name(name: str, value: str) -> None:

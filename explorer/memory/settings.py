@@ -15,6 +15,7 @@ from typing import Any
 
 PREFIX = "HEADLIGHT_"
 LONGEST_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
+ADDRESSES = {"redis": ("redis://", "rediss://", "unix://"), "cluster": ("http://", "https://")}
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -28,7 +29,8 @@ class Settings:
     `live`: small models that readers train at once, 0 for none. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are
     offered beside the shipped ones, with commas between them. `redis`: where classes are kept when
-    several processes serve, as redis://host:port/number; "" for this process.
+    several processes serve, as redis://host:port/number; "" for this process. `cluster`: where
+    replicas answer for models too large for this machine, their HTTP address; "" for none.
     """
 
     max_chars: int = 20_000
@@ -40,6 +42,7 @@ class Settings:
     models: tuple[str, ...] = ()
     live: int = 1
     redis: str = ""
+    cluster: str = ""
 
 
 # The least and the most that each number may be.
@@ -71,8 +74,9 @@ def _understood(name: str, value: str, default: object) -> object:
             raise ValueError(f"{said}; it is yes or no.")
         return value.lower() in YES
     if isinstance(default, str):
-        if not value.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with redis://.")
+        if not value.startswith(ADDRESSES[name]):
+            begins = ADDRESSES[name][0]
+            raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with {begins}.")
         return value
     if isinstance(default, tuple):
         return tuple(part.strip() for part in value.split(",") if part.strip())

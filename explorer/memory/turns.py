@@ -87,7 +87,7 @@ class Turns:
         self._take(ticket, self._short)
         worked.go()
         try:
-            with breathing(lambda: self._breathe(ticket, worked)):
+            with breathing(lambda: self._breathe(ticket, worked), self.aside):
                 yield
         finally:
             self._give(ticket)

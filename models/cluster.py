@@ -1,0 +1,200 @@
+"""Models too large for this machine: replicas on a cluster (models/serve.py) load and record them,
+and answer over HTTP.
+
+HEADLIGHT_CLUSTER is the HTTP address of the replicas' one door; a model is `cluster:NAME`, where
+NAME is what the replicas call it. What goes over the line is plain data, a line of JSON and bytes
+of numpy's own format, never a pickle. Every question has the same answer whoever gives it, so one
+that a dying replica leaves open is asked again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from http.client import HTTPException
+from typing import Any, ClassVar
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+from zipfile import BadZipFile
+
+import numpy as np
+
+from models.edits import KINDS, Edit
+from models.known import ON_THE_CLUSTER
+from models.offers import Offers
+from models.prediction import Lens
+from models.recording import Card, NotFinite, Recording, from_npz
+from models.slices import elsewhere
+from models.written_edits import to_line
+
+ADDRESS = "HEADLIGHT_CLUSTER"
+TRIES, PAUSE = 7, 0.2  # of one question, and the seconds after the first; they double
+PATIENCE = 120.0  # seconds that one answer may take
+_door = build_opener(ProxyHandler({}))
+
+
+@dataclass(frozen=True)
+class Words:
+    """A model's vocabulary: each token as a person reads it, and the text that tokens spell."""
+
+    model: str
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def label(self, token: int) -> str:
+        """A token as a person reads it."""
+        return self.labels[token]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text that tokens spell, special ones left out."""
+        told, _ = _ask({"ask": "text", "model": self.model, "ids": [int(each) for each in ids]})
+        return told["text"]
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A model on the cluster, ready to record. Nothing of it is here but its card and its words."""
+
+    source: ClassVar[str] = "models.cluster"
+    card: Card
+    offers: Offers
+    tokenizer: Words
+
+
+def load(name: str) -> Handle:
+    """A model that the replicas serve. Raises ValueError, one sentence, where they do not."""
+    there = name.removeprefix(ON_THE_CLUSTER)
+    told, _ = _ask({"ask": "load", "model": there})
+    edits = tuple(KINDS[each] for each in told["offers"].pop("edits"))
+    sites = {stream: tuple(each) for stream, each in told["offers"].pop("sites").items()}
+    attention = tuple(told["offers"].pop("attention"))
+    offered = Offers(**told["offers"], attention=attention, edits=edits, sites=sites)
+    card = replace(Card(**told["card"]), name=name)
+    return Handle(card, offered, Words(there, tuple(told["labels"])))
+
+
+def offers(handle: Handle) -> Offers:
+    """What the model shows of itself: what a model in its own code would; its weights stay where
+    they are."""
+    return handle.offers
+
+
+def record(
+    handle: Handle,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
+    """One forward pass on the cluster, the same recording as of a pass here."""
+    _, made = _ask({"ask": "record", **_cause(handle, text, edits, target)})
+    return replace(from_npz(made), model=handle.card)
+
+
+def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+    """What every state of a stream would say if it were the last."""
+    asked = {"ask": "lens", **_cause_of(handle, recording), "stream": stream, "top": top}
+    told, made = _ask(asked)
+    return Lens(stream=stream, sites=tuple(told["sites"]), **arrays(made))
+
+
+def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+    """Scores over the vocabulary, (id), at one token of a stream."""
+    asked = {"ask": "logits", **_cause_of(handle, recording), "stream": stream, "token": token}
+    return arrays(_ask(asked)[1])["logits"]
+
+
+def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
+    asked = {"ask": "nearest", "model": handle.tokenizer.model, "top": top}
+    made = arrays(_ask(asked, packed_arrays(vectors=vectors))[1])
+    return made["ids"], made["cosines"]
+
+
+def packed(header: dict[str, Any], content: bytes = b"") -> bytes:
+    """A question or an answer as it goes over the line: a line of JSON, then bytes."""
+    return json.dumps(header).encode() + b"\n" + content
+
+
+def opened(body: bytes) -> tuple[dict[str, Any], bytes]:
+    """What `packed` put together. Raises ValueError for anything else."""
+    line, _, content = body.partition(b"\n")
+    header = json.loads(line)
+    if not isinstance(header, dict):
+        raise ValueError("this is no question")
+    return header, content
+
+
+def packed_arrays(**named: np.ndarray) -> bytes:
+    """Arrays by name as bytes of numpy's own format."""
+    file = io.BytesIO()
+    np.savez(file, **named)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def arrays(content: bytes) -> dict[str, np.ndarray]:
+    """What `packed_arrays` packed. Nothing in it is run. Raises ValueError for anything else."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (BadZipFile, EOFError, OSError) as error:
+        raise ValueError("these are no arrays") from error
+
+
+def offers_as_data(offered: Offers) -> dict[str, Any]:
+    """What a model shows, as plain data: kinds of edits by their names, and without what only its
+    weights would give."""
+    plain = {each.name: getattr(offered, each.name) for each in fields(offered)}
+    edits = [each.__name__ for each in offered.edits]
+    sites = {stream: list(each) for stream, each in offered.sites.items()}
+    return plain | {"edits": edits, "sites": sites, "weights": False, "linear_readout": False}
+
+
+def card_as_data(card: Card) -> dict[str, Any]:
+    """A card as plain data."""
+    return asdict(card)
+
+
+def _cause(
+    handle: Handle, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+) -> dict[str, Any]:
+    """What makes a recording, as plain data: the edits as they are written in an address."""
+    model = handle.tokenizer.model
+    return {"model": model, "text": text, "edits": to_line(edits), "target": target}
+
+
+def _cause_of(handle: Handle, recording: Recording) -> dict[str, Any]:
+    last = recording.streams[-1]
+    target = tuple(map(int, last.ids[1:])) if len(recording.streams) > 1 else None
+    return _cause(handle, recording.text, recording.edits, target)
+
+
+def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], bytes]:
+    """A question's answer, from whichever replica gives one."""
+    address = os.environ.get(ADDRESS, "")
+    if not address:
+        raise ValueError(f"This server has no cluster; {ADDRESS} names one.")
+    with elsewhere():
+        told, made = opened(_answer(Request(address, packed(header, content))))
+    if "site" in told:
+        raise NotFinite(told["site"])
+    if "problem" in told:
+        raise ValueError(told["problem"])
+    return told, made
+
+
+def _answer(request: Request) -> bytes:
+    for tried in range(TRIES):
+        try:
+            with _door.open(request, timeout=PATIENCE) as answer:
+                return answer.read()
+        except (OSError, HTTPException) as error:
+            if isinstance(error, HTTPError) and error.code < 500:
+                break  # it would be refused again
+            time.sleep(PAUSE * 2**tried)
+    raise ValueError("The cluster does not answer just now; try again in a moment.")

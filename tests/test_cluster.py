@@ -1,0 +1,146 @@
+"""Models on a cluster: real replicas of Ray Serve, asked over HTTP in plain data, and the same
+numbers as here, whoever of them dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models import cluster, library
+from models.edits import ScaledBy, WithoutPositions, ZeroHead
+from models.recording import NotFinite, Recording
+from models.serve import Models
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = ROOT / ".venv" / "cluster" / "bin" / "python"
+MODELS = ("induction", "copy")
+TEXT = "red green blue red green blue red"
+
+
+@pytest.fixture(scope="module")
+def replicas() -> Iterator[str]:
+    """Two replicas of two small models on a Ray of this machine: their door's address."""
+    if not PYTHON.exists() and not os.environ.get("CI"):
+        pytest.skip("make .venv/cluster installs Ray; under CI this is an error")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    process = subprocess.Popen(
+        [PYTHON, "-m", "models.serve", *MODELS, "--cpus", "0.1", "--port", port],
+        cwd=ROOT,
+        env={**os.environ, "RAY_ADDRESS": "local"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout.readline().split()[-1] == f"127.0.0.1:{port}"
+    yield f"http://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(60)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, replicas: str) -> dict[str, tuple]:
+    """Every model twice, of this process and of the cluster."""
+    monkeypatch.setenv(cluster.ADDRESS, replicas)
+    return {name: (library.load(name), library.load(f"cluster:{name}")) for name in MODELS}
+
+
+def same(there: Recording, mine: Recording) -> bool:
+    """Equal to the last bit, but for the name of the model."""
+    return replace(there, model=replace(there.model, name=mine.model.name)) == mine
+
+
+def process_of(model: str) -> int:
+    return cluster._ask({"ask": "text", "model": model, "ids": []})[0]["process"]
+
+
+@pytest.mark.slow
+def test_replicas_give_the_same_bits_and_a_dying_one_loses_no_question(here: dict) -> None:
+    for name, (mine, theirs) in here.items():
+        head = ZeroHead(0, 0, library.offers(theirs).attention[-1])
+        for edits in ((), (head,), (ScaledBy(0.3), WithoutPositions())):
+            made = library.record(mine, TEXT, edits)
+            assert same(library.record(theirs, TEXT, edits), made), (name, edits)
+        stream = made.streams[-1].name
+        one, other = (library.lens(each, made, stream, 3) for each in (mine, theirs))
+        assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values()))
+        one, other = (library.logits(each, made, stream, 2) for each in (mine, theirs))
+        assert np.array_equal(one, other) and one.dtype == other.dtype
+        vectors = made.streams[0].resid[0, :2]
+        for one, other in zip(*(library.nearest(each, vectors, 4) for each in (mine, theirs))):
+            assert np.array_equal(one, other)
+        ids = made.streams[-1].ids
+        assert library.labels(mine, ids) == library.labels(theirs, ids)
+        assert mine.tokenizer.text(ids) == theirs.tokenizer.text(ids)
+        assert not library.offers(theirs).weights and library.offers(mine).weights
+    one_dies(*here["induction"])
+
+
+def one_dies(mine, theirs) -> None:
+    """Questions without end from four sides while a replica is killed: each is answered, right."""
+    at_work = {process_of("induction") for _ in range(20)}
+    assert len(at_work) == 2
+    texts = [f"{TEXT} {at}" for at in range(60)]
+
+    def asked(at: int) -> Recording:
+        if at == 12:
+            os.kill(min(at_work), signal.SIGKILL)
+        return library.record(theirs, texts[at])
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(asked, range(len(texts))))
+    for text, each in zip(texts, found):
+        assert same(each, library.record(mine, text))
+    assert process_of("induction") != min(at_work)
+
+
+def test_a_replica_answers_plain_questions_and_nothing_else() -> None:
+    served = Models(("induction",))
+    cause = {"model": "induction", "text": "red blue", "edits": "", "target": None}
+    pickled = cluster.packed_arrays(vectors=np.array([{}], object))
+    for asked in (
+        b"",
+        b"\x80\x04K\x01.",
+        b"[]\n",
+        b'{"ask": "record"}\n',
+        cluster.packed({**cause, "ask": "end"}),
+        cluster.packed({**cause, "ask": "record", "edits": "__import__:os"}),
+        cluster.packed({**cause, "ask": "record", "target": {}}),
+        cluster.packed({**cause, "ask": "record", "model": "../induction"}),
+        cluster.packed({"ask": "nearest", "model": "induction", "top": 2}, pickled),
+        cluster.packed({"ask": "nearest", "model": "induction", "top": 2}, b"PK" + bytes(40)),
+    ):
+        told, made = cluster.opened(served.answer(asked))
+        assert told["problem"] and not made, asked
+    told, made = cluster.opened(served.answer(cluster.packed({**cause, "ask": "record"})))
+    assert "problem" not in told and cluster.from_npz(made).text == "red blue"
+
+
+def test_a_door_that_is_not_there_is_told_and_what_a_model_refuses_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "PAUSE", 0.0)
+    with pytest.raises(ValueError, match=cluster.ADDRESS):
+        library.load("cluster:induction")
+    monkeypatch.setenv(cluster.ADDRESS, "http://127.0.0.1:9")
+    with pytest.raises(ValueError, match="does not answer"):
+        library.load("cluster:induction")
+    served = Models(("induction",))
+    monkeypatch.setattr(cluster, "_answer", lambda asked: served.answer(asked.data))
+    theirs = library.load("cluster:induction")
+    with pytest.raises(ValueError, match="head 9 of layer 9"):
+        library.record(theirs, TEXT, (ZeroHead(9, 9),))
+    with pytest.raises(NotFinite, match="finite"):
+        library.record(theirs, TEXT, (ScaledBy(1e-38),))
+    with pytest.raises(ValueError, match="no model of this name"):
+        library.load("cluster:encoder")
