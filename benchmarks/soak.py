@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("", *sorted({path.stem for path in (ROOT / "pages").glob("*.py")} - {"attention"}))
@@ -55,6 +55,7 @@ WORDS = [
     "town",
 ]
 PARTS = 8
+LONGEST_WAIT = 120  # seconds between two messages of the server
 
 
 @dataclass
@@ -102,24 +103,38 @@ def memory_of(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1]) * 4096
 
 
+def line_to(port: int) -> connect:
+    """A reader's websocket."""
+    return connect(
+        f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=2**26
+    )
+
+
+async def ask(line: ClientConnection, page: str, asked: dict[str, str]) -> str:
+    """A reader asks for a page by a link and waits until it stands. Returns "" or what went
+    wrong."""
+    wish = BackMsg()
+    wish.rerun_script.query_string = urlencode(asked)
+    wish.rerun_script.page_name = page
+    await line.send(wish.SerializeToString())
+    while True:
+        message = ForwardMsg()
+        try:
+            message.ParseFromString(await asyncio.wait_for(line.recv(), LONGEST_WAIT))
+        except TimeoutError:
+            return f"{page}: nothing for {LONGEST_WAIT} seconds"
+        element = message.delta.new_element
+        if element.WhichOneof("type") == "exception":
+            return f"{page}: {element.exception.type} {element.exception.message}"
+        if message.WhichOneof("type") == "script_finished":
+            return ""
+
+
 async def visit(port: int, page: str, asked: dict[str, str]) -> str:
     """A reader comes with a link, waits until the page stands, and goes. Returns "" or what went
     wrong."""
-    async with connect(
-        f"ws://127.0.0.1:{port}/_stcore/stream", subprotocols=["streamlit"], max_size=2**26
-    ) as line:
-        wish = BackMsg()
-        wish.rerun_script.query_string = urlencode(asked)
-        wish.rerun_script.page_name = page
-        await line.send(wish.SerializeToString())
-        while True:
-            message = ForwardMsg()
-            message.ParseFromString(await asyncio.wait_for(line.recv(), 120))
-            element = message.delta.new_element
-            if element.WhichOneof("type") == "exception":
-                return f"{page}: {element.exception.type} {element.exception.message}"
-            if message.WhichOneof("type") == "script_finished":
-                return ""
+    async with line_to(port) as line:
+        return await ask(line, page, asked)
 
 
 def texts(n: int, tokens: int) -> Iterator[tuple[str, dict[str, str]]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -16,7 +16,7 @@ from explorer.memory.models import handle
 from explorer.memory.sessions import is_here
 from explorer.memory.settings import beginning
 from explorer.memory.shelf import cause_of
-from explorer.memory.turns import Unwanted, looked_after, turn
+from explorer.memory.turns import LOOK, Unwanted, looked_after, still_wanted, turn
 from models import library
 from models.prediction import Beam
 from models.recording import Recording
@@ -165,6 +165,21 @@ def _experiment(
     found = found or kept
     found.read_by(sessions.current())
     return found
+
+
+_alone = threading.Lock()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """For a step that holds much in memory: one such step at a time on the whole server. It ends
+    early where what waits is wanted no more."""
+    while not _alone.acquire(timeout=LOOK):
+        still_wanted()
+    try:
+        yield
+    finally:
+        _alone.release()
 
 
 _looked_at: WeakValueDictionary[tuple[str, str], Experiment] = WeakValueDictionary()

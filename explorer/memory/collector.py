@@ -4,7 +4,8 @@ middle of a click.
 Python's collector walks every object there is, a second or more with torch imported. What stays
 (modules, models) is frozen out of its sight. The rest is collected by one thread, when nobody has
 been served for a moment, or at the latest when memory has grown by a tenth of the shelf. Now and
-then, in a quiet moment, what was frozen is looked at too: a visit may have been among it.
+then, in a quiet moment, what was frozen is looked at too: a visit may have been among it. When the
+last reader has gone, what was remembered for readers goes too.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ import ctypes
 import gc
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from explorer.memory.sessions import anyone_is_here
 from explorer.memory.settings import settings
 
 LOOK = 1.0  # seconds between two looks
 QUIET = 2.0  # seconds without a reader's run after which nobody is in a hurry
 LEAST, THOROUGH = 20.0, 600.0  # seconds between two collections, and between two of everything
+ALONE = 20.0  # seconds without any reader after which nothing is kept for one
 PAGE = 4096  # bytes
+# glibc: arrays of a megabyte and more each get pages of their own, which go back to the system as
+# soon as the array is gone. By itself it keeps more and more of them as the server works.
+MMAP_THRESHOLD, OWN_PAGES = -3, 1 << 20
+when_alone: list[Callable[[], None]] = []  # what lets go of what is remembered
 _begun = threading.Lock()
 _thread: threading.Thread | None = None
 _served = 0.0
@@ -40,6 +48,7 @@ def begin() -> None:
         if _thread is None:
             young, middle, _ = gc.get_threshold()
             gc.set_threshold(young, middle, 1_000_000)
+            _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
             _thread = threading.Thread(target=_work, name="collector", daemon=True)
             _thread.start()
 
@@ -84,18 +93,29 @@ def _give_back() -> None:
     """Hand freed memory back to the system. Without this the C library keeps what each thread's
     arrays took, and a server that has served many threads looks full though little of it is in
     use."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:  # glibc's; others give it back by themselves
-        trim(0)
+    _c_library("malloc_trim", 0)
+
+
+def _c_library(name: str, *given: int) -> None:
+    """Call a function of glibc; other C libraries give memory back by themselves."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*given)
 
 
 def _work() -> None:
-    last = last_all = time.monotonic()
-    size = in_memory()
+    last = last_all = there = time.monotonic()
+    size, alone = in_memory(), False
     while True:
         time.sleep(LOOK)
         now = time.monotonic()
         what = what_is_due(now - _served, now - last, now - last_all, in_memory() - size)
+        if anyone_is_here():
+            there, alone = now, False
+        elif now - there > ALONE and not alone:
+            alone, what = True, "all"
+            for let_go in when_alone:
+                let_go()
         if what:
             collect(what)
             last, size = time.monotonic(), in_memory()

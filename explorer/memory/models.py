@@ -76,6 +76,18 @@ def forget(base: str) -> None:
             del _handles[name]
 
 
+def let_go() -> None:
+    """Let go of what is made of other models in a moment: copies with permuted weights, and earlier
+    weights. For when nobody is there."""
+    with _handles_lock:
+        for name in list(_handles):
+            if name.endswith(library.PERMUTED) or _is_earlier(name):
+                del _handles[name]
+
+
+collector.when_alone.append(let_go)
+
+
 class Loading:
     """Something that is fetched or read in the background: `share` of it is here, from 0 to 1; then
     its `result`, or a `problem` in a sentence.
@@ -235,6 +247,8 @@ def title(model: str) -> str:
         return learn.title(model)
     if model.startswith(library.IN_ITS_OWN_CODE):
         return f"{model.removeprefix(library.IN_ITS_OWN_CODE)}, in its own code"
+    if model.startswith(library.ON_THE_CLUSTER):
+        return f"{model.removeprefix(library.ON_THE_CLUSTER)}, on the cluster"
     return model.removeprefix(library.IN_OURS)
 
 
@@ -244,11 +258,9 @@ def facts(model: str) -> dict:
         return library.card(model.partition("@")[0])
     loaded = handle(model)
     card, offered = loaded.card, library.offers(loaded)
-    way = (
-        "in its own code"
-        if model.startswith(library.IN_ITS_OWN_CODE)
-        else "its weights in Headlight’s own classes"
-    )
+    ways = {library.IN_ITS_OWN_CODE: "in its own code", library.ON_THE_CLUSTER: "on the cluster"}
+    here = "its weights in Headlight’s own classes"
+    way = ways.get(model[: model.find(":") + 1], here)
     return {
         "kind": card.kind,
         "readout": bool(offered.logits),

@@ -26,3 +26,9 @@ def is_known(session: str) -> bool:
     """True while a reader is connected or may come back to their session."""
     manager = getattr(Runtime.instance(), "_session_mgr", None) if Runtime.exists() else None
     return manager is None or manager.get_session_info(session) is not None
+
+
+def anyone_is_here() -> bool:
+    """True while at least one reader is connected."""
+    manager = getattr(Runtime.instance(), "_session_mgr", None) if Runtime.exists() else None
+    return manager is None or manager.num_active_sessions() > 0

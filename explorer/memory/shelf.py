@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.memory import collector
 from explorer.memory.models import handle
 from explorer.memory.settings import settings
 from explorer.memory.turns import LOOK, aside, still_wanted
@@ -91,6 +92,14 @@ class Shelf:
         with self.looking:
             return self.total
 
+    def let_go(self) -> None:
+        """Keep only what is light and was asked for last, a twentieth of the bound at most: for
+        when nobody is there to ask again."""
+        with self.looking:
+            for key, (_, weight) in list(self.held.items()):
+                if weight > self.limit / 100 or self.total > self.limit / 20:
+                    self.total -= self.held.pop(key)[1]
+
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
             self.total += weight - self.held.pop(key, (None, 0))[1]
@@ -135,6 +144,7 @@ def weight_of(value: Any) -> int:
 
 
 _shelf = Shelf(SHELF_BYTES)
+collector.when_alone.append(lambda: _shelf.let_go())
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
