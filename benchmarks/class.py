@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+from benchmarks import beside
 from benchmarks.readers import measure
 
 
@@ -18,12 +19,17 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--readers", type=int, nargs="+", default=[10, 30, 60])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--model", default="")
+    parser.add_argument("--beside", nargs="+", choices=sorted(beside.WORKS), default=[])
     asked = parser.parse_args(given)
     print(
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
         f"{'CPU a text':>10} {'RSS MB':>8}"
     )
     for readers in asked.readers:
+        if asked.beside:
+            for name, found in beside.measure(asked.beside, readers, asked.seconds):
+                print(found.row(name), flush=True)
+            continue
         print(measure("benchmarks/empty.py", readers, asked.seconds).row("empty"), flush=True)
         print(measure("app.py", readers, asked.seconds, asked.model).row("Headlight"), flush=True)
 

@@ -13,9 +13,10 @@ from models import shipped
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-# Those that are commands, beside what they are made of; the last two run in tests of their own.
+# Those that are commands, beside what they are made of; the last of them run in tests of their own.
 COMMANDS = {"browser", "class", "forward", "generation", "lesson", "names", "pretrained"} | {
     "findings",
+    "sessions",
     "soak",
 }
 

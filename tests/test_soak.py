@@ -1,16 +1,26 @@
-"""The benchmark of many readers at its smallest size: a visit to every page over the server's own
-websocket, two at once."""
+"""The benchmarks that visit one server for long, at their smallest size: every page over the
+server's own websocket by two at once, sessions that stay open, one beside another's long work."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from benchmarks import soak
+from benchmarks import beside, sessions, soak
 
 
 @pytest.mark.slow
-def test_every_page_answers_two_readers_at_once() -> None:
+def test_every_page_answers_readers_at_once_who_stay_and_who_work_long() -> None:
     n = len(soak.PAGES)
-    result = soak.run(n, readers=2, shelf=48, tokens=30)
-    assert result.wrong == [] and len(result.seconds) == n
-    assert len(result.memory) == soak.PARTS
+    with soak.server(48) as (port, process):
+        result = asyncio.run(soak.soak(port, process, n, readers=2, tokens=30))
+        assert result.wrong == [] and len(result.seconds) == n
+        assert len(result.memory) == soak.PARTS
+        held = asyncio.run(
+            sessions.hold(port, process, sessions=2, words=20, pages=1, seconds=0, first=())
+        )
+        assert held.wrong == [] and held.most >= held.there > 0
+        address = f"http://127.0.0.1:{port}"
+        load = asyncio.run(beside.beside(address, process, "training", readers=1, seconds=1.0))
+        assert load.took and load.at(0.95) > 0
