@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import driver
 import httpx2
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import AppTest, local_script_runner
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from explorer.memory import told
@@ -96,6 +98,31 @@ def test_an_unknown_page_leads_to_those_that_are_here(ask: httpx2.Client) -> Non
 def test_no_page_takes_a_file() -> None:
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
     assert config["server"]["maxUploadSize"] == 1
+
+
+def asked(text: str) -> bytes:
+    query = urlencode({"text": text})
+    return BackMsg(rerun_script={"query_string": query}).SerializeToString()
+
+
+def test_a_message_too_large_is_refused_and_others_are_served(small_server: str) -> None:
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
+    from_browser, any = config["maxWidgetStateSize"], config["maxMessageSize"]
+    assert from_browser <= 2 < any <= 8
+    with reader(small_server) as other:
+        other.send(asked("Ram pushed Hari."))
+        for size in (from_browser, any):
+            with reader(small_server) as rude, pytest.raises(ConnectionClosed) as closed:
+                rude.send(asked("x" * (size * 10**6 + 1)))
+                while True:
+                    rude.recv(timeout=60)
+            assert closed.value.rcvd.code == 1009, size
+            time.sleep(0.5)  # until its place is free
+        said = ""
+        while said != "script_finished":
+            message = ForwardMsg.FromString(other.recv(timeout=60))
+            said = message.WhichOneof("type")
+            assert message.delta.new_element.WhichOneof("type") != "exception"
 
 
 @pytest.mark.parametrize(
@@ -183,8 +210,6 @@ def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
 def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
     ask: httpx2.Client, small_server: str
 ) -> None:
-    from streamlit.proto.BackMsg_pb2 import BackMsg
-
     with reader(small_server) as mine:
         mine.send(BackMsg(rerun_script={"query_string": ""}).SerializeToString())
         session = ForwardMsg.FromString(mine.recv()).new_session.initialize.session_id
