@@ -53,6 +53,12 @@ def serving(**settings: str) -> Iterator[str]:
         "--server.address",
         "127.0.0.1",
     ]
+    yield from running(command, port, **settings)
+
+
+def running(command: list[str], port: int, **settings: str) -> Iterator[str]:
+    """The app as a command starts it on that port, under these settings, up and healthy: its
+    address."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,

@@ -3,10 +3,13 @@ processes, and readers who stay where they are."""
 
 from __future__ import annotations
 
+import configparser
+import json
 import re
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,14 +18,13 @@ from pathlib import Path
 import driver
 import httpx2
 import pytest
+import yaml
 from websockets.sync.client import connect
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 ROOT = Path(__file__).resolve().parent.parent
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(NGINX is None, reason="nginx is not installed on this machine"),
-]
+DEPLOY = ROOT / "deploy"
+pytestmark = pytest.mark.slow
 
 
 def free_port() -> int:
@@ -31,11 +33,69 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def composed(port: int) -> tuple[list[str], dict[str, str]]:
+    """What the first container of compose.yaml runs, and its environment, on another port."""
+    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"][
+        "headlight-8601"
+    ]
+    dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
+    entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)[1])
+    command = [*entry, *service["command"]]
+    assert command[0] == "headlight", "the command of the installed project"
+    command = [sys.executable, "-m", "explorer.command", *command[1:]]
+    return [each.replace("8601", str(port)) for each in command], service["environment"]
+
+
+def united(port: int) -> tuple[list[str], dict[str, str]]:
+    """What headlight@.service runs, and its environment, on another port."""
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str
+    unit.read(DEPLOY / "headlight@.service")
+    service = unit["Service"]
+    command = service["ExecStart"].replace(service["WorkingDirectory"], str(ROOT))
+    environment = dict(each.split("=") for each in service["Environment"].split())
+    return command.replace("%i", str(port)).split(), environment
+
+
+def test_containers_and_proxy_are_at_the_same_ports() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    at = {name.partition("-")[2] for name in services} - {""}
+    for port in at:
+        service = services[f"headlight-{port}"]
+        assert service["command"][-2:] == ["--port", port]
+        assert f":{port}/healthz" in service["healthcheck"]["test"][-1]
+    proxy = (DEPLOY / "nginx.conf").read_text("utf-8")
+    assert set(re.findall(r"server 127.0.0.1:(\d+)", proxy)) == at
+    source, inside, *_ = services["nginx"]["volumes"][0].split(":")
+    assert (DEPLOY / source).samefile(DEPLOY / "nginx.conf") and inside.startswith("/etc/nginx/")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    unit = (DEPLOY / "headlight@.service").read_text("utf-8")
+    (tmp_path / "headlight@8601.service").write_text(unit.replace("/opt/headlight", str(ROOT)))
+    said = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / "headlight@8601.service"],
+        capture_output=True,
+        text=True,
+    )
+    about_it = [line for line in said.stderr.splitlines() if "headlight@" in line]
+    assert said.returncode == 0 and not about_it
+
+
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
-    """The proxy's address and those of two processes behind it, each with room for one reader."""
+    """The proxy's address and those of two processes behind it, as the container's command and the
+    unit's start them, each with room for one reader and no home to write to."""
+    if NGINX is None:
+        pytest.skip("nginx is not installed on this machine")
     folder = tmp_path_factory.mktemp("nginx")
-    serving = [driver.serving(HEADLIGHT_MAX_SESSIONS="1") for _ in range(2)]
+    serving = []
+    for how in (composed, united):
+        port = free_port()
+        command, settings = how(port)
+        settings = settings | {"HEADLIGHT_MAX_SESSIONS": "1", "HOME": "/proc/no home"}
+        serving.append(driver.running(command, port, **settings))
     servers = [next(each) for each in serving]
     proxy = free_port()
     said = (ROOT / "deploy" / "nginx.conf").read_text("utf-8").replace("8600", str(proxy))
