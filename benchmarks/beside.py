@@ -54,7 +54,7 @@ class Long:
     def __init__(self, line: ClientConnection, work: Work) -> None:
         self.line, self.work = line, work
         self.done, self.wrong = 0, ""
-        self._page, self._button, self._part, self._every = "", "", "", 0.0
+        self._button, self._part, self._every = "", "", 0.0
         self._dice = random.Random(0)
 
     async def go_on(self) -> None:
@@ -67,10 +67,10 @@ class Long:
             query = urlencode(asked)
             await self._ask(query, page_name=self.work.page)
             if self.work.press:
-                await self._ask(query, press=self._button, page_script_hash=self._page)
+                await self._ask(query, press=self._button, page_name=self.work.page)
             while self._part:  # the page looks at its work by itself
                 await asyncio.sleep(self._every)
-                await self._ask(query, fragment_id=self._part, page_script_hash=self._page)
+                await self._ask(query, fragment_id=self._part, page_name=self.work.page)
             self.done += 1
 
     async def _ask(self, query: str, press: str = "", **wish: str) -> None:
@@ -86,7 +86,6 @@ class Long:
             said = ForwardMsg.FromString(await self.line.recv())
             kind = said.WhichOneof("type")
             if kind == "new_session":
-                self._page = said.new_session.page_script_hash
                 if not said.metadata.run.fragment_ids:
                     self._part = ""  # a whole run says anew what is looked at
             elif kind == "auto_rerun":

@@ -23,6 +23,7 @@ from models.serve import Models
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "cluster" / "bin" / "python"
 MODELS = ("induction", "copy")
+TRIES = 3
 TEXT = "red green blue red green blue red"
 
 
@@ -31,18 +32,21 @@ def replicas() -> Iterator[str]:
     """Two replicas of two small models on a Ray of this machine: their door's address."""
     if not PYTHON.exists() and not os.environ.get("CI"):
         pytest.skip("make .venv/cluster installs Ray; under CI this is an error")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    process = subprocess.Popen(
-        [PYTHON, "-m", "models.serve", *MODELS, "--cpus", "0.1", "--port", port],
-        cwd=ROOT,
-        env={**os.environ, "RAY_ADDRESS": "local"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout.readline().split()[-1] == f"127.0.0.1:{port}"
+    for _ in range(TRIES):  # where the machine is too busy Ray gives its own processes up
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        process = subprocess.Popen(
+            [PYTHON, "-m", "models.serve", *MODELS, "--cpus", "0.1", "--port", port],
+            cwd=ROOT,
+            env={**os.environ, "RAY_ADDRESS": "local"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        if said := process.stdout.readline():
+            break
+        process.wait(60)
+    assert said.split()[-1] == f"127.0.0.1:{port}"
     yield f"http://127.0.0.1:{port}"
     process.terminate()
     process.wait(60)
