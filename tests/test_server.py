@@ -116,7 +116,8 @@ def test_a_message_too_large_is_refused_and_others_are_served(small_server: str)
                 rude.send(asked("x" * (size * 10**6 + 1)))
                 while True:
                     rude.recv(timeout=60)
-            assert closed.value.rcvd.code == 1009, size
+            # "Too big", unless the line was cut while the rest was still on its way.
+            assert closed.value.rcvd is None or closed.value.rcvd.code == 1009, size
             time.sleep(0.5)  # until its place is free
         said = ""
         while said != "script_finished":
