@@ -60,7 +60,7 @@ def explore(source: Shown) -> None:
     st.session_state["held word"] = "" if held[0] is None else str(held[0])
     view = on.view(chosen_head(on, first), held)
     with top:
-        findings.show(on.recording, source)
+        findings.show(on, view)
     with right:
         head.show(on, view)
     with left:

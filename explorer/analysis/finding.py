@@ -25,8 +25,10 @@ class Finding:
     of the rows' stream and keys: tokens of the columns'; words: what these are called, the query's
     first, subwords merged into words. also: how many other heads show it too. site: a name of the
     residual stream, or the kind of a part that pushed. counts: parts of a sum, (name, number).
-    retype: a word of the text, and another that would test the finding. page and address: where it
-    is seen, by a page's file and the choices of the address bar as (name, value).
+    shown: the head (layer, head) whose picture is the evidence, where that is another than the one
+    a page would open on. retype: a word of the text, and another that would test the finding. page
+    and address: where it is seen, by a page's file and the choices of the address bar as (name,
+    value).
     """
 
     kind: str
@@ -43,6 +45,7 @@ class Finding:
     also: int = 0
     site: str = ""
     counts: tuple[tuple[str, int], ...] = ()
+    shown: tuple[int, ...] = ()
     retype: tuple[str, str] = ("", "")
     page: str = "attention"
     address: tuple[tuple[str, str], ...] = ()

@@ -190,12 +190,13 @@ def _addressed(recording: Recording, one: Finding) -> Finding:
     first = recording.attention[0].name
     name = "" if one.attention == first else one.attention
     query = "" if one.query < 0 else str(one.query)
+    layer, head = one.shown or one.at
     return replace(
         one,
         address=(
             ("attention", name),
-            ("layer", str(one.layer)),
-            ("head", str(one.head)),
+            ("layer", str(layer)),
+            ("head", str(head)),
             ("token", query),
             ("source", ""),
         ),

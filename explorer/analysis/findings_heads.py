@@ -57,8 +57,9 @@ def rests(recording: Recording, attention: Attention) -> np.ndarray:
 
 
 def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Finding | None:
-    """How many heads rest where; the head shown is one that rests nowhere, else one that looks a
-    place back or ahead. None where all rest nowhere."""
+    """How many heads rest where. The head a page opens on is one that rests nowhere, else one that
+    looks a place back or ahead; the one that shows the crowd is of those that are most. None where
+    all rest nowhere."""
     counts = tuple((name, int((resting == at).sum())) for at, name in enumerate(RESTS))
     counts = tuple((name, number) for name, number in counts if number)
     if not counts:
@@ -74,6 +75,8 @@ def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Fi
         places = np.argwhere(resting == first)
     layer, head = map(int, places[0])
     most = max(number for _, number in counts)
+    common = RESTS.index(max(counts, key=lambda each: each[1])[0])
+    shown = tuple(map(int, np.argwhere(resting == common)[0]))
     special = tuple(
         dict.fromkeys(
             token
@@ -95,6 +98,7 @@ def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Fi
         total,
         words=special,
         counts=counts,
+        shown=shown,
     )
 
 

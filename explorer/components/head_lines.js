@@ -42,7 +42,7 @@ export function lines(view, { COLUMN, ROW, hold, look }) {
       ),
     );
   const [left, to] = [side("queries", header.queries, ROW), side("keys", header.keys, COLUMN)];
-  const pitch = Math.max(18, Math.min(36, (window.innerHeight * 0.6) / Math.max(rows, n)));
+  const pitch = Math.max(18, Math.min(36, (window.innerHeight * 0.45) / Math.max(rows, n)));
   const scroll = make(
     "div",
     {
@@ -52,7 +52,16 @@ export function lines(view, { COLUMN, ROW, hold, look }) {
       "aria-label": "Lines. They scroll where they are longer than the frame.",
       data: { focus: "lines" },
     },
-    make("div", { class: "lines", vars: { pitch: `${pitch}px` } }, left, canvas, to),
+    make(
+      "div",
+      { class: "lines", vars: { pitch: `${pitch}px` } },
+      ...(view.across ? ["target", "source"] : ["looks", "is looked at"]).map((said) =>
+        make("span", "of", said),
+      ),
+      left,
+      canvas,
+      to,
+    ),
   );
   const sorted = Float32Array.from(view.weight).sort();
   const faintest = Math.max(FAINTEST, sorted[Math.max(0, sorted.length - MOST)]);

@@ -48,6 +48,12 @@ CLOSED = (
 )
 
 
+WHAT_A_HEAD_IS = (
+    "A head lets every word look at the others. In its picture each row is one word that looks, "
+    "each column one that is looked at; the weights of a row add up to 1."
+)
+
+
 def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -> str:
     """The head's name, what it means, and what speaks for it; of a head without a name the word
     that looks most plainly at a far one."""
@@ -59,8 +65,8 @@ def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -
         return f"{said} Beside that, {looks} ({link.weight:.2f})."
     chance = f"chance would give {link.chance:.2f} at most"
     return (
-        f"**{looks}** ({link.weight:.2f}; {chance}). Beyond that it shows "
-        f"no pattern on this text.{names.closest(head)}"
+        f"**{looks}** ({link.weight:.2f}; {chance}). It has no habit beyond that on this text: "
+        "“Why this name?” below says how near it comes."
     )
 
 

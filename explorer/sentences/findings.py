@@ -8,9 +8,11 @@ it. In Markdown, words of the text escaped; `plain` gives the same for a place t
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 
 from explorer.analysis import finding as kinds
 from explorer.analysis.finding import Finding
+from explorer.analysis.heads import Head
 from explorer.analysis.numbers import fixed, percent, plural, signed
 from explorer.sentences.escape import literal
 
@@ -170,6 +172,18 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
 def where(one: Finding, start: bool = True) -> str:
     """The head a finding is seen in."""
     return f"{'L' if start else 'l'}ayer {one.layer}, head {one.head}"
+
+
+def named(head: Head) -> str:
+    """A head by what it does on this text, as a headline."""
+    score = f" ({fixed(head.score)})" if isfinite(head.score) else ""
+    return f"Layer {head.layer}, head {head.head}: {head.name}{score}"
+
+
+def row(head: Head, query: str, key: str, weight: float, mark: Mark = marked) -> str:
+    """What one token of a head looks at most, as a headline."""
+    where = f"Layer {head.layer}, head {head.head}"
+    return f"{where}: {mark(query)} looks most at {mark(key)} ({fixed(weight)})"
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:

@@ -3,48 +3,90 @@ to head and word."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from explorer.analysis.finding import Finding
+from explorer.analysis.finding import CROWD, Finding
 from explorer.analysis.findings import worth
+from explorer.analysis.head_view import HeadView
 from explorer.frame import opening
 from explorer.frame.onscreen import take_text
-from explorer.memory.passes import Shown
 from explorer.sentences import findings as sentences
 from explorer.sentences import glossary
-from models.recording import Recording
+from explorer.sentences.attention import WHAT_A_HEAD_IS
+from explorer.views.attention.screen import Screen
 
 MOST = 5
 
 
-def show(recording: Recording, source: Shown) -> None:
-    """The headline of a recording and the buttons under it. Of a text without words it says
-    nothing."""
-    chosen = worth(opening.found(recording), MOST)
+def show(on: Screen, view: HeadView) -> None:
+    """The headline, which says what is on screen, and the buttons under it, the strongest finding's
+    first. Of a text without words it says nothing."""
+    found = opening.found(on.recording)
+    chosen = worth(found, MOST)
     if not chosen:
         return
-    best = chosen[0]
+    one = seen(found, view) if st.session_state.layer else chosen[0]
+    with st.container(gap="xxsmall"):
+        title(on, one, headline(one) if one else of_head(on, view))
+        st.caption(WHAT_A_HEAD_IS)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
+        st.caption("Worth a look", width="content")
+        for at, one in enumerate(chosen):
+            button(at, one)
+
+
+def title(on: Screen, one: Finding | None, said: str) -> None:
+    """The headline, and a press that tests it where a word offers itself."""
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
-        said = sentences.headline(best)
-        words = glossary.explained(f"{said} {sentences.evidence(best)}", "head")
-        st.title(said, anchor=False, help=f"{sentences.evidence(best)}\n\n{words}", width="content")
-        if test := sentences.question(best):
+        why = f"{sentences.evidence(one)}\n\n" if one else ""
+        words = glossary.explained(f"{said} {why}", "head")
+        st.title(said, anchor=False, help=f"{why}{words}", width="content")
+        if one and (test := sentences.question(one)):
             pressed = st.button(
                 test,
                 key="retype",
                 type="tertiary",
                 icon=":material/edit:",
                 on_click=retype,
-                args=(source.text, best),
+                args=(on.source.text, one),
             )
             if pressed:
                 st.rerun()  # the whole page: the text stands above it
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
-        st.caption("Worth a look", width="content")
-        for at, one in enumerate(chosen):
-            button(at, one)
+
+
+def headline(one: Finding) -> str:
+    """A finding as a headline: of the crowd the most alone."""
+    return sentences.short(one) if one.kind == CROWD else sentences.headline(one)
+
+
+def seen(found: Sequence[Finding], view: HeadView) -> Finding | None:
+    """The finding that is on screen: of the head shown and of the word held."""
+    head, (row, _) = view.head, view.held
+    return next(
+        (
+            one
+            for one in found
+            if (one.page, one.attention, one.shown or one.at)
+            == ("attention", view.attention, (head.layer, head.head))
+            and one.query == (-1 if row is None else row)
+        ),
+        None,
+    )
+
+
+def of_head(on: Screen, view: HeadView) -> str:
+    """A headline for a head of which there is no finding: what the held word looks at most, or the
+    head's name."""
+    head, row = view.head, view.held[0]
+    if row is None:
+        return sentences.named(head)
+    weights = on.attention.pattern[head.layer, head.head, row]
+    best = int(weights.argmax())
+    return sentences.row(head, on.axes.rows[row], on.axes.keys[best], float(weights[best]))
 
 
 def button(at: int, one: Finding) -> None:

@@ -84,13 +84,16 @@ def chosen_head(on: Screen, first: Finding | None) -> tuple[int, int]:
 
 def held_tokens(on: Screen, first: Finding | None) -> tuple[int | None, int | None]:
     """The row and the column that are held: of one text the chosen token's, between two texts the
-    one or the other. Until the reader chooses a head or a token, the strongest finding's word is
-    held."""
+    one or the other. Until the reader chooses a token or lets go of one, the word is held that the
+    head's strongest finding is about."""
     state = st.session_state
     row = address.whole("token", len(on.axes.rows))
     column = address.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
-    if row is None and column is None and first is not None and not (state.layer and state.head):
-        row = first.query if first.query >= 0 else None
+    if row is None and column is None and state.get("let go") != on.source.text:
+        at = chosen_head(on, first)
+        found = opening.found(on.recording)
+        of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
+        row = next((one.query for one in of_head if one.query >= 0), None)
     return (row, row) if on.axes.said is None else (row, column)
 
 
