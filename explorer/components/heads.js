@@ -6,7 +6,7 @@ import { bus } from "./bus.js";
 import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./cells.js";
 import style from "./heads.css.js";
 import { list } from "./heads_list.js";
-import { fitted, hear, make, mount } from "./mount.js";
+import { fitted, focused, hear, make, mount } from "./mount.js";
 import { notAllowed, spokenLine } from "./say.js";
 import { css } from "./theme.js";
 import { named, strongest } from "./tokens.js";
@@ -43,13 +43,19 @@ function wordOf({ header, keys }, { word }) {
   return word.at >= 0 ? [word.axis, word.at] : null;
 }
 
+/** @param {HTMLElement} root */
+const placesOf = (root) => [...root.querySelectorAll(".cell")];
+
 /** @param {View} view */
 function draw(view, focus = "") {
   const { root } = view;
+  const place = placesOf(root).findIndex((cell) => cell === focused(root));
   const body = view.as === "grid" ? grid(view) : list(view, { shown, choose, spoken, draw });
   root.replaceChildren(bar(view), ...body);
   view.ready?.();
-  /** @type {HTMLElement | null} */ (focus ? root.querySelector(focus) : null)?.focus();
+  // A word that is held elsewhere draws all heads anew: whoever is among them stays there.
+  const next = focus ? root.querySelector(focus) : placesOf(root)[place];
+  /** @type {HTMLElement | null | undefined} */ (next)?.focus({ preventScroll: !focus });
 }
 
 /** @param {View} view */
