@@ -78,7 +78,8 @@ class Shelf:
     ) -> Any:
         try:
             value = make()
-            least = getattr(value, "nbytes", 0)  # a bare array's, whatever is said of it
+            # A bare array is weighed at once, whatever is said of it.
+            least = weight_of(value) if isinstance(value, np.ndarray) else 0
             self._put(key, value, max(least, weigh(value)) if weigh else weight_of(value))
             making.made = (value,)
             return value
