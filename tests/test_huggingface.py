@@ -264,7 +264,11 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: Handle) ->
             else np.ones((n_query, n_key), dtype=bool),
         )
         if family.opens:
-            assert attention.k.shape == attention.v.shape == (len(attention.pattern), 4, n_key, 8)
+            assert (
+                attention.k.shape
+                == attention.v.shape
+                == (len(attention.pattern), 4, n_key, handle.card.d_head)
+            )
         else:
             assert (
                 not attention.opens
