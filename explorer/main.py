@@ -56,6 +56,8 @@ with told.run():
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[asked])
+    if page.url_path == "tour":
+        st.session_state.toured = True  # the first page offers it no more
     menu = bar.show()
     # The strip's room is kept: what follows does not jump.
     strip = st.container(height=48, border=False, gap=None, key="map-room")

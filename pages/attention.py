@@ -52,7 +52,7 @@ def explore(source: Shown) -> None:
     top = st.container(key="findings")
     which(source)
     on = screen(source, st.session_state.attention)
-    left, right = st.columns([1, 1.08], gap="large")
+    left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
     with left:
         grid.show(on)  # on its way to the browser before the findings are made
     first = opening.first(on.recording, on.attention)

@@ -56,6 +56,29 @@ def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     assert page.locator(".head .token[aria-pressed=true]").inner_text() == "it"
 
 
+def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visitor) -> None:
+    visitor.open("?view=Both")
+    page = visitor.page
+    page.wait_for_selector(".both .plane .cells")
+    # What is pointed at in the lines is marked in the matrix.
+    page.locator(".both .lines .queries span").nth(2).hover()
+    assert page.locator(".both .plane .down .on").all_inner_texts() == ["animal", "it"]
+    assert page.locator(".head .says").inner_text().startswith("animal looks at")
+    # A term in the headline says what it means, by pointer and by keyboard.
+    page.wait_for_function("() => CSS.highlights.get('headlight-term')?.size > 2")
+    box = page.locator("h1").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
+    assert page.locator(".way .tip").inner_text().startswith("layer One round")
+    page.get_by_role("button", name="Words", exact=True).first.press("Enter")
+    assert {"layer", "head"} <= set(page.locator(".way .words dt").all_inner_texts())
+    page.keyboard.press("Escape")
+    assert not page.locator(".way .words").is_visible()
+    # The Tour is offered until it is put aside.
+    assert page.get_by_role("button", name="New here? Take the tour").is_visible()
+    page.locator(".st-key-no-tour button").click()
+    page.get_by_role("button", name="New here? Take the tour").wait_for(state="detached")
+
+
 def test_let_go_the_word_stays_let_go(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page

@@ -18,17 +18,19 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROUTE = "headlight"
 SHARED = HERE / "shared.css"
+GLOSSARY = HERE.parent / "sentences" / "glossary.toml"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 
 @cache
 def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files as they are, each style as a module that exports its
-    text, and the light theme's colours."""
+    text, the light theme's colours, and the glossary."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted(set(HERE.glob("*.css")) - {SHARED}):
         made[f"{file.name}.js"] = _exporting(_whole(file))
     made["light.toml.js"] = _exporting(_light())
+    made["glossary.toml.js"] = _exporting(_terms())
     return made
 
 
@@ -73,6 +75,20 @@ def _whole(file: Path) -> str:
 
 def _exporting(value: object) -> bytes:
     return f"export default {json.dumps(value, ensure_ascii=False)};\n".encode()
+
+
+def _terms() -> list[list[object]]:
+    """Each term with what it means and the spellings by which it is found in a text."""
+    read = tomllib.loads(GLOSSARY.read_text("utf-8"))
+    everyday = read.pop("everyday")
+    return [
+        [
+            name,
+            one["means"],
+            [each for each in (name, *one.get("also", ())) if each not in everyday],
+        ]
+        for name, one in read.items()
+    ]
 
 
 def _light() -> dict[str, object]:

@@ -5,10 +5,11 @@
 import { bus } from "./bus.js";
 import { ends } from "./cells.js";
 import style from "./head.css.js";
+import { both } from "./head_both.js";
 import { lines } from "./head_lines.js";
 import { matrix } from "./head_matrix.js";
 import { plainKey } from "./keys.js";
-import { make, mount, redraw } from "./mount.js";
+import { fitted, make, mount, redraw } from "./mount.js";
 import { notAllowed, share, spokenLine, weightText } from "./say.js";
 import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { shade, wordAt } from "./theme.js";
@@ -31,11 +32,11 @@ export default mount("head", style, (view) => {
   const boxes = text === view.text ? BOXES : [];
   view.text = text;
   view.fit = undefined;
-  const kinds = { lines, matrix };
+  const kinds = { lines, matrix, both };
   const parts = kinds[header.view]?.(view, shared) || bare(view);
   redraw(view, [sentence(view), ...parts, evidence(view)], boxes);
   offer(view, "Matrix", (look) => drawing(view, look));
-  view.fit?.();
+  if (view.fit) fitted(view, view.fit[0], view.fit[1]);
   show(view);
   // On a phone the head lies below the grid: a choice brings it into sight.
   if (bus.now.chosen && window.innerWidth < 700)
@@ -151,9 +152,9 @@ function look(view, over) {
 function show(view) {
   const [q, k] = view.over || [-1, -1];
   const query =
-    q >= 0 ? q : k >= 0 && (view.across || view.header.view === "lines") ? -1 : view.held[ROW];
+    q >= 0 ? q : k >= 0 && (view.across || view.header.view !== "matrix") ? -1 : view.held[ROW];
   const key = k >= 0 ? k : q >= 0 ? -1 : view.held[COLUMN];
-  view.tint(query, view.across ? key : query < 0 && view.header.view === "lines" ? k : -1);
+  view.tint(query, view.across ? key : query < 0 && view.header.view !== "matrix" ? k : -1);
   view.draw(q, k, query, key);
   tellWord(view);
 }

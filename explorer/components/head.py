@@ -63,8 +63,8 @@ class Held:
 
 @dataclass(frozen=True)
 class Look:
-    """How a head is drawn: as "matrix" or "lines", on the scale of the "head", the "row" or
-    "global", linear or by powers of ten."""
+    """How a head is drawn: as "matrix", "lines" or "both" of them, on the scale of the "head", the
+    "row" or "global", linear or by powers of ten."""
 
     view: str = "matrix"
     scale: str = "head"
@@ -108,7 +108,7 @@ def payload(
         "evidence": [list(cell) for cell in held.evidence],
         **asdict(look),
         **picture.plain(),
-        "hint": hints.get(look.view, otherwise),
+        "hint": hints.get("matrix" if look.view == "both" else look.view, otherwise),
     }
     return wire.encode(header, blocks | runs(shown.allowed))
 

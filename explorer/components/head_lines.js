@@ -2,7 +2,7 @@
 // A head as lines between two columns of tokens: from the one that looks to what it looks at.
 
 import { sharp } from "./cells.js";
-import { fitted, make } from "./mount.js";
+import { make } from "./mount.js";
 import { share } from "./say.js";
 import { named } from "./tokens.js";
 
@@ -107,7 +107,7 @@ export function lines(view, { COLUMN, ROW, hold, look }) {
     );
     paint(query, column);
   };
-  view.fit = () => fitted(view, scroll, () => paint(query, column));
+  view.fit = [scroll, () => paint(query, column)];
   const less = faintest > FAINTEST ? `, of a chosen token’s those under ${FAINTEST}` : "";
   const note = `Width and darkness: the weight. Weights under ${faintest.toFixed(2)} are not drawn${less}.`;
   const long =

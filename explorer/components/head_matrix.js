@@ -2,7 +2,7 @@
 // A head's matrix: rows look, columns are looked at; one row, one column and one cell may be held.
 
 import { ends, hatched, legend, plane } from "./cells.js";
-import { fitted, letter, make, put } from "./mount.js";
+import { letter, make, put } from "./mount.js";
 import { share } from "./say.js";
 import { raster } from "./cells.js";
 
@@ -63,7 +63,7 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, word }) {
     fit.hidden = fitting >= READABLE;
     note.textContent = every > 1 ? `One token in ${every} is named.` : "";
   };
-  view.fit = () => fitted(view, scroll, sized);
+  view.fit = [scroll, sized];
   const [pinRow, pinColumn, overRow, overColumn, cell] = marks;
   const at = (mark, place, vars = {}) =>
     put(mark, { hidden: place < 0, vars: { at: place, ...vars } });

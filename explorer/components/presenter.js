@@ -32,7 +32,7 @@ export default mount("presenter", plateStyle + own, (view) => {
 
 /** @param {View} view */
 function listen(view) {
-  if (!document.querySelector("style[data-headlight]"))
+  if (!document.querySelector("style[data-headlight=presenter]"))
     document.head.append(make("style", { "data-headlight": "presenter" }, ofPage));
   view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
   view.again = () => bus.now.presenter && present(view);

@@ -4,6 +4,7 @@
 
 import { make, mount } from "./mount.js";
 import { whole } from "./say.js";
+import { terms } from "./terms.js";
 import style from "./way.css.js";
 
 export default mount("way", style, (view) => {
@@ -12,7 +13,11 @@ export default mount("way", style, (view) => {
   const stops = header.stops.map((stop) => drawn(stop, () => send("goal", stop.goal)));
   const words = header.words.length ? [said(header, () => send("goal", "predictions"))] : [];
   const head = header.pushed.length ? [pushed(header, () => send("goal", header.pushed[2]))] : [];
-  root.replaceChildren(make("ol", { "aria-label": header.about }, ...stops, ...words, ...head));
+  view.terms ||= terms(view);
+  const { button, panels } = view.terms;
+  const listed = make("li", "glossary", button);
+  const stopped = [...stops, ...words, ...head, listed];
+  root.replaceChildren(make("ol", { "aria-label": header.about }, ...stopped), ...panels);
 });
 
 const kinds = (...names) => names.filter(Boolean).join(" ");

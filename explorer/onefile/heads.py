@@ -26,13 +26,14 @@ from explorer.sentences import names
 from explorer.sentences.escape import plain
 from models.recording import Attention, Recording
 
+AS = ("Lines", "Matrix", "Both")  # how a head is drawn
 SECOND_BYTES = 500_000  # for the second bytes of all weights, which make the larger ones exact
 MOST_FINDINGS = 5
 
 
 def heads(asked: Asked) -> Sheet:
     """Every head of an attention, small and opened. Choices: attention, layer, head, token, view
-    ("Lines" or "Matrix")."""
+    (one of AS)."""
     found = [one for one in found_in(asked) if one.page == "attention"]
     return _sheet(asked, worth(found, MOST_FINDINGS), "All heads")
 
@@ -67,7 +68,7 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
     if row is None and first is not None and at == first.at and first.query >= 0:
         row = first.query
     pin = -1 if row is None else row
-    shown = asked.one_of("view", ("Lines", "Matrix")).lower()
+    shown = asked.one_of("view", AS).lower()
     hints = _hints(axes.said is not None)
     linked = _links(recording, attention, every)
     parts: list[Part] = [
@@ -75,7 +76,7 @@ def _sheet(asked: Asked, found: Sequence[Finding], title: str, more: Sequence[Pa
         View("heads", {FIRST: _grid(asked, attention, every)}),
         *more,
         Words({_key(view): _told(asked, attention, view, linked) for view in views}, ("head",), 1),
-        Choice("View", [_as(name, hints) for name in ("Lines", "Matrix")], column=1),
+        Choice("View", [_as(name, hints) for name in AS], column=1),
         View(
             "head",
             {_key(view): _matrix(asked, view, len(views)) for view in views},
@@ -191,7 +192,8 @@ def _hints(across: bool) -> dict[str, str]:
         if across
         else (one_head.HINT, one_head.HINT_ELSE)
     )
-    return {name: told.get(name, other) for name in ("lines", "matrix")}
+    pointed = {"lines": "lines", "matrix": "matrix", "both": "matrix"}
+    return {name: told.get(kind, other) for name, kind in pointed.items()}
 
 
 def _as(name: str, hints: dict[str, str]) -> tuple[str, str, dict]:

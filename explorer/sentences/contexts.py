@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 
 FEWEST_LETTERS = 3  # of a word that is shown in two contexts
+# A sentence that any word goes into, whatever part of speech it is.
+ANY = "The last word on the page was {}."
 WORD = re.compile(r"[^\W\d_]+")
 # A word with other senses than one, and a sentence that has the other one.
 SENSES = {
@@ -42,12 +44,12 @@ SENSES = {
 
 def other_sentence(text: str, word: str, examples: Iterable[str]) -> str:
     """A sentence with `word` in another context than `text`, of this file or of `examples`; where
-    that is "", with a word of the text that has other senses, or else its longest. "" where no word
-    is long enough."""
+    that is "", with a word of the text that has other senses, or else its longest. Where neither
+    has one, a sentence that names the word. "" where no word is long enough."""
     here = [each.group() for each in WORD.finditer(text)]
     known = (each for each in SENSES if each in here and SENSES[each] != text)
     word = word or next(known, max(here, key=len, default=""))
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
     held = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]
-    return next((each for each in held if each and each != text), f"This is about the {word}.")
+    return next((each for each in held if each and each != text), ANY.format(word))

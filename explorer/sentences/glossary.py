@@ -12,13 +12,6 @@ from types import MappingProxyType
 
 TERMS = Path(__file__).with_name("glossary.toml")
 MOST = 4  # terms explained at one place: more is a page to read
-# Spellings that are everyday words too, name something else beside the term, or stand in every
-# other sentence: explained where they are asked for, and not wherever they stand in a text.
-EVERYDAY = (
-    *("attention", "token", "tokens", "allowed", "bit", "bits", "cross", "donor", "flow", "key"),
-    *("keys", "patch", "positions", "residual", "scale", "scaling", "silent", "special", "stream"),
-    *("value", "values", "weight", "weights"),
-)
 
 
 @dataclass(frozen=True)
@@ -31,16 +24,19 @@ class Term:
     see: tuple[str, ...] = ()
 
 
+_READ = tomllib.loads(TERMS.read_text("utf-8"))
+EVERYDAY: tuple[str, ...] = tuple(_READ.pop("everyday"))
+
+
 @cache
 def terms() -> Mapping[str, Term]:
     """All terms by name, in the order of the file."""
-    read = tomllib.loads(TERMS.read_text("utf-8"))
     return MappingProxyType(
         {
             name: Term(
                 name, entry["means"], tuple(entry.get("also", ())), tuple(entry.get("see", ()))
             )
-            for name, entry in read.items()
+            for name, entry in _READ.items()
         }
     )
 

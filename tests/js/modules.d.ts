@@ -1,9 +1,9 @@
-// Modules that explorer/components/bundle.py makes of styles and of the theme.
+// Modules that explorer/components/bundle.py makes of styles, of the theme and of the glossary.
 declare module "*.css.js" {
   const style: string;
   export default style;
 }
-declare module "*.toml.js" {
+declare module "*light.toml.js" {
   const light: {
     ink: string;
     paper: string;
@@ -14,4 +14,8 @@ declare module "*.toml.js" {
     categorical: string[];
   };
   export default light;
+}
+declare module "*glossary.toml.js" {
+  const terms: [name: string, means: string, spellings: string[]][];
+  export default terms;
 }

@@ -45,17 +45,10 @@ def title(on: Screen, one: Finding | None, said: str) -> None:
         why = f"{sentences.evidence(one)}\n\n" if one else ""
         words = glossary.explained(f"{said} {why}", "head")
         st.title(said, anchor=False, help=f"{why}{words}", width="content")
-        if one and (test := sentences.question(one)):
-            pressed = st.button(
-                test,
-                key="retype",
-                type="tertiary",
-                icon=":material/edit:",
-                on_click=retype,
-                args=(on.source.text, one),
-            )
-            if pressed:
-                st.rerun()  # the whole page: the text stands above it
+        with st.container(horizontal=True, width="content", gap="medium", key="asides"):
+            if one:
+                offer_test(one, on.source.text)
+            offer_tour()
 
 
 def headline(one: Finding) -> str:
@@ -87,6 +80,43 @@ def of_head(on: Screen, view: HeadView) -> str:
     weights = on.attention.pattern[head.layer, head.head, row]
     best = int(weights.argmax())
     return sentences.row(head, on.axes.rows[row], on.axes.keys[best], float(weights[best]))
+
+
+def offer_test(one: Finding, text: str) -> None:
+    """A word to change, where that would show whether a finding moves."""
+    if test := sentences.question(one):
+        pressed = st.button(
+            test,
+            key="retype",
+            type="tertiary",
+            icon=":material/edit:",
+            on_click=retype,
+            args=(text, one),
+        )
+        if pressed:
+            st.rerun()  # the whole page: the text stands above it
+
+
+def offer_tour() -> None:
+    """The Tour, offered quietly until it was taken or put aside in this visit."""
+    if st.session_state.get("toured"):
+        return
+    with st.container(horizontal=True, gap=None, width="content", key="tour-offer"):
+        if st.button("New here? Take the tour", key="take tour", type="tertiary"):
+            st.switch_page("../pages/tour.py")
+        st.button(
+            "",
+            key="no tour",
+            type="tertiary",
+            icon=":material/close:",
+            help="Not now",
+            on_click=put_aside,
+        )
+
+
+def put_aside() -> None:
+    """The reader needs no Tour, or has been there."""
+    st.session_state.toured = True
 
 
 def button(at: int, one: Finding) -> None:

@@ -21,7 +21,7 @@ from explorer.sentences import glossary, names
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
 
-VIEWS = ("Lines", "Matrix", "Table", "Plotly")
+VIEWS = ("Lines", "Matrix", "Both", "Table", "Plotly")
 
 
 def show(on: Screen, view: HeadView) -> None:
