@@ -75,7 +75,7 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
     assert not page.locator(".way .words").is_visible()
     # The Tour is offered until it is put aside.
     assert page.get_by_role("button", name="New here? Take the tour").is_visible()
-    page.locator(".st-key-no-tour button").click()
+    page.get_by_role("button", name="close icon").click()
     page.get_by_role("button", name="New here? Take the tour").wait_for(state="detached")
 
 
