@@ -22,6 +22,8 @@ from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks import in_app
+
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = [
@@ -307,6 +309,9 @@ def main() -> None:
             for _ in range(3):
                 bench.enter("empty", EMPTY)
             grids(bench)
+            with server("app.py") as (app, its_pid):
+                real = Bench(browser.new_page(viewport={"width": 1440, "height": 900}), its_pid)
+                in_app.measure(real, bench, app, EMPTY, ROUNDS)
 
 
 if __name__ == "__main__":
