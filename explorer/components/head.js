@@ -19,7 +19,6 @@ import { permitted, unfold } from "./wire.js";
 /** @typedef {import("./mount.js").View} View */
 
 const [ROW, COLUMN] = [0, 1];
-const MOST_LINES = 13; // tokens a side in type for the back row
 const BOXES = [".scroll", ".tokens.rows", ".tokens.columns"];
 
 export default mount("head", style, (view) => {
@@ -41,32 +40,8 @@ export default mount("head", style, (view) => {
   // On a phone the head lies below the grid: a choice brings it into sight.
   if (bus.now.chosen && window.innerWidth < 700)
     root.scrollIntoView({ block: "start", behavior: "smooth" });
-  bus.tell({ layer: header.layer, head: header.head, chosen: false, lines: () => asLines(view) });
+  bus.tell({ layer: header.layer, head: header.head, chosen: false });
 });
-
-/** The head in large type, see plate.js: what lies around the held word. @param {View} view */
-function asLines(view) {
-  const { header, held, n, sides, across } = view;
-  const at = held[ROW] >= 0 ? held[ROW] : Math.max(0, view.full.indexOf(view.peak));
-  const best = row(view, at).reduce((top, weight, k, all) => (weight > all[top] ? k : top), 0);
-  const around = (/** @type {number} */ size, /** @type {number} */ middle) => {
-    const first = Math.max(0, Math.min(size - MOST_LINES, middle - (MOST_LINES >> 1)));
-    return [...Array(Math.min(size, MOST_LINES)).keys()].map((each) => first + each);
-  };
-  const rows = around(header.queries.length, across ? at : (at + best) >> 1);
-  const keys = across ? around(n, best) : rows;
-  const weights = rows.map((q) => keys.map((k) => (free(view, q, k) ? row(view, q)[k] : null)));
-  return {
-    kind: "lines",
-    note: `${rows.length} of ${header.queries.length} tokens`,
-    left: rows.map((q) => header.queries[q]),
-    right: keys.map((k) => header.keys[k]),
-    sides,
-    weights,
-    held: rows.indexOf(at),
-    mark: keys.includes(best) ? [keys.indexOf(best), share(row(view, at)[best])] : undefined,
-  };
-}
 
 /** What came in the message, unpacked. @param {View} view */
 function opened(view) {

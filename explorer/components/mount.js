@@ -50,6 +50,12 @@ export function put(element, attributes) {
   return element;
 }
 
+/** @type {WeakMap<Element, View>} */
+const views = new WeakMap();
+
+/** The view that draws in an element. @param {Element | null | undefined} root */
+export const viewOf = (root) => (root ? views.get(root) : undefined);
+
 /**
  * The function that Streamlit calls, for the view whose place has the class `name`.
  * @param {string} name
@@ -63,7 +69,9 @@ export function mount(name, style, draw) {
     const view = all.get(parentElement) || /** @type {any} */ ({ ends: {} });
     all.set(parentElement, view);
     if (!parentElement.querySelector("style.own")) dress(parentElement, name, style);
+    view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
+    views.set(view.root, view);
     view.send = setTriggerValue;
     view.keep = setStateValue;
     view.before = view.header;

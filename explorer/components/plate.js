@@ -8,7 +8,7 @@ import { curves, dials, paintCurves, paintDials } from "./plate_pens.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @type {Record<string, (panel: any, look: any) => any[]>} */
-const KINDS = { grid, bars, lines, strips, ladder, loops, curves, dials };
+const KINDS = { grid, field, bars, lines, strips, ladder, loops, curves, dials, figures };
 /** @type {Record<string, (box: HTMLElement, panel: any, look: any) => void>} */
 const PENS = { lines: paintLines, curves: paintCurves, dials: paintDials };
 
@@ -74,8 +74,9 @@ export function painted(view) {
 const word = (text, kind = "") =>
   make("span", { class: `word ${kind}`, dir: "auto", title: text }, text);
 
-function grid({ rows, columns, values, high, signed, marks, bare }, look) {
-  const share = (/** @type {number} */ value) => (signed ? (value / high + 1) / 2 : value / high);
+function grid({ rows, columns, values, low = 0, high, signed, marks, bare }, look) {
+  const share = (/** @type {number} */ value) =>
+    signed ? (value / high + 1) / 2 : (value - low) / (high - low || 1);
   const words = signed ? look.two : look.one;
   const at = (/** @type {number} */ each) =>
     values[Math.floor(each / columns.length)][each % columns.length];
@@ -93,7 +94,7 @@ function grid({ rows, columns, values, high, signed, marks, bare }, look) {
   const vars = {
     m: rows.length,
     n: columns.length,
-    cell: `${Math.min(3, Math.max(1.45, 11 / size))}em`,
+    side: `${Math.min(3, Math.max(1.45, 11 / size))}em`,
   };
   const on = (/** @type {number} */ which) => new Set(marks.map((each) => each[which]));
   const [ups, downs] = [on(0), on(1)];
@@ -106,6 +107,32 @@ function grid({ rows, columns, values, high, signed, marks, bare }, look) {
       make("div", "area", canvas, ...framed),
     ),
   ];
+}
+
+/** A matrix of so many rows that only the ends of its axes are named. @param {any} panel @param {any} look */
+function field({ rows, columns, values, low, high, signed, sides }, look) {
+  const words = signed ? look.two : look.one;
+  const canvas = raster(rows.length, columns.length, (at) => {
+    const value = values[Math.floor(at / columns.length)][at % columns.length];
+    const share = signed ? (value / high + 1) / 2 : (value - low) / (high - low || 1);
+    return value === null ? undefined : wordAt(words, share);
+  });
+  canvas.className = "cells";
+  const ends = (
+    /** @type {string} */ kind,
+    /** @type {string[]} */ list,
+    /** @type {string} */ name,
+  ) => make("div", kind, word(list[0]), word(name), word(list[list.length - 1]));
+  return [
+    make("div", "field", ends("down", rows, sides[0]), canvas, ends("across", columns, sides[1])),
+  ];
+}
+
+/** Few words, large. @param {any} panel */
+function figures({ figures: list }) {
+  const one = ([said, about]) =>
+    make("div", "", make("b", "", said), about && make("span", "", about));
+  return [make("div", "facts", ...list.map(one))];
 }
 
 function bars({ columns, rows, mark, shared, wide }) {

@@ -37,7 +37,9 @@ export function paintCurves(box, panel, look) {
   const pen = sharp(canvas, width, height);
   const letter = parseFloat(getComputedStyle(box).fontSize);
   const { x, y } = ends(panel);
-  const wide = panel.series.some((one) => one.end) ? 11 * letter : letter;
+  if (panel.even) evened(x, y, (width - 14 * letter) / (height - 4 * letter));
+  const names = panel.series.flatMap((one) => (one.end ? [one.end.length, one.name.length] : []));
+  const wide = names.length ? Math.min(0.45 * width, Math.max(11, 0.6 * Math.max(...names)) * letter) : letter; // prettier-ignore
   const left = scale(
     panel.backwards ? x[1] : x[0],
     panel.backwards ? x[0] : x[1],
@@ -62,7 +64,7 @@ export function paintCurves(box, panel, look) {
     made.push(put(num(value, 3), 2.9 * letter, up(value), "tick y-tick"));
   }
   const along = panel.ticks.length
-    ? panel.ticks
+    ? spaced(panel.ticks, left, letter)
     : ticks(x[0], x[1], panel.log_x).map((value) => [value, num(value, 3)]);
   for (const [value, text] of along) {
     const last = left(value) > width - wide - 2 * letter; // beside the names at the ends
@@ -83,8 +85,13 @@ export function paintCurves(box, panel, look) {
       last[at] = [left(value), up(to)];
     });
     pen.stroke();
+    if (one.dot === undefined) return;
+    pen.fillStyle = pen.strokeStyle;
+    pen.beginPath();
+    pen.arc(left(one.x[one.dot]), up(one.y[one.dot]), letter / 3, 0, 7);
+    pen.fill();
   });
-  labels.replaceChildren(...made, ...named(panel, last, letter, look));
+  labels.replaceChildren(...made, ...named(panel, last, letter, look, height));
 
   /** @param {number} _ @param {number} at @param {number[]} list */
   function thinned(_, at, list) {
@@ -92,15 +99,41 @@ export function paintCurves(box, panel, look) {
   }
 }
 
+/** Those of the named places along an axis that have room beside each other. */
+function spaced(all, left, letter) {
+  let free = -Infinity;
+  return all.filter(([value, text]) => {
+    const half = (text.length * letter * 0.55) / 2;
+    if (left(value) - half < free) return false;
+    free = left(value) + half + letter * 0.4;
+    return true;
+  });
+}
+
+/** One scale for both axes of a picture of this shape: distances compare in every direction. */
+function evened(x, y, shape) {
+  const [wide, high] = [x[1] - x[0] || 1, y[1] - y[0] || 1];
+  const [axis, span] = wide / high < shape ? [x, high * shape - wide] : [y, wide / shape - high];
+  axis[0] -= span / 2;
+  axis[1] += span / 2;
+}
+
 /** Names at the ends of curves, moved apart where they would meet. */
-function named(panel, last, letter, look) {
+function named(panel, last, letter, look, height) {
   const order = panel.series.map((_, at) => at).filter((at) => last[at] && panel.series[at].end);
   order.sort((a, b) => last[a][1] - last[b][1]);
-  let below = -Infinity;
-  return order.map((at) => {
+  // As many as there are have room above the ground, the lowest first.
+  const tops = order.map((at) => last[at][1]);
+  const apart = (at) => letter * (panel.series[order[at]].name ? 2.3 : 1.25);
+  tops.forEach((_, at) => at && (tops[at] = Math.max(tops[at], tops[at - 1] + apart(at - 1))));
+  let ground = height - letter;
+  for (let at = tops.length - 1; at >= 0; at--) {
+    tops[at] = Math.min(tops[at], ground);
+    ground = tops[at] - (at ? apart(at - 1) : 0);
+  }
+  return order.map((at, place) => {
     const one = panel.series[at];
-    const top = Math.max(last[at][1], below);
-    below = top + letter * 2.3;
+    const top = tops[place];
     const style = {
       left: `${last[at][0] + letter / 2}px`,
       top: `${top}px`,
@@ -110,7 +143,7 @@ function named(panel, last, letter, look) {
       "span",
       { class: "end", style },
       make("b", one.on ? "number" : "", one.end),
-      make("span", "", one.name),
+      one.name && make("span", "", one.name),
     );
   });
 }

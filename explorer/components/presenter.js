@@ -5,9 +5,12 @@
 import { bus } from "./bus.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
-import { make, mount, put, until } from "./mount.js";
+import { large } from "./large.js";
+import { charted } from "./large_more.js";
+import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import plateStyle from "./plate.css.js";
-import { drawn, painted, sized } from "./plate.js";
+import { enlarged as inLargeType } from "./plate_large.js";
+import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./say.js";
 import style from "./presenter.css.js";
 
@@ -16,9 +19,7 @@ import style from "./presenter.css.js";
 
 const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
-const FRAMES = ".sentence, .way, .presenter, .follow, .strip"; // views that are no picture by themselves
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
-const TYPE = [10, 44]; // of a picture that is drawn anew in large type, in pixels
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -36,10 +37,12 @@ function listen(view) {
     document.head.append(make("style", { "data-headlight": "presenter" }, ofPage));
   view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
   view.again = () => bus.now.presenter && present(view);
-  // What changes inside the picture itself is its own affair: it was drawn larger.
+  // What changes inside a view is its own affair: it was drawn larger. A chart is drawn when it comes.
   view.news = new MutationObserver((all) => {
-    if (bus.now.presenter && all.some((one) => !view.picture?.contains(one.target))) later(view);
+    const inside = (/** @type {Node} */ at) => tree(view.picture) && view.picture.contains(at);
+    if (bus.now.presenter && all.some((one) => !inside(one.target))) later(view);
   });
+  hear(view, () => bus.now.presenter && later(view)); // a view may move by itself
   view.says = spokenLine("told");
   view.root.append(view.says);
   addEventListener("keydown", view.keys);
@@ -122,12 +125,31 @@ function later(view) {
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
   const { picture } = view;
-  return !picture?.isConnected || view.shown !== about(picture);
+  return !pictures().includes(picture) || view.shown !== about(picture, inLarge(picture));
 }
 
-/** What tells one state of a picture from another. @param {Picture} picture */
-const about = (picture) =>
-  [headline(picture), captionOf(picture), rootOf(picture)?.dataset.token].join("|");
+/** What tells one state of a picture from another. @param {Picture} picture @param {any} shown */
+const about = (picture, shown) =>
+  JSON.stringify([
+    headline(picture),
+    captionOf(picture),
+    rootOf(picture)?.dataset.token,
+    shown?.says,
+    shown?.panels.map((/** @type {any} */ { kind, marks, mark, held }) => [
+      kind,
+      marks,
+      mark,
+      held,
+    ]),
+  ]);
+
+/** A picture's own view in large type, undefined where it has none. @param {Picture} picture */
+function inLarge(picture) {
+  const view = viewOf(rootOf(picture));
+  if (view) return large(view);
+  const chart = picture?.querySelector(".js-plotly-plot");
+  return chart ? charted(chart) : undefined;
+}
 
 /** What a picture stands in, without a look for it. */
 function free() {
@@ -135,24 +157,9 @@ function free() {
   for (const each of document.querySelectorAll(`[${PICKED}]`)) {
     each.removeAttribute(PICKED);
     put(/** @type {HTMLElement} */ (each), {
-      style: { zoom: "", width: "", left: "", top: "", opacity: "" },
+      style: { zoom: "", width: "", height: "", left: "", top: "", opacity: "" },
     });
   }
-}
-
-/** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */
-function pictures() {
-  const main = document.querySelector("[data-testid=stMain]");
-  const all = [
-    ...(main?.querySelectorAll(
-      "[data-testid=stBidiComponentIsolated], .stPlotlyChart, .stDataFrame",
-    ) || []),
-  ];
-  return /** @type {Picture[]} */ (all).filter((each) => {
-    if (is(each, FRAMES)) return false;
-    const { width, height } = each.getBoundingClientRect();
-    return width > 120 && height > 90;
-  });
 }
 
 /** The picture that is looked at: the one with the focus, else the one most of which is in sight. */
@@ -173,49 +180,40 @@ function present(view) {
   const list = pictures();
   if (!view.picture?.isConnected || !list.includes(view.picture))
     view.picture = list[clamp(view.at, 0, list.length - 1)];
-  const { picture, board, head, caption, plate } = view;
+  const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();
-  const whole = is(picture, ".tour");
   plate.replaceChildren();
-  head.textContent = picture ? headline(picture) : document.title;
-  caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
+  plate.classList.remove("large");
+  const whole = is(picture, ".tour");
+  const shown = picture && !whole ? inLarge(picture) : undefined;
+  view.large = shown;
+  head.textContent = shown?.says || (picture ? headline(picture) : document.title);
+  caption.textContent = picture
+    ? (shown?.caption ?? captionOf(picture))
+    : "This page shows no picture yet.";
   if (!picture) return;
-  view.shown = about(picture);
-  if (is(picture, ".head") && bus.now.lines) return lines(view, bus.now.lines());
+  view.shown = about(picture, shown);
+  const large = Boolean(shown?.panels.length);
+  view.board.classList.toggle("clear", !large);
+  if (shown && large) return inLargeType({ look: view.look, header: {} }, plate, shown.panels);
+  const { width, height } = picture.getBoundingClientRect();
   picture.setAttribute(PICKED, whole ? "whole" : "");
   if (whole) return bus.tell({ presenter: true });
-  fill(view, picture, head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top);
+  const room = [head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top];
+  fill(view, picture, room, [width, height]);
 }
-
-/** A head as lines in large type. @param {View} view @param {any} panel */
-function lines(view, panel) {
-  const own = { header: { panels: [panel] }, look: view.look };
-  view.plate.replaceChildren(...drawn(own));
-  sized(view.plate, TYPE);
-  painted(own);
-}
-
-/** True where a picture is a view of a kind. @param {Picture | undefined} picture @param {string} kind */
-const is = (picture, kind) => Boolean(picture && rootOf(picture)?.matches(kind));
-
-/** The element that a view draws in. @param {Picture} picture */
-const rootOf = (picture) =>
-  /** @type {HTMLElement | null | undefined} */ (tree(picture)?.querySelector("div[class]"));
-
-/** @param {Picture} picture */
-const tree = (picture) => [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
 
 /**
  * As large as the room between two heights allows. Our own views are set in the page's type, so it is
  * the type that grows, tried from large to small, each time after the view has drawn itself anew;
  * charts are enlarged as they are.
- * @param {View} view @param {Picture} picture @param {number} top @param {number} bottom
+ * @param {View} view @param {Picture} picture @param {number[]} room @param {number[]} size of a chart
  */
-async function fill(view, picture, top, bottom) {
+async function fill(view, picture, [top, bottom], size) {
   const [wide, high] = [Math.round(innerWidth * 0.96), bottom - top];
   const turn = (view.turn = (view.turn || 0) + 1);
-  if (!tree(picture)) return enlarged(picture, top, wide, high);
+  if (!tree(picture)) return enlarged(picture, size, top, wide, high);
   put(picture, { style: { opacity: "0", left: "0", top: "0" } });
   for (const size of LETTERS) {
     page.style.fontSize = `${size}px`;
@@ -231,56 +229,21 @@ async function fill(view, picture, top, bottom) {
   }
 }
 
-/** @param {Picture} picture @param {number} top @param {number} wide @param {number} high */
-function enlarged(picture, top, wide, high) {
-  const { width, height } = picture.getBoundingClientRect();
+/** @param {Picture} picture @param {number[]} size @param {number} top @param {number} wide @param {number} high */
+function enlarged(picture, [width, height], top, wide, high) {
   const zoom = Math.min(wide / width, high / height);
   put(picture, { style: { opacity: "1" } });
   const left = (innerWidth - width * zoom) / 2 / zoom;
   const down = (top + (high - height * zoom) / 2) / zoom;
   put(picture, {
-    style: { zoom: `${zoom}`, width: `${width}px`, left: `${left}px`, top: `${down}px` },
+    style: {
+      zoom: `${zoom}`,
+      width: `${width}px`,
+      height: `${height}px`,
+      left: `${left}px`,
+      top: `${down}px`,
+    },
   });
-}
-
-/** The size of what a view draws, which may be more than its box. @param {Picture} picture */
-function content(picture) {
-  const own = /** @type {HTMLElement} */ (rootOf(picture));
-  let [over, under] = [0, 0]; // what boxes that scroll would hide
-  for (const each of own.querySelectorAll("*")) {
-    const { overflowX, overflowY } = getComputedStyle(each);
-    if (/auto|scroll/.test(overflowX)) over = Math.max(over, each.scrollWidth - each.clientWidth);
-    if (/auto|scroll/.test(overflowY))
-      under = Math.max(under, each.scrollHeight - each.clientHeight);
-  }
-  const { height } = own.getBoundingClientRect();
-  return {
-    width: own.scrollWidth + (over > 1 ? over : 0),
-    height: Math.max(height, own.scrollHeight) + (under > 1 ? under : 0),
-  };
-}
-
-/** The heading that a picture stands under. @param {Picture} picture */
-function headline(picture) {
-  const main = document.querySelector("[data-testid=stMain]");
-  const heads = [...(main?.querySelectorAll("h1, h2, h3") || [])];
-  const above = heads.filter(
-    (each) => each.compareDocumentPosition(picture) & Node.DOCUMENT_POSITION_FOLLOWING,
-  );
-  const title = heads.find((each) => each.tagName === "H1");
-  return (above.at(-1) || title)?.textContent?.trim() || document.title.split(" · ")[0];
-}
-
-/** The first caption under a picture, or what the chart says of itself. @param {Picture} picture */
-function captionOf(picture) {
-  const main = document.querySelector("[data-testid=stMain]");
-  const all = [...(main?.querySelectorAll("[data-testid=stCaptionContainer]") || [])];
-  const below = all.find(
-    (each) => picture.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING,
-  );
-  const text = below?.textContent?.trim() || "";
-  const end = text.search(/[.!?] /);
-  return end > 0 ? text.slice(0, end + 1) : text;
 }
 
 /** An arrow: the page's own findings and heads, else the next picture. True where it was taken. @param {View} view @param {string} key */
@@ -290,6 +253,11 @@ function walks(view, key) {
   if (is(view.picture, ".tour")) return false;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
+  if (by && view.large?.walk) {
+    view.large.walk(by);
+    later(view);
+    return true;
+  }
   const step = by || up;
   const list = pictures();
   if (!step || !list.length) return Boolean(step);

@@ -6,13 +6,14 @@ import { plainKey, rove } from "./keys.js";
 import { hear, make, mount, put, resized, until } from "./mount.js";
 import plateStyle from "./plate.css.js";
 import { drawn, painted, sized } from "./plate.js";
+import { enlarged } from "./plate_large.js";
 import { spokenLine } from "./say.js";
 import style from "./tour.css.js";
 
 /** @typedef {import("./mount.js").View} View */
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
-const SIZES = { page: [10, 19], presented: [10, 44] }; // of the picture's type in pixels, least and most
+const SIZES = [10, 19]; // of the picture's type in pixels, least and most
 const BELOW = 60; // pixels kept for what stands under the picture
 const NARROW = 600; // pixels of width under which panels stand under each other
 const LEAST = 400; // pixels of height that a step has on any page
@@ -136,9 +137,14 @@ function fit(view) {
   const room = view.presented ? innerHeight : Math.max(LEAST, innerHeight - top - BELOW);
   root.style.height = `${room}px`;
   if (narrow) root.style.height = "auto";
-  sized(plate, SIZES[view.presented ? "presented" : "page"]);
+  if (view.presented) enlarged(view, plate, view.header.panels);
+  else {
+    if (plate.matches(".large")) plate.replaceChildren(...drawn(view));
+    plate.classList.remove("large");
+    sized(plate, SIZES);
+    painted(view);
+  }
   put(plate, { data: { size: plate.style.fontSize } });
-  painted(view);
 }
 
 /** How far the page around an element is scrolled down. @param {HTMLElement} root */
