@@ -3,7 +3,9 @@
 One process of the app. Each follower holds a line of server-sent events, as a student's browser
 does. A move is timed from the moment the teacher sends it until each follower has heard it
 ("event"), and with `--pages` until the follower's own page has also run its script on the new
-address over a session of its own ("page"; what a browser then draws is not in it). Then a question:
+address over a session of its own ("page"; what a browser then draws is not in it). With `--browser`
+one more follower is a real browser: "seen" is when its picture shows the teacher's head and token,
+"whole" when the server's answer for it stands there too. Then a question:
 every follower answers while ten leave and come back, and the tally must hold every answer.
 """
 
@@ -11,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
+import shutil
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +29,20 @@ from benchmarks.readers import finished, rss_of
 
 LEAVE = 10  # followers that go and come back while the others answer
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
-MOVES = ("/?layer=1&head={}", "/?layer=2&head={}&token=3")
+HEADS, LAYERS = 8, 4  # of the first model
+# The browser's picture shows a head; the page's heading says so.
+SEEN = """at => [...document.querySelectorAll("*")].some((each) =>
+  each.shadowRoot?.querySelector(".head")?.dataset.head === at)"""
+WHOLE = """name => [...document.querySelectorAll("h2")].some((each) => each.textContent.includes(name))
+  && !document.querySelector("[data-testid=stStatusWidget]")"""
+
+
+def goal(move: int) -> tuple[str, str, str]:
+    """The address of a move, each to another head, what the picture then shows and what the page
+    calls it."""
+    layer, head = move // HEADS % LAYERS, move % HEADS
+    token = f"&token={3 + move % 5}"
+    return f"/?layer={layer}&head={head}{token}", f"{layer}.{head}", f"Layer {layer}, head {head}"
 
 
 async def asked(port: int, what: str, said: dict[str, Any]) -> dict[str, Any]:
@@ -104,12 +122,17 @@ def share(times: list[float], part: float) -> float:
 
 
 async def moved(
-    port: int, rule: dict[str, Any], followers: list[Follower], sockets: list[Any], moves: int
+    port: int,
+    rule: dict[str, Any],
+    followers: list[Follower],
+    sockets: list[Any],
+    moves: int,
+    begun: asyncio.Queue[float] | None = None,
 ) -> list[float]:
     """Seconds from each move until each follower has heard of it, or with `sockets` shows it."""
     took: list[float] = []
     for move in range(moves):
-        at = MOVES[move % len(MOVES)].format(move // 2 + (100 if sockets else 0))
+        at = goal(move + (moves if sockets else 0))[0]
         start = time.monotonic()
         waiting = (
             [each.shows(socket, at) for each, socket in zip(followers, sockets)]
@@ -117,10 +140,45 @@ async def moved(
             else [each.hears(at) for each in followers]
         )
         arrived = asyncio.gather(*waiting)
+        if begun:
+            await begun.put(start)
         await asked(port, "move", rule | {"at": at})
         took += [when - start for when in await asyncio.wait_for(arrived, 300)]
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5 if begun else 0.3)
     return took
+
+
+async def watched(page: Any, first: int, moves: int, start: asyncio.Queue[float]) -> Any:
+    """Seconds from each of the teacher's moves until a real browser shows the head, and until its
+    page is whole."""
+    seen, whole = [], []
+    for move in range(first, first + moves):
+        _, shown, name = goal(move)
+        begun = await start.get()
+        await page.wait_for_function(SEEN, arg=shown, timeout=120_000)
+        seen.append(time.monotonic() - begun)
+        await page.wait_for_function(WHOLE, arg=name, timeout=120_000)
+        whole.append(time.monotonic() - begun)
+    return seen, whole
+
+
+@contextlib.asynccontextmanager
+async def student(port: int, code: str, wanted: bool) -> AsyncIterator[Any]:
+    """A real browser that follows the class, None where none is `wanted`."""
+    if not wanted:
+        yield None
+        return
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = await browser.new_page(viewport={"width": 1280, "height": 720})
+        await page.goto(f"http://127.0.0.1:{port}/join/{code}")
+        await page.wait_for_selector(".head[data-token]", timeout=120_000)
+        yield page
+        await browser.close()
 
 
 async def answered(
@@ -148,7 +206,9 @@ async def answered(
     return sum(tally), time.monotonic() - start
 
 
-async def lesson(port: int, pid: int, number: int, moves: int, pages: bool) -> str:
+async def lesson(
+    port: int, pid: int, number: int, moves: int, pages: bool, browser: bool = False
+) -> str:
     """One class of so many followers: a line of the table."""
     made = await asked(port, "start", {})
     rule = {"code": made["code"], "key": made["key"]}
@@ -162,15 +222,22 @@ async def lesson(port: int, pid: int, number: int, moves: int, pages: bool) -> s
     took = await moved(port, rule, followers, [], moves)
     got, seconds = await answered(port, rule, teacher, followers)
     shown: list[float] = []
-    if pages:
-        sockets = [await session(port) for _ in followers]
-        shown = await moved(port, rule, followers, sockets, moves)
-        await asyncio.gather(*(each.close() for each in sockets))
+    seen: list[float] = []
+    whole: list[float] = []
+    if pages or browser:
+        async with student(port, made["code"], browser) as page:
+            sockets = [await session(port) for _ in followers]
+            begun: asyncio.Queue[float] = asyncio.Queue()
+            watching = asyncio.create_task(watched(page, moves, moves, begun)) if page else None
+            shown = await moved(port, rule, followers, sockets, moves, begun if page else None)
+            if watching:
+                seen, whole = await watching
+            await asyncio.gather(*(each.close() for each in sockets))
     await asked(port, "end", rule)
     await asyncio.gather(*(each.line for each in followers if each.line))
     cells = [
         f"{share(each, part):>8.0f}" if each else f"{'-':>8}"
-        for each in (took, shown)
+        for each in (took, shown, seen, whole)
         for part in (0.5, 0.95)
     ]
     return (
@@ -199,16 +266,21 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--followers", type=int, nargs="+", default=[60, 300])
     parser.add_argument("--moves", type=int, default=10)
     parser.add_argument("--pages", action="store_true")
+    parser.add_argument("--browser", action="store_true")
     asked_for = parser.parse_args(given)
     print(
         f"{'followers':>9} {'event50':>8} {'event95':>8} {'page50':>8} {'page95':>8} "
+        f"{'seen50':>8} {'seen95':>8} {'whole50':>8} {'whole95':>8} "
         f"{'answers':>8} {'within s':>8} {'idle ms/s':>9} {'RSS MB':>7}"
     )
     with server("app.py") as (address, pid):
         port = int(address.rpartition(":")[2])
         for number in asked_for.followers:
             print(
-                asyncio.run(lesson(port, pid, number, asked_for.moves, asked_for.pages)), flush=True
+                asyncio.run(
+                    lesson(port, pid, number, asked_for.moves, asked_for.pages, asked_for.browser)
+                ),
+                flush=True,
             )
 
 

@@ -55,6 +55,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
         one.drawn()
         assert one.page.evaluate("window.mark") == 1 and "mat" in one.tokens()
         assert one.page.locator("textarea").first.input_value().startswith("The cat")
+    shows_at_once(teacher, students[2])
     wanders(teacher, students[0])
     asks(teacher, students)
     press(teacher, "End")
@@ -87,6 +88,25 @@ def join(students: list[Visitor], code: str) -> None:
         one.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
         kept = json.loads(one.page.evaluate("sessionStorage['headlight class']"))
         assert set(kept) == {"code", "student"}, "nothing else of a student"
+
+
+SHOWS = """at => [...document.querySelectorAll("*")].some((each) =>
+  each.shadowRoot?.querySelector(".head")?.dataset.head === at)"""
+
+
+def shows_at_once(teacher: Visitor, student: Visitor) -> None:
+    """Another head and another word are on a student's picture while the server says nothing."""
+    student.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")
+    teacher.page.locator(".heads .cell").nth(5).click()
+    student.until(SHOWS, "0.5")
+    teacher.page.locator(".head .token").nth(3).click()
+    student.page.wait_for_selector(".head .token[aria-pressed=true]:has-text('sat')")
+    assert "Layer 0, head 5, off the small picture" in student.page.locator(".head").inner_text()
+    assert student.page.locator("h2:has-text('Layer 0, head 5')").count() == 0
+    student.page.reload()
+    student.page.wait_for_selector("h2:has-text('Layer 0, head 5')")
+    student.drawn()
+    assert "off the small picture" not in student.page.locator(".head").inner_text()
 
 
 def wanders(teacher: Visitor, student: Visitor) -> None:

@@ -329,6 +329,25 @@ class Page(HTMLParser):
         ]
 
 
+@pytest.mark.parametrize("model", ["encoder", library.MINILM])
+def test_answers_are_words_that_a_student_can_read(model: str) -> None:
+    awkward = (
+        "Nobody told the <b>nurse</b> that she owed $5 \N{GRINNING FACE} to them",
+        "那只动物没有穿过街道,因为它太累了。今天下雨了",
+        "The dog saw the dog and the dog barked.",
+        "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL} came to us at 3.5 pm, naïve Zoë met them there!",
+    )
+    for text in awkward:
+        made = questions(library.record(library.load(model), text))
+        assert len(made) == TEN, text
+        for each in made:
+            for one in each.choices:
+                said = re.sub(r" \(\d+\)$", "", sentences.choice(one))
+                if one.word:
+                    assert said in text and re.search(r"[\w\U0001f300-\U0001faff]", said), said
+            assert "UNK" not in sentences.ask(each) + sentences.says(each)
+
+
 def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     text = "The <img src=x onerror=alert(1)> animal & the <b>street</b> were too tired to cross it."
     recording, made, _ = asked("encoder", text)

@@ -11,6 +11,7 @@ whose heads can be as sharp: that is what `fit` is for.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,7 @@ FAINT = 0.05  # weights under it do not count for a distance's mean
 FITS = 2.6
 FIT_TOKENS = 64
 MOST = 60  # links of an attention that are looked at closely
+NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
 
 
 def _set(words: str) -> frozenset[str]:
@@ -93,9 +95,12 @@ class Link:
 
 
 def is_word(label: str) -> bool:
-    """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation and
-    bare spaces."""
-    return any(unicodedata.category(letter)[0] in "LN" or letter > "\u2190" for letter in label)
+    """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
+    bare spaces, and signs that are named by their number because they cannot be seen."""
+    if NUMBERED.fullmatch(label):
+        return False
+    kinds = ((unicodedata.category(letter)[0], letter) for letter in label)
+    return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in kinds)
 
 
 def fit(recording: Recording) -> float:

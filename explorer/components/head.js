@@ -2,6 +2,7 @@
 // One head in linked views of one selection: the sentence tinted, and the matrix or the lines between
 // two columns.
 
+import { ahead, whole } from "./ahead.js";
 import { bus } from "./bus.js";
 import { ends } from "./cells.js";
 import style from "./head.css.js";
@@ -26,22 +27,55 @@ export default mount("head", style, (view) => {
   if (view.fresh) opened(view);
   view.held = [header.pin, header.column];
   view.cell = header.cell;
-  view.over = null;
+  view.over = view.note = null;
+  draw(view);
+  // On a phone the head lies below the grid: a choice brings it into sight.
+  if (bus.now.chosen && window.innerWidth < 700)
+    root.scrollIntoView({ block: "start", behavior: "smooth" });
+  bus.tell({ layer: header.layer, head: header.head, chosen: false });
+  ahead(view, (asked) => follow(view, asked));
+});
+
+/** @param {View} view */
+function draw(view) {
+  const { header, root } = view;
   const text = JSON.stringify([header.view, header.queries, header.keys]);
   const boxes = text === view.text ? BOXES : [];
   view.text = text;
   view.fit = undefined;
   const kinds = { lines, matrix, both };
   const parts = kinds[header.view]?.(view, shared) || bare(view);
-  redraw(view, [sentence(view), ...parts, evidence(view)], boxes);
+  const note = view.note && make("p", "evidence", make("strong", "", view.note));
+  redraw(view, [note, sentence(view), ...parts, evidence(view)].filter(Boolean), boxes);
   offer(view, "Matrix", (look) => drawing(view, look));
   if (view.fit) fitted(view, view.fit[0], view.fit[1]);
   show(view);
-  // On a phone the head lies below the grid: a choice brings it into sight.
-  if (bus.now.chosen && window.innerWidth < 700)
-    root.scrollIntoView({ block: "start", behavior: "smooth" });
-  bus.tell({ layer: header.layer, head: header.head, chosen: false });
-});
+  root.dataset.head = `${header.layer}.${header.head}`;
+}
+
+/** The head and the token that a class went on to, from what is here. @param {View} view @param {any} asked */
+function follow(view, asked) {
+  const { header, n } = view;
+  const [layer, head] = [whole(asked.layer, 1e3), whole(asked.head, 1e3)];
+  const token = whole(asked.token, n);
+  if (view.across || header.places.some(Boolean)) return; // tokens are other ones than the address's
+  if (layer >= 0 && head >= 0 && (layer !== header.layer || head !== header.head)) {
+    const made = bus.now.coarse?.(layer, head);
+    if (made?.rows !== header.queries.length || made.weight.length !== view.weight.length) return;
+    const title = `Layer ${layer}, head ${head}`;
+    view.header = { ...header, layer, head, title, evidence: [] };
+    view.note = `${title}, off the small picture: its own words and numbers follow.`;
+    Object.assign(view, { weight: made.weight, unknown: made.unknown, hidden: null });
+    view.full = header.queries.map((_, q) => Math.max(...row(view, q)));
+    view.peak = Math.max(...view.full);
+    view.data = undefined; // whatever comes is drawn anew
+    bus.tell({ layer, head });
+  } else if (token === view.held[ROW]) return;
+  view.held = [token, token];
+  view.cell = null;
+  view.over = null;
+  draw(view);
+}
 
 /** What came in the message, unpacked. @param {View} view */
 function opened(view) {

@@ -24,6 +24,10 @@ export default mount("heads", style, (view) => {
     view.quiet = new Set(header.quiet);
     if (!header.heads.some((head) => head.name === view.filter)) view.filter = null;
   }
+  // Each head's weights in 256 levels: what a head is drawn from until its own numbers are there.
+  const coarse = (/** @type {number} */ layer, /** @type {number} */ head) =>
+    coarseOf(view, layer, head);
+  bus.tell({ coarse });
   view.as ??= "grid";
   view.wordFirst ??= true;
   view.word = wordOf(view, bus.now);
@@ -36,6 +40,24 @@ export default mount("heads", style, (view) => {
     } else view.mark();
   });
 });
+
+/**
+ * A head's weights as the grid has them, (query, key), each at most half a level off; undefined where
+ * cells are folded or tokens are left out.
+ * @param {View} view @param {number} layer @param {number} head
+ */
+function coarseOf({ header, blocks, keys }, layer, head) {
+  const at = header.heads.findIndex((one) => one.layer === layer && one.head === head);
+  if (at < 0 || header.fold > 1 || header.quiet.length) return undefined;
+  const size = header.tokens.length * keys.length;
+  const bytes = blocks.cells.subarray(at * size, (at + 1) * size);
+  const level = (/** @type {number} */ byte) => blocks.peak[at] * (byte / 255) ** 2;
+  return {
+    rows: header.tokens.length,
+    weight: Float32Array.from(bytes, level),
+    unknown: Float32Array.from(bytes, (byte) => level(byte + 0.5) - level(byte)),
+  };
+}
 
 /** The word that is held, [axis, place], where this grid has it. @param {View} view @param {any} now */
 function wordOf({ header, keys }, { word }) {

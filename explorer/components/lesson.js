@@ -2,6 +2,7 @@
 // This window's part in a class: what its browser keeps of it, the line on which it hears of it, and
 // the address that teacher and students share.
 
+import { announce } from "./ahead.js";
 import { bus } from "./bus.js";
 
 /**
@@ -159,6 +160,7 @@ function follow() {
   const at = bus.now.lesson?.at;
   if (!kept?.student || kept.alone || !at || own.gone === at) return;
   own.gone = at;
+  announce(explicit(here()), explicit(at));
   go(at, "replaceState");
 }
 

@@ -24,17 +24,13 @@ const SETTLES = 350; // ms after which a page that was drawn anew is looked at a
 
 const page = document.documentElement;
 
-const [own, ofPage] = style.split("/* ---- the page ---- */");
-
-export default mount("presenter", plateStyle + own, (view) => {
+export default mount("presenter", plateStyle + style, (view) => {
   if (!view.keys) listen(view);
   if (bus.now.presenter) later(view);
 });
 
 /** @param {View} view */
 function listen(view) {
-  if (!document.querySelector("style[data-headlight=presenter]"))
-    document.head.append(make("style", { "data-headlight": "presenter" }, ofPage));
   view.keys = (/** @type {KeyboardEvent} */ event) => pressed(view, event);
   view.again = () => bus.now.presenter && present(view);
   // What changes inside a view is its own affair: it was drawn larger. A chart is drawn when it comes.

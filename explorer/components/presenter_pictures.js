@@ -30,9 +30,9 @@ export const is = (picture, kind) => Boolean(picture && rootOf(picture)?.matches
 export const rootOf = (picture) =>
   /** @type {HTMLElement | null | undefined} */ (tree(picture)?.querySelector("div[class]"));
 
-/** @param {Picture} picture */
+/** @param {Picture | undefined} picture */
 export const tree = (picture) =>
-  [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
+  picture && [picture, ...picture.children].find((one) => one.shadowRoot)?.shadowRoot;
 
 /** The size of what a view draws, which may be more than its box. @param {Picture} picture */
 export function content(picture) {

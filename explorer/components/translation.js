@@ -2,6 +2,7 @@
 // A translation in three pictures, each mounted by itself: its steps, the list of a beam search, and the
 // tree of how it grew.
 
+import { ahead, whole } from "./ahead.js";
 import { bus } from "./bus.js";
 import { plainKey, rove } from "./keys.js";
 import { fitted, make, mount, redraw } from "./mount.js";
@@ -54,6 +55,10 @@ function steps(view) {
     view.stepper.go(view.step + by);
   };
   if (view.rows) show(view);
+  ahead(view, (asked) => {
+    const step = whole(asked.step, view.rows + 1) - 1; // the address counts from 1
+    if (step >= 0 && step !== view.step) view.stepper.go(step, true);
+  });
 }
 
 /** @param {View} view */

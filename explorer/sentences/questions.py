@@ -4,6 +4,7 @@ it."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,8 @@ SIDES = {
     "decoder self": "in the decoder",
     "encoder self": "in the encoder",
 }
+UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
+HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
 
 
 @cache
@@ -48,7 +51,12 @@ def says(one: Question) -> str:
 
 def choice(one: Choice) -> str:
     """An answer as it is read."""
-    return " ".join(one.name.split())[: LONGEST + 6] or "␣"
+    return " ".join(_plain(one.name).split())[: LONGEST + 6] or "␣"
+
+
+def _plain(word: str) -> str:
+    """A word as the text has it, without what a model's vocabulary lacks of it."""
+    return HIDDEN.sub(lambda found: chr(int(found[1], 16)), UNKNOWN.sub("", word))
 
 
 def measured(one: Question, of: Choice) -> str:
@@ -59,15 +67,15 @@ def measured(one: Question, of: Choice) -> str:
 def _parts(one: Question) -> dict[str, str]:
     ranked = sorted(one.choices, key=lambda each: -each.value)
     second = next(each for each in ranked if each is not one.answer)
-    words = [quoted(word) for word in one.words]
+    words = [quoted(_plain(word)) for word in one.words]
     return {
         "layer": str(one.layer),
         "head": str(one.head),
         "word": words[0] if words else "",
         "other": words[1] if len(words) > 1 else "",
-        "answer": quoted(one.answer.word),
+        "answer": quoted(_plain(one.answer.word)),
         "value": _number(one, one.answer.value),
-        "second": quoted(second.word),
+        "second": quoted(_plain(second.word)),
         "next": _number(one, second.value),
         "next_head": str(second.head),
         "right_layer": str(one.answer.layer),

@@ -1,0 +1,44 @@
+// @ts-check
+// A class moves: what a view holds already it shows at once, before the server's answer is there.
+
+import { bus, listen } from "./bus.js";
+import { until } from "./mount.js";
+
+/** @typedef {import("./mount.js").View} View */
+
+// What may differ between two addresses of which one is shown from what the other brought.
+const WITHIN = ["layer", "head", "token", "step", "anatomy_cell"];
+
+/**
+ * Say where the class goes, if it stays on the page, text and picture that are here.
+ * @param {URL} from
+ * @param {URL} to
+ */
+export function announce(from, to) {
+  const rest = (/** @type {URL} */ at) => {
+    const left = [...at.searchParams].filter(([name]) => !WITHIN.includes(name));
+    return at.pathname + JSON.stringify(left.sort());
+  };
+  if (rest(from) === rest(to)) bus.tell({ ahead: Object.fromEntries(to.searchParams) });
+}
+
+/**
+ * Call `show` with the address's choices when a class goes on from what is on screen.
+ * @param {View} view
+ * @param {(asked: Record<string, string>) => void} show
+ */
+export function ahead(view, show) {
+  view.led = bus.now.ahead;
+  const heard = (/** @type {Record<string, any>} */ now) => {
+    if (now.ahead === view.led) return;
+    view.led = now.ahead;
+    show(now.ahead);
+  };
+  until(view, "ahead", listen(heard));
+}
+
+/** A whole number below `size`, -1 for anything else. @param {string | undefined} text @param {number} size */
+export function whole(text, size) {
+  const value = /^\d{1,5}$/.test(text || "") ? Number(text) : -1;
+  return value < size ? value : -1;
+}
