@@ -2,9 +2,10 @@
 // One head in linked views of one selection: the sentence tinted, and the matrix or the lines between
 // two columns.
 
-import { ahead, whole } from "./ahead.js";
+import { ahead } from "./ahead.js";
 import { bus } from "./bus.js";
 import { ends } from "./cells.js";
+import { moved } from "./head_ahead.js";
 import style from "./head.css.js";
 import { both } from "./head_both.js";
 import { lines } from "./head_lines.js";
@@ -33,7 +34,7 @@ export default mount("head", style, (view) => {
   if (bus.now.chosen && window.innerWidth < 700)
     root.scrollIntoView({ block: "start", behavior: "smooth" });
   bus.tell({ layer: header.layer, head: header.head, chosen: false });
-  ahead(view, (asked) => follow(view, asked));
+  ahead(view, (asked) => moved(view, asked) && draw(view));
 });
 
 /** @param {View} view */
@@ -51,30 +52,6 @@ function draw(view) {
   if (view.fit) fitted(view, view.fit[0], view.fit[1]);
   show(view);
   root.dataset.head = `${header.layer}.${header.head}`;
-}
-
-/** The head and the token that a class went on to, from what is here. @param {View} view @param {any} asked */
-function follow(view, asked) {
-  const { header, n } = view;
-  const [layer, head] = [whole(asked.layer, 1e3), whole(asked.head, 1e3)];
-  const token = whole(asked.token, n);
-  if (view.across || header.places.some(Boolean)) return; // tokens are other ones than the address's
-  if (layer >= 0 && head >= 0 && (layer !== header.layer || head !== header.head)) {
-    const made = bus.now.coarse?.(layer, head);
-    if (made?.rows !== header.queries.length || made.weight.length !== view.weight.length) return;
-    const title = `Layer ${layer}, head ${head}`;
-    view.header = { ...header, layer, head, title, evidence: [] };
-    view.note = `${title}, off the small picture: its own words and numbers follow.`;
-    Object.assign(view, { weight: made.weight, unknown: made.unknown, hidden: null });
-    view.full = header.queries.map((_, q) => Math.max(...row(view, q)));
-    view.peak = Math.max(...view.full);
-    view.data = undefined; // whatever comes is drawn anew
-    bus.tell({ layer, head });
-  } else if (token === view.held[ROW]) return;
-  view.held = [token, token];
-  view.cell = null;
-  view.over = null;
-  draw(view);
 }
 
 /** What came in the message, unpacked. @param {View} view */

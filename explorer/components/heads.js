@@ -2,6 +2,7 @@
 // All heads: a canvas of thumbnails under a grid of real buttons, and the same heads as a sortable
 // list. While a word is held, each head shows that word's row alone: what it looks at, everywhere.
 
+import { coarseOf } from "./ahead.js";
 import { bus } from "./bus.js";
 import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./cells.js";
 import style from "./heads.css.js";
@@ -40,24 +41,6 @@ export default mount("heads", style, (view) => {
     } else view.mark();
   });
 });
-
-/**
- * A head's weights as the grid has them, (query, key), each at most half a level off; undefined where
- * cells are folded or tokens are left out.
- * @param {View} view @param {number} layer @param {number} head
- */
-function coarseOf({ header, blocks, keys }, layer, head) {
-  const at = header.heads.findIndex((one) => one.layer === layer && one.head === head);
-  if (at < 0 || header.fold > 1 || header.quiet.length) return undefined;
-  const size = header.tokens.length * keys.length;
-  const bytes = blocks.cells.subarray(at * size, (at + 1) * size);
-  const level = (/** @type {number} */ byte) => blocks.peak[at] * (byte / 255) ** 2;
-  return {
-    rows: header.tokens.length,
-    weight: Float32Array.from(bytes, level),
-    unknown: Float32Array.from(bytes, (byte) => level(byte + 0.5) - level(byte)),
-  };
-}
 
 /** The word that is held, [axis, place], where this grid has it. @param {View} view @param {any} now */
 function wordOf({ header, keys }, { word }) {
