@@ -33,7 +33,7 @@ HEADS, LAYERS = 8, 4  # of the first model
 # The browser's picture shows a head; the page's heading says so.
 SEEN = """at => [...document.querySelectorAll("*")].some((each) =>
   each.shadowRoot?.querySelector(".head")?.dataset.head === at)"""
-WHOLE = """name => [...document.querySelectorAll("h2")].some((each) => each.textContent.includes(name))
+WHOLE = """name => [...document.querySelectorAll("h2")].some((h) => h.textContent.includes(name))
   && !document.querySelector("[data-testid=stStatusWidget]")"""
 
 
