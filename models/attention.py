@@ -93,6 +93,16 @@ class Stored:
         """Memory of all stored keys and values, in bytes."""
         return sum(tensor.nbytes for pair in self.kept.values() for tensor in pair)
 
+    @property
+    def n_head(self) -> int:
+        """How many heads' keys a layer stores; 0 where nothing is."""
+        return next((k.shape[1] for k, _ in self.kept.values()), 0)
+
+    @property
+    def d_head(self) -> int:
+        """How wide a key is; 0 where nothing is stored."""
+        return next((k.shape[-1] for k, _ in self.kept.values()), 0)
+
     def first(self, n: int) -> Stored:
         """The cache as it was after the first `n` positions."""
         return Stored(

@@ -14,6 +14,7 @@ from models.attention import Stored
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
 from models.places import Put
 from models.prediction import Beam, Sampling, probabilities
+from models.recording import Card
 from models.slices import breath
 from models.tokenizer import Tokenizer
 from models.transformer import Decoder, EncoderDecoder, Model
@@ -40,6 +41,11 @@ class Writing:
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
         self._read(ids)
+
+    @property
+    def n_positions(self) -> int:
+        """How many tokens there may be."""
+        return self.model.config.n_positions
 
     @property
     def is_full(self) -> bool:
@@ -72,6 +78,15 @@ class Writing:
         self.logits = self.model.logits(x[0, -1]).numpy()
         self.rows = {name: np.stack(each) for name, each in rows.items()}
         self.ids += ids
+
+
+def expect_room(card: Card, n: int, dropped: int) -> None:
+    """Raises ValueError where a text of n tokens, and those that were dropped, leaves no room."""
+    if dropped or n >= card.n_positions:
+        raise ValueError(
+            f"the text has {n + dropped} tokens, and {card.name} reads {card.n_positions}: there "
+            "is no room for more"
+        )
 
 
 def decode(model: Model, ids: Tensor, memory: Tensor | None, **more: Any) -> Tensor:

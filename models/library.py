@@ -33,7 +33,7 @@ from models.known import checkpoints as checkpoints
 from models.known import knows as knows
 from models.known import names as names
 from models.known import spelled as spelled
-from models.offers import Offers, Source
+from models.offers import Offers, Source, Writing
 from models.prediction import Attribution, Beam, Lens
 from models.recording import Recording
 from models.within import neurons as neurons
@@ -41,7 +41,6 @@ from models.within import ours
 
 if TYPE_CHECKING:
     from models import cluster, own
-    from models.generation import Writing
     from models.pretrained import handle as hf
     from models.readouts.decay import Decay
     from models.readouts.depth import Depth
@@ -170,22 +169,7 @@ def writing(handle: Handle, text: str) -> Writing:
 
     Raises ValueError for a model that does not write, and for a text that leaves no room.
     """
-    from models import generation, own
-
-    handle = ours(handle)
-    if handle.card.kind == "encoder":
-        raise ValueError(f"{handle.card.name} fills masked words and does not write")
-    tokens, dropped = own.frame(handle, own.clean(text))
-    if handle.card.kind == "encoder-decoder":
-        return generation.Writing(
-            handle.model, [handle.tokenizer.ends[0]], own.memory_of(handle, tokens)
-        )
-    if dropped or len(tokens.ids) >= handle.card.n_positions:
-        raise ValueError(
-            f"the text has {len(tokens.ids) + dropped} tokens, and {handle.card.name} reads "
-            f"{handle.card.n_positions}: there is no room for more"
-        )
-    return generation.Writing(handle.model, list(tokens.ids))
+    return _source(handle).writing(handle, text)
 
 
 def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
@@ -227,9 +211,7 @@ def attribute(
 ) -> Attribution:
     """A word's logit at a token, taken apart into what each part of the model wrote; with `against`
     the difference to another word's."""
-    from models.readouts import readout
-
-    return readout.attribute(ours(handle), recording, stream, token, id, against)
+    return _source(handle).attribute(handle, recording, stream, token, id, against)
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,10 +238,8 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
     """The gradient of the likeliest word's logit at a token, back to every state of a stream, with
-    residual and LayerNorm and without."""
-    from models.readouts import gradients
-
-    return gradients.highway(ours(handle), recording, stream, token)
+    residual and LayerNorm and without; of a model in its own code as it is alone."""
+    return _source(handle).highway(handle, recording, stream, token)
 
 
 def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:

@@ -11,7 +11,8 @@ from models.edits import Edit
 if TYPE_CHECKING:
     import numpy as np
 
-    from models.prediction import Lens
+    from models.prediction import Attribution, Lens
+    from models.readouts.gradients import Highway
     from models.recording import Recording
 
 
@@ -28,6 +29,7 @@ class Offers:
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
     scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
     RMSNorm in LayerNorm's place. parallel: attention and FFN side by side.
+    no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
     """
 
     kind: str
@@ -45,7 +47,36 @@ class Offers:
     linear_readout: bool = False
     rms: bool = False
     parallel: bool = False
+    no_parts: str = ""
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Writing(Protocol):
+    """A text in the making, a token at a time.
+
+    ids (token); logits (id) of the next token; rows: by an attention's place what the newest token
+    looks at, (layer, head, key); n_positions: how many tokens there may be; stored: keys and values
+    that are kept.
+    """
+
+    ids: list[int]
+    logits: np.ndarray
+    rows: dict[str, np.ndarray]
+    n_positions: int
+
+    @property
+    def stored(self) -> Any:
+        """What is kept, with its `nbytes`, `n_head` and `d_head`."""
+
+    @property
+    def is_full(self) -> bool:
+        """True where the model takes no further token."""
+
+    def add(self, token: int) -> None:
+        """Take a token as the next one."""
+
+    def back(self) -> None:
+        """Take the newest token back."""
 
 
 class Source(Protocol):
@@ -74,3 +105,20 @@ class Source(Protocol):
 
     def nearest(self, handle: Any, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
+
+    def writing(self, handle: Any, text: str) -> Writing:
+        """A text in the making, going on from `text`."""
+
+    def attribute(
+        self,
+        handle: Any,
+        recording: Recording,
+        stream: str,
+        token: int,
+        id: int,
+        against: int | None = None,
+    ) -> Attribution:
+        """A word's logit at a token as a sum of parts."""
+
+    def highway(self, handle: Any, recording: Recording, stream: str, token: int) -> Highway:
+        """The gradient of the likeliest word's logit back to every state of a stream."""

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from models import generation, own
 from models.edits import KINDS
 from models.offers import Offers
 from models.own import Handle, record
 from models.readouts import readout
-from models.readouts.readout import lens
+from models.readouts.gradients import highway
+from models.readouts.readout import attribute, lens
 from models.readouts.readout import logits_at as logits
 
-__all__ = ["lens", "logits", "nearest", "offers", "record"]
+__all__ = [
+    "attribute",
+    "highway",
+    "lens",
+    "logits",
+    "nearest",
+    "offers",
+    "record",
+    "writing",
+]
+
+# Why a logit cannot be taken apart, by the kind of readout.
+NO_PARTS = {
+    "transform": (
+        "between its last vector and the words stand a dense layer with an activation and a "
+        "LayerNorm, which are not linear"
+    ),
+    "None": "it has no readout",
+}
 
 
 def offers(handle: Handle) -> Offers:
@@ -29,9 +49,23 @@ def offers(handle: Handle) -> Offers:
         linear_readout=config.readout in ("tied", "untied"),
         rms=config.rms,
         parallel=config.parallel,
+        no_parts=NO_PARTS.get(str(config.readout), ""),
     )
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
     return readout.nearest(handle.model.embedding.token.weight, vectors, top)
+
+
+def writing(handle: Handle, text: str) -> generation.Writing:
+    """A text in the making, as `library.writing`."""
+    if handle.card.kind == "encoder":
+        raise ValueError(f"{handle.card.name} fills masked words and does not write")
+    tokens, dropped = own.frame(handle, own.clean(text))
+    if handle.card.kind == "encoder-decoder":
+        return generation.Writing(
+            handle.model, [handle.tokenizer.ends[0]], own.memory_of(handle, tokens)
+        )
+    generation.expect_room(handle.card, len(tokens.ids), dropped)
+    return generation.Writing(handle.model, list(tokens.ids))

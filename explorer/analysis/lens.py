@@ -207,11 +207,18 @@ def part_name(part: Part) -> str:
     """A part as the label of its bar, "L2 head 5"."""
     if part.kind == "head":
         return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
-    return (
-        f"L{part.layer} FFN"
-        if part.kind == "ffn"
-        else {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
-    )
+    if part.kind in WHOLE_PARTS:
+        return f"L{part.layer} {_whole(part)}"
+    return {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
+
+
+# Parts that stand for more than a head: an FFN, and in a model's own code an attention or a layer
+# that could not be followed further.
+WHOLE_PARTS = {"ffn": "FFN", "attn": "attention", "layer": "attention and FFN"}
+
+
+def _whole(part: Part) -> str:
+    return "cross-attention" if part.attention == "cross" else WHOLE_PARTS[part.kind]
 
 
 def part_key(part: Part) -> str:
@@ -243,10 +250,9 @@ def groups(attribution: Attribution) -> tuple[Group, ...]:
     places = {"embedding": "embedding", "position": "position", "bias": "biases"}
     found: dict[str, list[Part]] = {}
     for part in sorted(attribution.parts, key=lambda part: part.kind == "bias"):
-        kind = "cross-heads" if part.attention == "cross" else "heads"
-        found.setdefault(
-            places.get(part.kind) or f"L{part.layer} {'FFN' if part.kind == 'ffn' else kind}", []
-        ).append(part)
+        heads = "cross-heads" if part.attention == "cross" else "heads"
+        kind = heads if part.kind == "head" else _whole(part) if part.layer >= 0 else ""
+        found.setdefault(places.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
     return tuple(
         Group(
             name,

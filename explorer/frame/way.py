@@ -105,7 +105,7 @@ def _said(recording: Recording, stream: str, token: int) -> Said:
     best, p = likeliest(passes.logits(recording, stream, token))
     labels = models.labels(model, best)
     words = list(zip(labels, p))
-    if models.readout(model) != "tied":  # a logit that is no sum has no parts
+    if models.offers(model).no_parts:  # a logit that is no sum has no parts
         return Said(words)
     part = pusher(passes.attribution(recording, stream, token, best[0]))
     if part is None:

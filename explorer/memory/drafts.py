@@ -72,7 +72,7 @@ class Draft:
         with self._stepping:
             eos = handle(self.model).tokenizer.eos
             ids = ids[: ids.index(eos) + 1] if eos in ids else ids
-            ids = ids[: self.writing.model.config.n_positions - self.n_prompt]
+            ids = ids[: self.writing.n_positions - self.n_prompt]
             now = tuple(word.id for word in self.said)
             common = next(
                 (at for at, (a, b) in enumerate(zip(now, ids)) if a != b), min(len(now), len(ids))

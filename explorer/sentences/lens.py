@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from explorer.analysis.lens import Cell
 from explorer.analysis.numbers import chance, exponent_told, fixed, plural, power_of_e, signed
 from explorer.sentences.escape import literal
@@ -44,11 +46,16 @@ ATTRIBUTION = (
     "Direct logit attribution: the state that a word is read from is a sum, so the word’s logit is "
     "one too, of what each head, each FFN and the embedding put in."
 )
-NOT_LINEAR = (
-    "between its last vector and the words stand "
-    "a dense layer with an activation and a LayerNorm, which are not linear"
-)
-NOT_SHOWN = "it runs in its own code, which does not show W_O and the norms"
+NOT_FOLLOWED = {
+    "attn": (
+        " This model runs in its own code, which does not show what each head wrote: an attention "
+        "is one part."
+    ),
+    "layer": (
+        " This model’s attention and FFN read the same vector and write side by side, and its own "
+        "code shows their sum alone: a layer is one part."
+    ),
+}
 
 
 def how_read(norms: str | None, readout: str, site: str) -> str:
@@ -100,6 +107,11 @@ def logit(value: float, total: float, n_parts: int, words: tuple[str, str], wher
         f"So {one} is e^{exponent_told(value, odds)} = {odds} times as likely as {other}. A bar to "
         f"the right raised {one} against {other}, one to the left the other way round."
     )
+
+
+def not_followed(kinds: Collection[str]) -> str:
+    """What parts of these kinds stand for that could not be followed further, "" for nothing."""
+    return "".join(said for kind, said in NOT_FOLLOWED.items() if kind in kinds)
 
 
 def taken_apart(n_norms: int, adds: bool, centred: bool = True) -> str:

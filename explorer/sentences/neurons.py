@@ -14,6 +14,10 @@ HELP = (
     "An FFN’s hidden units are called neurons. Each has one direction that it writes, its row of "
     "W₂, times its activation. So the FFN’s part of a logit is a sum over its neurons."
 )
+OWN_CODE = (
+    "The FFNs of {} are not opened: in a model’s own code nothing says which of its tensors are W₁ "
+    "and W₂. What each FFN wrote as a whole stands above."
+)
 HOW = (
     "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = act(x W₁ + "
     "b₁)ᵢ, in a gated FFN times its gate, and its direction wᵢ, a row of W₂. What it writes is "

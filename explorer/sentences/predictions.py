@@ -146,6 +146,17 @@ def where_it_stands(own: float, rank: int, label: str, n: int, ended: bool, full
     return told
 
 
+NO_CACHE = (
+    "Nothing: this model’s own code hands out no keys and values that could be gone on from, so "
+    "every step reads the whole text again."
+)
+
+
+def shared_keys(n_head: int, n_kept: int) -> str:
+    """That several heads share their keys and values, "" where each has its own."""
+    return f" ({n_head} heads share {n_kept} keys)" if n_kept < n_head else ""
+
+
 def cache(n: int, n_prompt: int, steps: int) -> str:
     """What keeping keys and values has saved after so many steps; n tokens stand now."""
     if not steps:

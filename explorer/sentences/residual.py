@@ -197,6 +197,12 @@ def output(word: str, where: str, logit: float, taken: str) -> str:
     )
 
 
+TAKEN_ONCE = (
+    "It is taken once, as the model is: its own code cannot be run without its residual "
+    "connections or LayerNorms, which needs Headlight’s own classes."
+)
+
+
 def taken(name: str, adds: bool, norm: bool) -> str:
     """How often the output is taken, and from which model: without what, of that which it has."""
     if adds and norm:

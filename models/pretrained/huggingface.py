@@ -17,21 +17,36 @@ from torch import Tensor
 
 from models.checks import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
+from models.generation import expect_room
 from models.offers import Offers
 from models.own import clean
 from models.prediction import Lens
+from models.pretrained import own_readout, parts
 from models.pretrained.from_files import first_line
+from models.pretrained.gradients import highway
 from models.pretrained.handle import Handle
 from models.pretrained.heard import attentions_of, expect_finite, stream_of
+from models.pretrained.held import centres
 from models.pretrained.hooks import HONOURED, Pass, listening
+from models.pretrained.own_readout import expect_readout
+from models.pretrained.parts import attribute
 from models.pretrained.target import target_of
+from models.pretrained.writing import Writing
 from models.readouts import readout
 from models.readouts.readout import lens_of, states
 from models.recording import Recording
 from models.token_edits import hidden, shuffled
 
-# Rows of logits are computed so many bytes at a time.
-BYTES_OF_LOGITS = 256 << 20
+__all__ = [
+    "attribute",
+    "highway",
+    "lens",
+    "logits",
+    "nearest",
+    "offers",
+    "record",
+    "writing",
+]
 
 
 @torch.inference_mode()
@@ -99,10 +114,10 @@ def record(
 def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token of a stream, by its own readout.
     Raises ValueError where it has none there."""
-    _expect_readout(handle, stream)
-    return _readout(handle, torch.tensor(recording.stream(stream).resid[-1, token])[None])[
-        0
-    ].numpy()
+    expect_readout(handle, stream)
+    return own_readout.readout(
+        handle, torch.tensor(recording.stream(stream).resid[-1, token])[None]
+    )[0].numpy()
 
 
 @torch.inference_mode()
@@ -112,13 +127,13 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
 
     Raises ValueError for a stream that the readout does not read.
     """
-    _expect_readout(handle, stream)
+    expect_readout(handle, stream)
     of, norm = recording.stream(stream), handle.plan.streams[-1].final_norm
     sites = states(of)
 
     def said(site: str) -> Tensor:
         vectors = torch.tensor(of.at(site))
-        return _readout(
+        return own_readout.readout(
             handle, vectors if norm is None or site == "final.normed" else norm(vectors)
         )
 
@@ -143,12 +158,27 @@ def offers(handle: Handle) -> Offers:
         logits=plan.streams[-1].name if plan.door is not None else "",
         edits=(*always, *(HONOURED if plan.opens else ())),
         weights=False,
+        no_parts=parts.missing(handle),
+        rms=not centres(plan.streams[-1].final_norm),
     )
 
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
     return readout.nearest(handle.model.get_input_embeddings().weight, vectors, top)
+
+
+def writing(handle: Handle, text: str) -> Writing:
+    """A text in the making, as `library.writing`, by the model's own code."""
+    kind, name = handle.card.kind, handle.card.name
+    if kind == "encoder":
+        raise ValueError(f"{name} fills masked words and does not write")
+    expect_readout(handle, handle.plan.streams[-1].name)
+    if kind == "encoder-decoder":
+        raise ValueError(f"{name} runs in its own code, which writes its translation at once")
+    tokens, dropped = handle.tokenizer.tokens(clean(text), handle.card.n_positions)
+    expect_room(handle.card, len(tokens.ids), dropped)
+    return Writing(handle, list(tokens.ids))
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
@@ -167,28 +197,3 @@ def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
                 f"{card.name} multiplies q · k by nothing, so there is no scale to take away"
             )
     check_places(edits, card, handle.plan.n_layer)
-
-
-def _expect_readout(handle: Handle, stream: str) -> None:
-    if handle.plan.door is None:
-        raise ValueError(
-            f"{handle.card.name} was saved without a readout over the vocabulary, so it says "
-            "no words"
-        )
-    if stream != handle.plan.streams[-1].name:
-        raise ValueError(
-            f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"
-        )
-
-
-def _readout(handle: Handle, vectors: Tensor) -> Tensor:
-    """Vectors (row, d_model) through the model's own readout: (row, id). The stack runs on one
-    token, and these take the place of its answer."""
-    one = torch.tensor([[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]])
-    inputs = {"input_ids": one, **({"decoder_input_ids": one} if handle.start is not None else {})}
-    rows = max(1, BYTES_OF_LOGITS // (4 * handle.card.n_vocab))
-    said = []
-    for part in vectors.split(rows):
-        with handle.lock, listening(Pass(keeps=False, answer=part[None])):
-            said.append(handle.model(**inputs, use_cache=False).logits[0])
-    return torch.cat(said)

@@ -14,6 +14,7 @@ from explorer.components import bars, strip
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences import neurons as sentences
+from explorer.sentences.escape import literal
 from explorer.views.predictions.lens import Inside
 from explorer.views.predictions.screen import nothing
 from models.prediction import Attribution, Neurons
@@ -24,6 +25,9 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
     if not reading.ffns(taken):
         return
     st.subheader("What did its neurons say?", anchor=False, help=sentences.HELP)
+    if not models.offers(on.model).weights:
+        st.info(sentences.OWN_CODE.format(literal(models.title(on.model))))
+        return
     layer = chosen_layer(taken)
     try:
         of = passes.neurons(

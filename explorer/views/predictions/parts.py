@@ -27,9 +27,7 @@ MOST_PARTS = 14  # bars of a logit that are shown at once
 def show(on: Inside) -> Attribution | None:
     """The word, its logit, and the parts that add up to it; None where it has none."""
     st.subheader("What made it say that?", anchor=False, help=sentences.ATTRIBUTION)
-    how = models.readout(on.model)
-    if how != "tied":
-        why = sentences.NOT_SHOWN if how == "own code" else sentences.NOT_LINEAR
+    if why := models.offers(on.model).no_parts:
         st.info(
             f"A logit of {literal(models.title(on.model))} cannot be taken apart into a sum: "
             f"{why}. The lens above reads every state."
@@ -56,9 +54,9 @@ def show(on: Inside) -> Attribution | None:
     if part := heads.get(st.session_state.part):
         named_head(on.recording, part, on.token)
     n_norms = reading.n_norms(on.recording)
-    norms = passes.norms(on.recording, on.stream.name).values()
-    centred = all(norm[3] for norm in norms)
-    st.markdown(sentences.taken_apart(n_norms, residual.adds(on.stream), centred))
+    whole = {part.kind for part in taken.parts}
+    how = sentences.taken_apart(n_norms, residual.adds(on.stream), centred(on))
+    st.markdown(how + sentences.not_followed(whole))
     with_table(
         reading.parts_file(taken),
         about(on, taken),
@@ -67,6 +65,14 @@ def show(on: Inside) -> Attribution | None:
         form="%.6f",
     )
     return taken
+
+
+def centred(on: Inside) -> bool:
+    """True where the model's norms subtract the mean, as LayerNorm does and RMSNorm does not."""
+    offered = models.offers(on.model)
+    if not offered.weights:
+        return not offered.rms
+    return all(norm[3] for norm in passes.norms(on.recording, on.stream.name).values())
 
 
 def pictured(on: Inside, taken: Attribution, total: float) -> None:

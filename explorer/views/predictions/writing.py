@@ -88,7 +88,7 @@ def would_write(recording: Recording, draft: drafts.Draft) -> str:
 def no_room(recording: Recording, why: str) -> None:
     """What the model says after the last token it reads, where nothing more can be written."""
     stream = recording.streams[0]
-    shorter = models.offers(recording.model.name).weights
+    shorter = len(stream.tokens) >= recording.model.n_positions
     st.info(
         f"Nothing can be written here: {literal(why)}."
         f"{' Shorten the text to go on from it.' if shorter else ''} What the model says after the "
@@ -180,18 +180,22 @@ def newest(recording: Recording, draft: drafts.Draft, tokens: Sequence[str]) -> 
 
 def kept(recording: Recording, draft: drafts.Draft) -> None:
     """The keys and values that are stored, and what that saves."""
-    model, n = recording.model, len(draft.writing.ids)
-    size = draft.writing.stored.nbytes
+    model, n, store = recording.model, len(draft.writing.ids), draft.writing.stored
     st.subheader(
         "What is kept from step to step?",
         anchor=False,
         help="A token’s keys and values never change, because no token sees a later one. So they "
         "are computed once and kept: the KV cache.",
     )
-    st.progress(n / model.n_positions, f"{n} of {model.n_positions} tokens, {size / 1024:,.1f} KiB")
+    size = f", {store.nbytes / 1024:,.1f} KiB" if store.nbytes else ""
+    st.progress(n / model.n_positions, f"{n} of {model.n_positions} tokens{size}")
+    if not store.nbytes:
+        st.markdown(sentences.NO_CACHE)
+        return
+    shared = sentences.shared_keys(model.n_head, store.n_head)
     st.markdown(
-        f"Every layer keeps 2 × {model.n_head} heads × {n} tokens × {model.d_head} numbers, the "
-        f"keys and the values. In {plural(model.n_layer, 'layer')} and 4 bytes a number that is "
-        f"**{size:,} bytes**."
+        f"Every layer keeps 2 × {store.n_head} heads × {n} tokens × {store.d_head} numbers, the "
+        f"keys and the values{shared}. In {plural(model.n_layer, 'layer')} and 4 bytes a number "
+        f"that is **{store.nbytes:,} bytes**."
     )
     st.markdown(sentences.cache(n, draft.n_prompt, len(draft.said)))

@@ -19,9 +19,7 @@ from explorer.views.residual.screen import Screen, not_shown, pick_place
 def show(on: Screen) -> None:
     """The way back from the output, the same in a deep stack, and one sub-layer."""
     model = on.recording.model.name
-    if not models.offers(model).weights:
-        not_shown(on, "its gradients")
-        return
+    ours = models.offers(model).weights
     st.session_state["followed"] = on.token
     labels = numbered(on.stream.tokens)
     token = st.selectbox(
@@ -34,7 +32,7 @@ def show(on: Screen) -> None:
     )
     if models.readout(model) is None:
         st.info(
-            f"**{model} has no readout**: it predicts no words, so there is no output whose "
+            f"**{literal(model)} has no readout**: it predicts no words, so there is no output whose "
             "gradient "
             "could go back through its layers. A stack of random layers and one of its own "
             "sub-layers "
@@ -43,7 +41,10 @@ def show(on: Screen) -> None:
     else:
         highway(on, token)
     deep.panel(on.recording, on.stream.name, on.caption())
-    one_jacobian(on, token)
+    if ours:
+        one_jacobian(on, token)
+    else:
+        not_shown(on, "one sub-layer by itself, so none can be differentiated")
 
 
 def highway(on: Screen, token: int) -> None:
@@ -52,14 +53,19 @@ def highway(on: Screen, token: int) -> None:
 
     recording, stream = on.recording, on.stream
     with st.spinner("Going back through the layers …"):
-        found = passes.highway(recording, stream.name, token)
+        try:
+            found = passes.highway(recording, stream.name, token)
+        except ValueError as why:
+            st.info(f"The way back cannot be shown: {literal(str(why))}.")
+            return
     (word,) = models.labels(recording.model.name, [found.id])
     where = f"token {found.token}, {recording.stream(found.output).tokens[found.token]}"
     if len(recording.streams) > 1:
         where += f", of the {found.output}"
-    taken = words.taken(
-        recording.model.name, numbers.adds(stream), numbers.norm_place(stream) is not None
-    )
+    norms = numbers.norm_place(stream) is not None
+    taken = words.taken(recording.model.name, numbers.adds(stream), norms)
+    if not models.offers(recording.model.name).weights:
+        taken = words.TAKEN_ONCE
     st.subheader("The way back from the output", anchor=False)
     st.markdown(words.output(literal(word), literal(where), found.logit[0], taken))
     total = numbers.over_tokens(found.norm)

@@ -1,0 +1,140 @@
+"""A logit of a Hugging Face model in its own code as a sum of what its parts wrote, where its
+readout is linear and its stream can be followed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from models.prediction import Attribution, Part
+from models.pretrained.handle import Handle
+from models.pretrained.held import held_still
+from models.pretrained.overheard import same
+from models.pretrained.own_readout import expect_readout, linear_readout
+from models.pretrained.stream import StreamPlan
+from models.readouts.readout import BIAS, Key
+from models.recording import Recording, Stream
+
+
+def missing(handle: Handle) -> str:
+    """Why no logit of a model can be taken apart, as the end of a sentence; "" where it can."""
+    plan = handle.plan.streams[-1]
+    if handle.plan.door is None:
+        return "it was saved without a readout over the vocabulary"
+    if linear_readout(handle) is None:
+        return "between its last vector and the words stands something that is not linear"
+    if not plan.law and plan.norm != "pre":
+        return "its code does not show what each sub-layer writes before its LayerNorm"
+    return ""
+
+
+@torch.inference_mode()
+def attribute(
+    handle: Handle,
+    recording: Recording,
+    stream: str,
+    token: int,
+    id: int,
+    against: int | None = None,
+) -> Attribution:
+    """The logit of a word at a token as a sum of parts, as `models.readouts.readout.attribute`.
+
+    A head has a part of its own where the projection after the heads was found; else an attention
+    is one part, and so is a layer whose attention and FFN write side by side. Raises ValueError
+    where it cannot be had, and where what was heard does not add up to the model's last vector.
+    """
+    expect_readout(handle, stream)
+    of, words = recording.stream(stream), (id, *([] if against is None else [against]))
+    if not 0 <= token < len(of.tokens):
+        raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
+    if not all(0 <= word < handle.card.n_vocab for word in words):
+        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    reads = linear_readout(handle)
+    if reads is None or missing(handle):
+        raise ValueError(f"a logit of {handle.card.name} cannot be taken apart: {missing(handle)}")
+    held = _followed(handle, recording, of, token)
+    last = _at(of, of.sites[-1], token)
+    if not same(sum(held.values(), torch.zeros_like(last)), last):
+        raise ValueError(
+            f"what {handle.card.name} was heard to write does not add up to its last vector"
+        )
+    direction, offset = reads.direction(id, against)
+    values = {key: float(vector @ direction) for key, vector in held.items()}
+    values[BIAS] = values.get(BIAS, 0.0) + offset
+    parts = tuple(Part(*key, value) for key, value in values.items())
+    return Attribution(token, id, against, float(last @ direction) + offset, parts)
+
+
+def _followed(handle: Handle, recording: Recording, of: Stream, token: int) -> dict[Key, Tensor]:
+    """What each part made of a token's last vector, every norm held."""
+    plan = handle.plan.streams[-1]
+    held: dict[Key, Tensor] = {}
+    for site in of.sites:
+        vector = _at(of, site, token)
+        number, _, place = site.partition(".")
+        if site == "embed" or site == "embed+pos" and not held:
+            held["embedding", -1, -1, ""] = vector
+        elif site == "pos.wrote":
+            held["position", -1, -1, ""] = vector
+        elif place == "ffn.wrote":
+            held["ffn", int(number), -1, ""] = vector
+        elif place.endswith(".wrote"):
+            wrote = _attention(handle, recording, (int(number), place), vector, token)
+            held |= {key: held.get(key, 0) + part for key, part in wrote.items()}
+        elif place.endswith("normed"):
+            _through(_norm_at(plan, site), held)
+        elif not plan.law and place.endswith(".sum"):
+            held["layer", int(number), -1, ""] = vector - sum(held.values())
+    return held
+
+
+def _through(norm: nn.Module, held: dict[Key, Tensor]) -> None:
+    """Every part through a norm that is held on their sum; its bias joins the part "bias"."""
+    total = torch.stack(list(held.values())).sum(0)
+    found = held_still(norm, total)
+    if found is None:
+        raise ValueError(f"its {type(norm).__name__} is no LayerNorm or RMSNorm")
+    still, bias = found
+    for key, vector in held.items():
+        held[key] = still(vector)
+    held[BIAS] = held.get(BIAS, torch.zeros_like(total)) + bias
+
+
+def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
+    ((place, _),) = dict(plan.sites)[site]
+    return place.module
+
+
+def _attention(
+    handle: Handle, recording: Recording, at: tuple[int, str], wrote: Tensor, token: int
+) -> dict[Key, Tensor]:
+    """What each head of an attention wrote at a token, and the projection's bias; the attention as
+    one part where that does not add up to what it wrote."""
+    layer, place = at
+    cross, stream = place.startswith("cross"), handle.plan.streams[-1]
+    name = next(
+        each.name
+        for each in recording.attention
+        if (each.name == "cross") is cross and each.query == stream.name
+    )
+    whole = {("attn", layer, -1, name): wrote}
+    attention = next(each for each in recording.attention if each.name == name)
+    module = dict(stream.sites)[f"{layer}.{place}"][0][0].module
+    weight = getattr(module, "weight", None)
+    if not attention.opens or not isinstance(weight, Tensor) or weight.dim() != 2:
+        return whole
+    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
+    matrix = (weight.T if isinstance(module, nn.Linear) else weight).double()
+    if tuple(matrix.shape) != (z.numel(), len(wrote)):
+        return whole
+    slices = matrix.unflatten(0, tuple(z.shape))
+    heads = {("head", layer, head, name): z[head] @ slices[head] for head in range(len(z))}
+    rest = wrote - sum(heads.values())
+    bias = getattr(module, "bias", None)
+    if not same(wrote - rest + (0 if bias is None else bias.double()), wrote):
+        return whole
+    return {**heads, BIAS: rest}
+
+
+def _at(stream: Stream, site: str, token: int) -> Tensor:
+    return torch.tensor(stream.at(site)[token]).double()

@@ -1,0 +1,160 @@
+"""Models in their own code: they write with their own cache, their logits are taken apart where the
+readout is linear, and gradients go back through their code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from bounds import PASSED, SUMMED, TOTAL
+
+from models import library
+from models.pretrained import huggingface as hf
+from models.pretrained import parts, writing
+from models.pretrained.handle import Handle, load
+from models.recording import Recording
+
+pytestmark = pytest.mark.slow
+
+TEXT, SECOND = "the cat sat on the old", "the old dog ran"
+WRITERS = ["gpt2", "opt", "gpt_neox", "bloom", "llama", "qwen2", "mistral"]
+BENT = ["bert", "distilbert", "roberta", "electra", "albert", "mpnet", "deberta-v2"]
+WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
+
+
+@pytest.fixture(scope="session")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Handle]:
+    handles: dict[str, Handle] = {}
+
+    def get(kind: str) -> Handle:
+        if kind not in handles:
+            folder: Path = tiny.build(kind, tmp_path_factory.mktemp(kind))
+            handles[kind] = load(str(folder), name=kind)
+        return handles[kind]
+
+    return get
+
+
+def recorded(handle: Handle) -> Recording:
+    return hf.record(handle, TEXT, (), SECOND if handle.start is not None else None)
+
+
+@torch.no_grad()
+def after(handle: Handle, ids: list[int]) -> np.ndarray:
+    return handle.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].numpy()
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_it_writes_with_its_own_cache_what_full_passes_say(
+    kind: str, loaded: Callable[[str], Handle]
+) -> None:
+    handle = loaded(kind)
+    draft = library.writing(handle, TEXT)
+    assert isinstance(draft, writing.Writing) and draft.keeps
+    prompt, card = list(draft.ids), handle.card
+    for token in (7, 30, 12):
+        draft.add(token)
+        np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    kept = draft.stored
+    layers = handle.plan.n_layer["self"]
+    assert kept.nbytes == layers * 2 * kept.n_head * len(draft.ids) * kept.d_head * 4
+    assert kept.n_head == (2 if kind in ("llama", "qwen2", "mistral") else card.n_head)
+    draft.back()
+    draft.back()
+    assert draft.ids == [*prompt, 7]
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    with torch.no_grad():
+        whole = handle.model(
+            input_ids=torch.tensor([draft.ids]), use_cache=False, output_attentions=True
+        ).attentions
+    rows = np.stack([each[0, :, -1].numpy() for each in whole])
+    np.testing.assert_allclose(draft.rows["attn"], rows, atol=SUMMED)
+
+
+def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
+    loaded: Callable[[str], Handle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = loaded("gpt2")
+    monkeypatch.setitem(writing._kept, handle, False)
+    draft = library.writing(handle, TEXT)
+    draft.add(9)
+    assert draft.stored.nbytes == 0
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    draft.back()
+    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_a_logit_is_the_sum_of_parts_or_it_is_said_why_not(
+    kind: str, loaded: Callable[[str], Handle]
+) -> None:
+    handle = loaded(kind)
+    recording, why = recorded(handle), parts.missing(handle)
+    stream = recording.streams[-1]
+    if kind in BENT:
+        assert "not linear" in why and library.offers(handle).no_parts == why
+        with pytest.raises(ValueError, match="not linear"):
+            library.attribute(handle, recording, stream.name, 1, 5)
+        return
+    assert not why
+    for word, against in ((5, None), (9, 30)):
+        taken = library.attribute(handle, recording, stream.name, 2, word, against)
+        logits = library.logits(handle, recording, stream.name, 2)
+        expected = logits[word] - (0 if against is None else logits[against])
+        assert taken.logit == pytest.approx(float(expected), abs=PASSED)
+        assert sum(part.value for part in taken.parts) == pytest.approx(taken.logit, abs=TOTAL)
+    kinds = {part.kind for part in taken.parts}
+    assert ("layer" in kinds) == (kind in WHOLE) == ("ffn" not in kinds)
+    if kind not in WHOLE:  # where values are not handed out an attention is one part
+        one = "head" if handle.plan.opens else "attn"
+        heads = [part for part in taken.parts if part.kind == one]
+        assert len(heads) == (handle.card.n_head if one == "head" else 1) * sum(
+            n for name, n in handle.plan.n_layer.items() if name != "encoder self"
+        )
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "gpt_neox", "bart"])
+def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) -> None:
+    """In 64 bits: what is added to a state, by a hook where it comes by, moves the logit as the
+    gradient says."""
+    handle = load(str(tiny.build(kind, tmp_path)), name=kind)
+    handle.model.double()
+    recording = recorded(handle)
+    stream = recording.streams[-1]
+    found = library.highway(handle, recording, stream.name, 2)
+    assert found.ways == ("residual on",) and found.sites[0] == "embed+pos"
+    plan = handle.plan.streams[-1]
+    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    if handle.start is not None:
+        inputs["decoder_input_ids"] = torch.tensor(stream.ids)[None]
+
+    def logit(module: torch.nn.Module, push: torch.Tensor) -> float:
+        hook = module.register_forward_hook(lambda _, __, out: out + push)
+        with torch.no_grad():
+            said = handle.model(**inputs, use_cache=False).logits[0, 2, found.id].item()
+        hook.remove()
+        return said
+
+    # Llama's norms compute in 32 bits whatever they are given.
+    checked, step = 0, 1e-3 if kind == "llama" else 1e-5
+    for site, source in plan.sites:
+        place, _, what = site.rpartition(".")
+        ((heard, factor), *more) = source
+        if what != "wrote" or place not in found.sites or plan.norm == "post":
+            continue  # what is added to an output is added to the sum after it, where nothing else is
+        slope = np.zeros((plan.d_model,))
+        for at in range(plan.d_model):
+            push = torch.zeros(1, len(stream.tokens), plan.d_model, dtype=torch.float64)
+            push[0, 1, at] = step
+            up, down = logit(heard.module, push), logit(heard.module, -push)
+            slope[at] = (up - down) / (2 * step)
+        expected = found.norm[0, found.sites.index(place), 1]
+        # a step of 1e-5 leaves 1e-10, rounding 1e-11; 32 bits and 1e-3 leave 1e-4 and 1e-6
+        assert np.linalg.norm(slope) == pytest.approx(expected, rel=30 * step)
+        checked += 1
+    assert checked or plan.norm == "post" or not plan.law
+    assert (found.norm > 0).any(axis=-1).all()
