@@ -146,3 +146,26 @@ class Neurons:
     up: np.ndarray
     down_ids: np.ndarray
     down: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Circuits:
+    """What a head's matrices make of words (word), each by itself.
+
+    up_ids, up (word, rank): looked at, the word makes the head raise these words' logits most, and
+    by how much at a weight of 1; down_ids, down: lower most; own, own_rank (word): what it does to
+    the word itself, and how many words it raises more. key_ids, keys (word, rank): as a query, the
+    word scores these words of the vocabulary highest; among (word, word): its score, as a query,
+    of each of the words as a key.
+    """
+
+    ids: np.ndarray
+    up_ids: np.ndarray
+    up: np.ndarray
+    down_ids: np.ndarray
+    down: np.ndarray
+    own: np.ndarray
+    own_rank: np.ndarray
+    key_ids: np.ndarray
+    keys: np.ndarray
+    among: np.ndarray

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from models.prediction import Neurons
+from models.prediction import Circuits, Neurons
 from models.recording import Recording
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from models import own
 
 
@@ -26,6 +28,21 @@ def neurons(
     from models.readouts import neurons as of_ffn
 
     return of_ffn.neurons(ours(handle), recording, stream, layer, token, id, against)
+
+
+def circuits(
+    handle: Any,
+    attention: str,
+    layer: int,
+    head: int,
+    ids: tuple[int, ...],
+    values: np.ndarray | None = None,
+) -> Circuits:
+    """What a head's matrices make of words, each by itself: whom it looks for, and what it writes
+    of it; with `values` (word, d_head) of these."""
+    from models.readouts import circuits as of_head
+
+    return of_head.circuits(ours(handle), attention, layer, head, ids, values)
 
 
 def ours(handle: Any) -> own.Handle:

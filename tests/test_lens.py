@@ -528,7 +528,7 @@ def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
             said += " ".join(each.value for each in (*clean(app.run()).markdown, *app.info))
     assert "in its own code" in said
     assert ("cannot be taken apart into a sum" in said) == (family == "bert")
-    assert ("The 11 parts add up" in said) == (family == "llama")
+    assert ("parts add up to" in said) == (family != "bert")
     assert "It is taken once, as the model is" in said and "Nothing can be written" not in said
     assert ("turns queries and keys by their positions" in said) == (family == "llama")
 

@@ -145,7 +145,7 @@ def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) ->
         place, _, what = site.rpartition(".")
         ((heard, factor), *more) = source
         if what != "wrote" or place not in found.sites or plan.norm == "post":
-            continue  # what is added to an output is added to the sum after it, where nothing else is
+            continue  # what is added to an output is added to the sum after it
         slope = np.zeros((plan.d_model,))
         for at in range(plan.d_model):
             push = torch.zeros(1, len(stream.tokens), plan.d_model, dtype=torch.float64)

@@ -19,7 +19,7 @@ from explorer.memory.turns import TooLong, turn
 from models import learn, library
 from models.edits import Edit, OtherNorm
 from models.examples import DEFAULT_TEXT
-from models.prediction import Attribution, Lens, Neurons
+from models.prediction import Attribution, Circuits, Lens, Neurons
 from models.recording import Attention, Recording
 
 Made = TypeVar("Made")
@@ -213,6 +213,38 @@ def neurons(
         recording,
         ("neurons", stream, layer, at),
         lambda: made_in_turn(lambda: library.neurons(loaded, recording, stream, layer, *at)),
+    )
+
+
+def circuits(
+    recording: Recording, attention: Attention, at: tuple[int, int], places: tuple[int, ...]
+) -> Circuits:
+    """A head's circuits on the tokens at some places of its keys, with the values that it has for
+    them there."""
+    loaded, ids = handle(recording.model.name), recording.stream(attention.key).ids
+    return derived(
+        recording,
+        ("circuits", attention.name, at, places),
+        lambda: made_in_turn(
+            lambda: library.circuits(
+                loaded,
+                attention.name,
+                *at,
+                tuple(int(ids[place]) for place in places),
+                attention.v[at][list(places)],
+            )
+        ),
+    )
+
+
+def bare_circuits(
+    recording: Recording, attention: str, at: tuple[int, int], ids: tuple[int, ...]
+) -> Circuits:
+    """A head's circuits on bare words, whatever the text."""
+    return of_model(
+        recording,
+        ("circuits", attention, at, ids),
+        lambda loaded: made_in_turn(lambda: library.circuits(loaded, attention, *at, ids)),
     )
 
 

@@ -1,5 +1,5 @@
-"""How a Hugging Face model reads words off a vector: by its own code, and where that is linear, as a
-matrix."""
+"""How a Hugging Face model reads words off a vector: by its own code, and where that is linear, as
+a matrix."""
 
 from __future__ import annotations
 

@@ -32,11 +32,9 @@ def show(on: Screen) -> None:
     )
     if models.readout(model) is None:
         st.info(
-            f"**{literal(model)} has no readout**: it predicts no words, so there is no output whose "
-            "gradient "
-            "could go back through its layers. A stack of random layers and one of its own "
-            "sub-layers "
-            "can be differentiated:"
+            f"**{literal(model)} has no readout**: it predicts no words, so there is no output "
+            "whose gradient could go back through its layers. A stack of random layers and one of "
+            "its own sub-layers can be differentiated:"
         )
     else:
         highway(on, token)
