@@ -10,13 +10,14 @@ from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.sentences import lookup as words
 from explorer.sentences.escape import literal
-from explorer.views.lookup import messages, scale, soft, three
+from explorer.views.lookup import circuits, messages, scale, soft, three
 from explorer.views.lookup.screen import choose
 
 WAYS = {
     "Hard": "Soft or hard?",
     "Graph": "Messages",
     "Three": "Three constructions",
+    "Words": "Words in, words out",
     "Scale": "Why the scale",
 }
 SCALED = "q and k: each head’s brought to a mean square of 1 a component, heads side by side"
@@ -44,10 +45,19 @@ def explore(source: Shown) -> None:
     elif shown is None:
         scale.panel(on.recording, on.attention, on.caption(SCALED))
     else:
-        {"Hard": soft.show, "Graph": messages.show, "Three": three.show}[way](shown)
+        {
+            "Hard": soft.show,
+            "Graph": messages.show,
+            "Three": three.show,
+            "Words": circuits.show,
+        }[way](shown)
     address.write()
 
 
-for name, options in (("look_at", tuple(WAYS)), ("look_before", tuple(three.BEFORE))):
+for name, options in (
+    ("look_at", tuple(WAYS)),
+    ("look_before", tuple(three.BEFORE)),
+    ("look_as", tuple(circuits.AS)),
+):
     address.one_of(name, options)
 explore(onscreen.read())

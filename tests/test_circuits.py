@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bounds import PASSED
+from conftest import on_page
+from streamlit.testing.v1 import AppTest
 
+from explorer.components import wire
+from explorer.memory import models, passes
 from models import library, own
 from models.own import Handle
 from models.readouts import circuits
@@ -60,3 +64,36 @@ def test_with_its_own_values_it_is_what_the_head_would_write_at_weight_one(
     for asked in (("self", 9, 0, ids), ("self", 0, 9, ids), ("cross", 0, 0, ids)):
         with pytest.raises(ValueError, match="no head"):
             library.circuits(small_decoder, *asked)
+
+
+@pytest.mark.slow
+def test_the_page_shows_the_circuits_of_the_words_that_are_asked_for() -> None:
+    from test_borrowed_on_pages import opened
+
+    text = "the cat sat on the mat"
+    recording = passes.record("decoder", text)
+    attention, stream = recording.attention[0], recording.streams[0]
+    asked = {"model": "decoder", "text": text, "look_at": "Words", "layer": "1", "head": "3"}
+
+    def bars(app: AppTest) -> list[dict]:
+        assert not app.exception
+        return [
+            wire.decode(each.proto.bytes)[0]["rows"]
+            for each in on_page(app)
+            if each.proto.component_name == "headlight.bars"
+        ]
+
+    query, key = int(stream.ids[3]), int(stream.ids[2])
+    among, keys, up, down = bars(opened("lookup", **asked, token="3", look_key="2"))
+    of = library.circuits(models.handle("decoder"), "self", 1, 3, (query, key))
+    assert [row["value"] for row in keys] == pytest.approx(of.keys[0].tolist(), abs=PASSED)
+    assert [row["value"] for row in up] == pytest.approx(of.up[1].tolist(), abs=PASSED)
+    assert [row["value"] for row in down] == pytest.approx(of.down[1].tolist(), abs=PASSED)
+    assert len(among) == len({int(id) for id in stream.ids})
+    *_, up, _ = bars(opened("lookup", **asked, token="3", look_key="2", look_as="Here"))
+    here = passes.circuits(recording, attention, (1, 3), (2,))
+    assert [row["value"] for row in up] == pytest.approx(here.up[0].tolist(), abs=PASSED)
+    word, _ = models.first_token("decoder", "house")
+    *_, up, _ = bars(opened("lookup", **asked, look_word=str(word)))
+    of = library.circuits(models.handle("decoder"), "self", 1, 3, (word,))
+    assert [row["value"] for row in up] == pytest.approx(of.up[0].tolist(), abs=PASSED)

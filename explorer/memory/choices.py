@@ -126,6 +126,9 @@ lookup = Choices(
     look_layout="Arcs",
     look_heads="One",
     look_before="Weights",
+    look_as="Bare",
+    look_key=OF_TEXT,
+    look_word=OF_MODEL,
 )
 predictions = Choices(
     "predictions",

@@ -14,12 +14,13 @@ from explorer.components import head as one_head
 from explorer.components.picture import Picture
 from explorer.frame import opening, terms
 from explorer.frame.table import offer_csv, offer_recording
-from explorer.memory import shelf
+from explorer.memory import models, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.sentences import glossary, names
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
+from explorer.views.predictions.screen import way_to
 
 VIEWS = ("Lines", "Matrix", "Both", "Table", "Plotly")
 
@@ -45,6 +46,7 @@ def show(on: Screen, view: HeadView) -> None:
             label="This head over many sentences",
             icon=":material/stacks:",
         )
+    in_words(on, view)
     files(on, view)
     with st.expander("Why this name?", key="why this name", on_change="rerun") as why:
         if why.open:
@@ -52,6 +54,16 @@ def show(on: Screen, view: HeadView) -> None:
             if table_of := names.table(view.head):
                 st.markdown(table_of)
             st.caption(names.rule(across=on.axes.said is not None))
+
+
+def in_words(on: Screen, view: HeadView) -> None:
+    """The way to what the head's weights say, in words."""
+    if not models.shows_writes(on.recording):
+        return
+    at = {"layer": view.head.layer, "head": view.head.head, "look_at": "Words"}
+    if on.attention is not on.recording.attention[0]:
+        at["attention"] = on.attention.name
+    way_to("lookup", "Words in, words out: its QK and OV", on.recording, **at)
 
 
 def title(on: Screen, view: HeadView) -> str:
