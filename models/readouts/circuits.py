@@ -74,7 +74,7 @@ def _slice_of(linear: torch.nn.Linear, of: MultiHeadAttention, head: int) -> Ten
 def _raised(handle: Handle, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
     """Of what is written (word, d_model) the words it raises most and by how much, and lowers most,
     and for each word itself its own change and how many it raises more."""
-    matrix, found = handle.model.embedding.token.weight, []
+    matrix, found = handle.model.readout_matrix, []
     for some, mine in zip(writes.split(ROWS), ids.split(ROWS)):
         breath()
         logits = some @ matrix.T  # (word, id)
