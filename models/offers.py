@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from models.prediction import Attribution, Lens
-    from models.readouts.gradients import Highway
     from models.recording import Recording
 
 
@@ -120,5 +119,6 @@ class Source(Protocol):
     ) -> Attribution:
         """A word's logit at a token as a sum of parts."""
 
-    def highway(self, handle: Any, recording: Recording, stream: str, token: int) -> Highway:
-        """The gradient of the likeliest word's logit back to every state of a stream."""
+    def highway(self, handle: Any, recording: Recording, stream: str, token: int) -> Any:
+        """The gradient of the likeliest word's logit back to every state of a stream, as
+        `models.readouts.gradients.Highway`."""

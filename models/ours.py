@@ -24,15 +24,6 @@ __all__ = [
     "writing",
 ]
 
-# Why a logit cannot be taken apart, by the kind of readout.
-NO_PARTS = {
-    "transform": (
-        "between its last vector and the words stand a dense layer with an activation and a "
-        "LayerNorm, which are not linear"
-    ),
-    "None": "it has no readout",
-}
-
 
 def offers(handle: Handle) -> Offers:
     """Everything, as far as the model was built with it."""
@@ -49,7 +40,7 @@ def offers(handle: Handle) -> Offers:
         linear_readout=config.readout in ("tied", "untied"),
         rms=config.rms,
         parallel=config.parallel,
-        no_parts=NO_PARTS.get(str(config.readout), ""),
+        no_parts="" if config.readout else "it has no readout",
     )
 
 

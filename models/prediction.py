@@ -94,8 +94,8 @@ class Lens:
 
 @dataclass(frozen=True)
 class Part:
-    """One contribution to a logit. `kind`: embedding, position, head, ffn or bias; `attention` and
-    `head` for a head alone."""
+    """One contribution to a logit. `kind`: embedding, position, head, ffn, bias or transform, and
+    of models in their own code attn or layer; `attention` and `head` for a head alone."""
 
     kind: str
     layer: int
@@ -108,13 +108,19 @@ class Part:
 class Attribution:
     """A logit taken apart: `parts` sum to `logit`. Every LayerNorm is held at the spread it had on
     this token (its sigma), which makes it linear, so that what was written early is followed
-    through all later ones; its centring falls on each part, its bias is a part."""
+    through all later ones; its centring falls on each part, its bias is a part.
+
+    Where a transform stands before the words (BERT), its activation is taken by its slope on this
+    token; what that leaves is the part "transform", and `explained` how much of what happens when
+    each part is taken away in turn the slope tells, 1 for all of it.
+    """
 
     token: int
     id: int
     against: int | None
     logit: float
     parts: tuple[Part, ...]
+    explained: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

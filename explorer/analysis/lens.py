@@ -209,9 +209,18 @@ def part_name(part: Part) -> str:
         return f"L{part.layer} {'cross ' if part.attention == 'cross' else ''}head {part.head}"
     if part.kind in WHOLE_PARTS:
         return f"L{part.layer} {_whole(part)}"
-    return {"embedding": "embedding", "position": "position", "bias": "biases"}[part.kind]
+    return NAMES[part.kind]
 
 
+NAMES = {
+    "embedding": "embedding",
+    "position": "position",
+    "bias": "biases",
+    "transform": "transform’s bend",
+}
+
+
+LAST = {"bias": 1, "transform": 2}  # where they stand in the order of the network
 # Parts that stand for more than a head: an FFN, and in a model's own code an attention or a layer
 # that could not be followed further.
 WHOLE_PARTS = {"ffn": "FFN", "attn": "attention", "layer": "attention and FFN"}
@@ -247,12 +256,11 @@ def largest(attribution: Attribution) -> tuple[Part, ...]:
 def groups(attribution: Attribution) -> tuple[Group, ...]:
     """The parts in the order in which the stream meets them: embedding, position, of each layer its
     heads and its FFN, and the biases."""
-    places = {"embedding": "embedding", "position": "position", "bias": "biases"}
     found: dict[str, list[Part]] = {}
-    for part in sorted(attribution.parts, key=lambda part: part.kind == "bias"):
+    for part in sorted(attribution.parts, key=lambda part: LAST.get(part.kind, 0)):
         heads = "cross-heads" if part.attention == "cross" else "heads"
         kind = heads if part.kind == "head" else _whole(part) if part.layer >= 0 else ""
-        found.setdefault(places.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
+        found.setdefault(NAMES.get(part.kind) or f"L{part.layer} {kind}", []).append(part)
     return tuple(
         Group(
             name,

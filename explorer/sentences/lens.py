@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from explorer.analysis.lens import Cell
-from explorer.analysis.numbers import chance, exponent_told, fixed, plural, power_of_e, signed
+from explorer.analysis.numbers import (
+    chance,
+    exponent_told,
+    fixed,
+    percent,
+    plural,
+    power_of_e,
+    signed,
+)
 from explorer.sentences.escape import literal
 
 NEXT = (
@@ -106,6 +114,17 @@ def logit(value: float, total: float, n_parts: int, words: tuple[str, str], wher
     return told + (
         f"So {one} is e^{exponent_told(value, odds)} = {odds} times as likely as {other}. A bar to "
         f"the right raised {one} against {other}, one to the left the other way round."
+    )
+
+
+def bent(explained: float) -> str:
+    """How a logit's parts go through the transform of a readout, and how far that holds."""
+    return (
+        "  \n**The transform.** Between the last vector and the words stand a dense layer, an "
+        "activation and a LayerNorm. Here the activation has the slope that it has on this token, "
+        "and σ is held; what the slope leaves is the part “transform’s bend”. Measured by taking "
+        "each part from the last vector in turn and running the transform in full: the bars "
+        f"explain **{percent(max(0.0, explained))}** of these changes (of their squares)."
     )
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from models.own import Handle
 from models.prediction import Neurons
+from models.readouts.bend import bend
 from models.readouts.inside import bias_of, reads
 from models.readouts.readout import expect_a_sum, followed, word_direction
 from models.recording import Recording
@@ -48,6 +49,8 @@ def neurons(
     breath()
     direction, _ = word_direction(handle, id, against)
     arrived = way.from_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
+    bent = bend(handle, torch.tensor(recording.stream(stream).resid[-1, token]).double())
+    arrived = arrived if bent is None else bent.slope(arrived)
     towards = arrived @ direction  # what a vector written here is multiplied with, (d_model)
     hidden = network.hidden(read).double()  # (token, unit)
     rows = network.w_2.weight.T.double()  # (unit, d_model)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
+from models.readouts.bend import Linear, bend
 from models.recording import Attention, Recording, Stream
 from models.since import Norm, is_rms
 from models.slices import breath
@@ -20,7 +21,6 @@ from models.transformer import AddAndNorm, EncoderDecoder, Layer
 
 # A part of a logit: its kind, layer, head and attention, as in `Part`.
 Key = tuple[str, int, int, str]
-Linear = Callable[[Tensor], Tensor]
 BIAS: Key = ("bias", -1, -1, "")
 
 
@@ -129,21 +129,25 @@ def attribute(
     """The logit of a word at a token as a sum of parts (`Attribution` says how LayerNorm is held);
     with `against`, the difference of two logits.
 
-    Raises ValueError for a token or word that is not there, and for a model whose readout is no sum
-    (BERT's bends once more) or that has none.
+    Raises ValueError for a token or word that is not there, and for a model without a readout.
     """
     of = recording.stream(stream)
     expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
     held = followed(handle, recording, stream, token).held
     direction, offset = word_direction(handle, id, against)
+    last, explained = _vector(of, of.sites[-1], token), 1.0
+    bent = bend(handle, last)
+    if bent is not None:
+        parts = torch.stack(list(held.values()))
+        explained = bent.explained(last, parts, direction)
+        held = dict(zip(held, bent.slope(parts)))
+        held[BIAS] = held.get(BIAS, 0) + bent.bias
+        held["transform", -1, -1, ""] = bent.rest
+        last = bent.whole(last)
     values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
     values[BIAS] = values.get(BIAS, 0.0) + float(offset)
-    last = torch.tensor(of.resid[-1, token]).double()
-    parts = tuple(
-        Part(kind, layer, head, attention, value)
-        for (kind, layer, head, attention), value in values.items()
-    )
-    return Attribution(token, id, against, float(last @ direction + offset), parts)
+    made = tuple(Part(*key, value) for key, value in values.items())
+    return Attribution(token, id, against, float(last @ direction + offset), made, explained)
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,7 @@ def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
     if not all(0 <= word < handle.card.n_vocab for word in words):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    if handle.model.config.readout not in ("tied", "untied"):
+    if handle.model.config.readout is None:
         raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
     first = recording.streams[0].name
     if any(

@@ -56,6 +56,8 @@ def show(on: Inside) -> Attribution | None:
     n_norms = reading.n_norms(on.recording)
     whole = {part.kind for part in taken.parts}
     how = sentences.taken_apart(n_norms, residual.adds(on.stream), centred(on))
+    if "transform" in whole:
+        how += sentences.bent(taken.explained)
     st.markdown(how + sentences.not_followed(whole))
     with_table(
         reading.parts_file(taken),
