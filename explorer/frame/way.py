@@ -107,7 +107,10 @@ def _said(recording: Recording, stream: str, token: int) -> Said:
     words = list(zip(labels, p))
     if models.offers(model).no_parts:  # a logit that is no sum has no parts
         return Said(words)
-    part = pusher(passes.attribution(recording, stream, token, best[0]))
+    try:
+        part = pusher(passes.attribution(recording, stream, token, best[0]))
+    except ValueError:  # what a model in its own code was heard to write does not add up here
+        part = None
     if part is None:
         return Said(words)
     says = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"

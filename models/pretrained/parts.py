@@ -14,6 +14,7 @@ from models.pretrained.own_readout import expect_readout, linear_readout
 from models.pretrained.stream import StreamPlan
 from models.readouts.readout import BIAS, Key
 from models.recording import Recording, Stream
+from models.slices import breath
 
 
 def missing(handle: Handle) -> str:
@@ -70,6 +71,7 @@ def _followed(handle: Handle, recording: Recording, of: Stream, token: int) -> d
     plan = handle.plan.streams[-1]
     held: dict[Key, Tensor] = {}
     for site in of.sites:
+        breath()
         vector = _at(of, site, token)
         number, _, place = site.partition(".")
         if site == "embed" or site == "embed+pos" and not held:

@@ -45,7 +45,11 @@ def show(on: Inside) -> Attribution | None:
             "nothing."
         )
         return None
-    taken = passes.attribution(on.recording, on.stream.name, on.token, word, against)
+    try:
+        taken = passes.attribution(on.recording, on.stream.name, on.token, word, against)
+    except ValueError as why:
+        st.info(f"This logit cannot be taken apart: {literal(str(why))}.")
+        return None
     total, label = reading.total(taken), literal(on.stream.tokens[on.token])
     where = f"**{label}** (token {on.token}, chosen in the table above)"
     st.markdown(sentences.logit(taken.logit, total, len(taken.parts), words_of(on, taken), where))
