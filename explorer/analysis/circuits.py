@@ -61,6 +61,6 @@ def table(of: Circuits, labels: Callable[[np.ndarray], list[str]]) -> dict[str, 
         "looks for, of all words": listed(of.key_ids),
         "looked at, raises": listed(of.up_ids),
         "looked at, lowers": listed(of.down_ids),
-        "itself, logit": of.own,
-        "itself, rank": of.own_rank + 1,
+        "itself, logit": of.own.tolist(),
+        "itself, rank": (of.own_rank + 1).tolist(),
     }
