@@ -66,7 +66,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     values = {(part.kind, part.layer, part.head): part.value for part in taken.parts}
     told = []
     for (kind, layer, head, _), vector in held.items():
-        told.append(float(vector @ gradient.detach()))
+        told.append(float((vector @ gradient).detach()))
         if kind != "bias":
             assert values[kind, layer, head] == pytest.approx(told[-1], abs=SUMMED)
 
