@@ -46,7 +46,8 @@ page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
 
-from explorer.frame import bar, export, lesson, presenting, way  # noqa: E402  after the first elements
+# after the first elements
+from explorer.frame import bar, export, lesson, presenting, way  # noqa: E402
 from explorer.memory import address, told  # noqa: E402
 
 with told.run():

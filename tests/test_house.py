@@ -21,7 +21,8 @@ LIGHT = {"__future__", "typing"}
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|learning)\.py",
+        r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|"
+        r"learning)\.py",
         {"numpy"},
         r"models\.(edits|written_edits|prediction|recording)",
     ),
@@ -79,7 +80,8 @@ FLOORS = [
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(memory|sentences)\..*|models\.(library|recording|(written_)?edits|examples|prediction|offers|slices|learn|learning)",
+        r"explorer\.(memory|sentences)\..*|models\.(library|recording|(written_)?edits|examples|"
+        r"prediction|offers|slices|learn|learning)",
     ),
     (
         r"explorer/frame/.*",

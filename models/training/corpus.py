@@ -23,17 +23,22 @@ from models.training.grammar import MEN, WOMEN
 HELD_OUT_PERCENT = 1.0
 
 UNFIT = re.compile(
-    r"\b(kill\w*|murder\w*|suicid\w*|rap(e|ed|ist|ing)|sex\w*|porn\w*|naked|nude|whore\w*|prostitut\w*|bitch\w*|fuck\w*|shit\w*|bastard\w*|"
-    r"nazi\w*|hitler|cocaine|heroin|marijuana|drugs?|opium|stab(bed|bing)|strangl\w*|tortur\w*|slave\w*|negro\w*|nigg\w*|savages?|"
+    r"\b(kill\w*|murder\w*|suicid\w*|rap(e|ed|ist|ing)|sex\w*|porn\w*|naked|nude|whore\w*|"
+    r"prostitut\w*|bitch\w*|fuck\w*|shit\w*|bastard\w*|"
+    r"nazi\w*|hitler|cocaine|heroin|marijuana|drugs?|opium|stab(bed|bing)|strangl\w*|tortur\w*|"
+    r"slave\w*|negro\w*|nigg\w*|savages?|"
     r"genocide|terroris\w*|bombs?|hang(ed|ing) "
-    r"(him|her|my)self|genital\w*|breasts|breast|erotic\w*|slut\w*|damn\w*|drunk\w*|vodka|whisk(e)?y|"
+    r"(him|her|my)self|genital\w*|breasts|breast|erotic\w*|slut\w*|damn\w*|drunk\w*|vodka|"
+    r"whisk(e)?y|"
     r"injun\w*|jews?|gyps(y|ies)|lynch\w*|corpse\w*|blood(y|ied)?)\b",
     re.IGNORECASE,
 )
 UNFIT_IN_FRENCH = re.compile(
     r"\b(tu(er|é|ée|és|e|ent|ait|a|ons)\b(?= "
-    r"(mon|ton|son|le|la|les|un|une|quelqu|tout|des|Tom|Marie|l'|d'))|meurtr\w*|suicid\w*|viol(er|é|ée|eur)|sexe|sexuel\w*|"
-    r"nue?s?|putain\w*|pute|salope|merde|connard|conne?|baiser?|bordel|cul|chier|nazi\w*|drogues?|cocaïne|ivres?|soûl\w*|saoul\w*|sang|sanglant\w*|esclav\w*|juifs?)\b",
+    r"(mon|ton|son|le|la|les|un|une|quelqu|tout|des|Tom|Marie|l'|d'))|meurtr\w*|suicid\w*|viol(er|"
+    r"é|ée|eur)|sexe|sexuel\w*|"
+    r"nue?s?|putain\w*|pute|salope|merde|connard|conne?|baiser?|bordel|cul|chier|nazi\w*|drogues?|"
+    r"cocaïne|ivres?|soûl\w*|saoul\w*|sang|sanglant\w*|esclav\w*|juifs?)\b",
     re.IGNORECASE,
 )
 MALE_IN_TATOEBA, FEMALE_IN_TATOEBA = ("Tom", "John", "Bob"), ("Mary", "Jane", "Alice")

@@ -33,8 +33,10 @@ SHORT, SHORT_SHARE = 6, 0.5
 LINKS = (("and", "et"), ("and", "et"), ("but", "mais"))
 # Words that begin an English or French sentence and are lower case inside one.
 STARTS = re.compile(
-    r"(he|she|it|we|they|you|this|that|these|those|the|a|an|my|your|his|her|its|our|their|there|what|nobody|everybody|everyone|someone|no|"
-    r"il|elle|on|nous|ils|elles|je|tu|vous|ce|cet|cette|ces|le|la|les|un|une|des|mon|ma|mes|ton|ta|tes|son|sa|ses|notre|nos|votre|vos|leur|"
+    r"(he|she|it|we|they|you|this|that|these|those|the|a|an|my|your|his|her|its|our|their|there|"
+    r"what|nobody|everybody|everyone|someone|no|"
+    r"il|elle|on|nous|ils|elles|je|tu|vous|ce|cet|cette|ces|le|la|les|un|une|des|mon|ma|mes|ton|ta|"
+    r"tes|son|sa|ses|notre|nos|votre|vos|leur|"
     r"leurs|c'|j'|l'|d'|ça|cela|personne|quelqu'un)(?=\b|\W)",
     re.IGNORECASE,
 )

@@ -117,7 +117,7 @@ def begin(plan: type[Plan], **given: object) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
         words = beginning(str(given.pop("words")))[:2_000]
-        live.begin(plan(words=words, unit=st.session_state.live_unit, **given))  # type: ignore[arg-type]
+        live.begin(plan(words=words, unit=st.session_state.live_unit, **given))
     except ValueError as said:
         st.warning(str(said))
         return
