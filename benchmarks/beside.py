@@ -54,7 +54,7 @@ class Long:
     def __init__(self, line: ClientConnection, work: Work) -> None:
         self.line, self.work = line, work
         self.done, self.wrong = 0, ""
-        self._button, self._part, self._every = "", "", 0.0
+        self._page, self._button, self._part, self._every = "", "", "", 0.0
         self._dice = random.Random(0)
 
     async def go_on(self) -> None:
@@ -67,10 +67,10 @@ class Long:
             query = urlencode(asked)
             await self._ask(query, page_name=self.work.page)
             if self.work.press:
-                await self._ask(query, press=self._button, page_name=self.work.page)
+                await self._ask(query, press=self._button, page_script_hash=self._page)
             while self._part:  # the page looks at its work by itself
                 await asyncio.sleep(self._every)
-                await self._ask(query, fragment_id=self._part, page_name=self.work.page)
+                await self._ask(query, fragment_id=self._part, page_script_hash=self._page)
             self.done += 1
 
     async def _ask(self, query: str, press: str = "", **wish: str) -> None:
@@ -88,6 +88,8 @@ class Long:
             if kind == "new_session":
                 if not said.metadata.run.fragment_ids:
                     self._part = ""  # a whole run says anew what is looked at
+            elif kind == "navigation":  # the page that is on screen, as a browser names it
+                self._page = said.navigation.page_script_hash
             elif kind == "auto_rerun":
                 self._part, self._every = said.auto_rerun.fragment_id, said.auto_rerun.interval
             elif kind == "delta":

@@ -48,18 +48,15 @@ function wordOf({ header, keys }, { word }) {
   return word.at >= 0 ? [word.axis, word.at] : null;
 }
 
-/** @param {HTMLElement} root */
-const placesOf = (root) => [...root.querySelectorAll(".cell")];
-
 /** @param {View} view */
 function draw(view, focus = "") {
   const { root } = view;
-  const place = placesOf(root).findIndex((cell) => cell === focused(root));
+  const place = [...root.querySelectorAll(".cell")].findIndex((cell) => cell === focused(root));
   const body = view.as === "grid" ? grid(view) : list(view, { shown, choose, spoken, draw });
   root.replaceChildren(bar(view), ...body);
   view.ready?.();
   // A word that is held elsewhere draws all heads anew: whoever is among them stays there.
-  const next = focus ? root.querySelector(focus) : placesOf(root)[place];
+  const next = focus ? root.querySelector(focus) : root.querySelectorAll(".cell")[place];
   /** @type {HTMLElement | null | undefined} */ (next)?.focus({ preventScroll: !focus });
 }
 
