@@ -9,9 +9,9 @@ app: .venv/app
 
 # Every part runs, whatever the parts before it found. The journeys in a browser come afterwards, by
 # themselves: they share the cores with their servers and browsers.
-test: .venv/test .venv/cluster
+test: .venv/test
 	@status=0; \
-	$(MAKE) --no-print-directory lint || status=1; \
+	$(MAKE) --no-print-directory lint .venv/cluster || status=1; \
 	.venv/bin/python -m pytest -m "not browser" -n 2 --dist worksteal || status=1; \
 	$(MAKE) --no-print-directory journeys || status=1; \
 	exit $$status
