@@ -55,7 +55,8 @@ def way_to(page: str, label: str, recording: Recording, **choices: object) -> No
         query = {name: str(value) for name, value in asked.items()}
     else:
         for name, value in choices.items():
-            state[name] = str(value)
+            if state.get(name) != str(value):  # what a widget holds may not be set again
+                state[name] = str(value)
     file, icon = f"../pages/{page}.py", ":material/arrow_forward:"
     st.page_link(file, label=label, icon=icon, query_params=query)
 
