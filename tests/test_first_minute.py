@@ -105,7 +105,8 @@ def test_any_text_opens_on_something(visitor: Visitor, text: str) -> None:
     assert page.locator(".cell[aria-pressed=true]").count() == 1
     if told:
         visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
-        assert page.locator("h1").inner_text() == sentences.headline(told[0], str)
+        # Of a crowd the most alone stands there.
+        assert sentences.headline(told[0], str).startswith(page.locator("h1").inner_text())
     else:
         assert page.locator("h1").count() == 0
 
