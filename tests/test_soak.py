@@ -22,5 +22,5 @@ def test_every_page_answers_readers_at_once_who_stay_and_who_work_long() -> None
         )
         assert held.wrong == [] and held.most >= held.there > 0
         address = f"http://127.0.0.1:{port}"
-        load = asyncio.run(beside.beside(address, process, "training", readers=1, seconds=1.0))
+        load = asyncio.run(beside.beside(address, process, "training", readers=1, seconds=9.0))
         assert load.took and load.at(0.95) > 0
