@@ -62,7 +62,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     press(teacher, "End it for all")
     for one in students:
         one.page.wait_for_selector(".follow .line:has-text('has ended')")
-    press(students[0], "Close")
+    students[0].page.locator(".follow").get_by_role("button", name="Close").press("Enter")
     students[0].page.wait_for_selector(".follow", state="hidden")
     assert (
         students[0].page.evaluate("[sessionStorage.length, localStorage['headlight class']]")[1]
