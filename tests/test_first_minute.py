@@ -69,7 +69,7 @@ def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visi
     box = page.locator("h1").bounding_box()
     page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2)
     assert page.locator(".way .tip").inner_text().startswith("layer One round")
-    page.get_by_role("button", name="Words", exact=True).first.press("Enter")
+    page.get_by_role("button", name="Terms", exact=True).first.press("Enter")
     assert {"layer", "head"} <= set(page.locator(".way .words dt").all_inner_texts())
     page.keyboard.press("Escape")
     assert not page.locator(".way .words").is_visible()

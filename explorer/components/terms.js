@@ -52,7 +52,7 @@ export function terms(view) {
       "aria-expanded": "false",
       onclick: () => open(button.getAttribute("aria-expanded") === "false"),
     },
-    "Words",
+    "Terms",
   );
   const open = (/** @type {boolean} */ shown) => {
     if (shown) list.replaceChildren(...found.flatMap(({ term }) => told(term)));
