@@ -168,11 +168,17 @@ class Visitor:
 
     def export(self, name: str | re.Pattern[str]) -> Path:
         """Take a file out of the Export menu, by its button: where it lies under its own name."""
+        from playwright.sync_api import TimeoutError as Late
+
         menu = self.page.get_by_role("button", name="download icon")
         if not self.page.locator(".pictures").count():
             menu.click()
         button = self.page.get_by_role("button", name=name, exact=True)
-        button.wait_for()
+        try:
+            button.wait_for(timeout=15_000)
+        except Late:  # the press met a menu that was just being drawn anew
+            menu.click()
+            button.wait_for()
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
         with self.page.expect_download() as waiting:
             button.click()
