@@ -20,7 +20,7 @@ from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
-from explorer.figures.attention import heatmap
+from explorer.figures.attention import Scale, heatmap
 from explorer.frame import opening
 from explorer.memory import models, passes
 from explorer.sentences.escape import literal
@@ -365,7 +365,11 @@ def test_the_strongest_cell_of_a_column() -> None:
 def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
     allowed = np.tril(np.ones((3, 3), bool))
     weights = np.where(allowed, 0.0, 0.0)
-    z = heatmap(numbers.blanked(weights, allowed), weights, "abc", "abc", ("",), 0, 1, "").data[0].z
+    z = (
+        heatmap(numbers.blanked(weights, allowed), weights, "abc", "abc", ("",), Scale(0, 1, ""))
+        .data[0]
+        .z
+    )
     np.testing.assert_array_equal(np.isnan(z), ~allowed)
     wide = heatmap(
         np.ones((2, 200)) / 200,
@@ -373,9 +377,7 @@ def test_a_figure_leaves_out_what_is_not_allowed_and_nothing_else() -> None:
         ("→ <b>", "→ c"),
         ["x"] * 200,
         ("",),
-        0,
-        1,
-        "",
+        Scale(0, 1, ""),
         ("target", "source"),
     )
     assert (

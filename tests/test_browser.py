@@ -132,6 +132,7 @@ def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
     visitor.page.go_back()
     visitor.page.wait_for_selector(".head .token:text-is('animal')")
     visitor.page.wait_for_selector(".cell[aria-pressed=true][aria-label^='Layer 0, head 0']")
+    assert "Layer 0, head 0" in visitor.title()
 
 
 def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) -> None:
@@ -142,6 +143,8 @@ def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) ->
     visitor.page.wait_for_url(lambda url: "token=" not in url)
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
+    held = visitor.page.locator(".token[aria-pressed=true]")
+    assert held.get_attribute("data-at") == "3"
 
 
 def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: Visitor) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from explorer.analysis import attention as numbers
 from explorer.analysis.csv import to_csv
-from explorer.figures.attention import heatmap
+from explorer.figures.attention import Scale, heatmap
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)
 QUERIES, KEYS = ("the", "<b>"), ("the", "cat", "the")
@@ -18,7 +18,12 @@ QUERIES, KEYS = ("the", "<b>"), ("the", "cat", "the")
 
 def test_the_figure_shows_what_it_is_given() -> None:
     figure = heatmap(
-        WEIGHTS, WEIGHTS, QUERIES, KEYS, ("Layer 0, head 1: <i>", "model <b>"), 0, 1, "weight"
+        WEIGHTS,
+        WEIGHTS,
+        QUERIES,
+        KEYS,
+        ("Layer 0, head 1: <i>", "model <b>"),
+        Scale(0, 1, "weight"),
     )
     trace = figure.data[0]
     np.testing.assert_array_equal(trace.z, WEIGHTS)
@@ -32,7 +37,7 @@ def test_the_figure_shows_what_it_is_given() -> None:
 
 
 def test_equal_words_stay_separate_and_labels_are_escaped() -> None:
-    figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, ("",), 0, 1, "")
+    figure = heatmap(WEIGHTS, WEIGHTS, QUERIES, KEYS, ("",), Scale(0, 1, ""))
     assert list(figure.layout.xaxis.tickvals) == [0, 1, 2] and list(
         figure.layout.xaxis.ticktext
     ) == ["the", "cat", "the"]
@@ -43,7 +48,7 @@ def test_equal_words_stay_separate_and_labels_are_escaped() -> None:
 def test_long_texts_get_fewer_labels_not_smaller_ones() -> None:
     n = 200
     words = [f"w{i}" for i in range(n)]
-    figure = heatmap(np.eye(n), np.eye(n), words, words, ("",), 0, 1, "")
+    figure = heatmap(np.eye(n), np.eye(n), words, words, ("",), Scale(0, 1, ""))
     assert len(figure.layout.xaxis.tickvals) <= 60
     assert [words[at] for at in figure.layout.xaxis.tickvals] == list(figure.layout.xaxis.ticktext)
 

@@ -178,9 +178,12 @@ def beside(one, recording, said):
     cells = [
         (i, i + step)
         for i in range(n)
-        if 0 <= i + step < n and not special[i] and not special[i + step]
-        and attention.allowed[i, i + step] and attention.allowed[i].sum() > 2
-    ]  # fmt: skip
+        if 0 <= i + step < n
+        and not special[i]
+        and not special[i + step]
+        and attention.allowed[i, i + step]
+        and attention.allowed[i].sum() > 2
+    ]
     means = [
         np.mean([attention.pattern[c.layer, c.head, i, j] for i, j in cells]) for c in one.choices
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,19 +15,26 @@ LONGEST_LABEL, LONGEST_LINE = 14, 120
 COLOURS = "Cividis"
 
 
+@dataclass(frozen=True)
+class Scale:
+    """The values of the first and the last colour, and what the scale is called."""
+
+    low: float
+    high: float
+    name: str
+
+
 def heatmap(
     z: np.ndarray,
     weights: np.ndarray,
     queries: Sequence[str],
     keys: Sequence[str],
     about: Sequence[str],
-    low: float,
-    high: float,
-    legend: str,
+    scale: Scale,
     sides: tuple[str, str] = ("query", "key"),
 ) -> go.Figure:
-    """A heatmap of `z` (query, key) from `low` to `high`: keys along x, queries down y, row 0 on
-    top, the weights on hover.
+    """A heatmap of `z` (query, key) on a scale: keys along x, queries down y, row 0 on top, the
+    weights on hover.
 
     A NaN in `z` is left blank, without hover. `sides` are what queries and keys are called.
 
@@ -38,11 +46,11 @@ def heatmap(
     figure = go.Figure(
         go.Heatmap(
             z=z,
-            zmin=low,
-            zmax=high,
+            zmin=scale.low,
+            zmax=scale.high,
             colorscale=COLOURS,
             customdata=weights,
-            colorbar={"title": {"text": legend, "side": "right"}, "thickness": 12},
+            colorbar={"title": {"text": scale.name, "side": "right"}, "thickness": 12},
             hoverongaps=False,
             hovertemplate=f"{query} %{{y}}<br>{key} %{{x}}<br>"
             "weight %{customdata:.4f}<extra></extra>",

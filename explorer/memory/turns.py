@@ -130,7 +130,7 @@ class Turns:
                 while not self._is_next(ticket):
                     self._moved.wait(LOOK)
                     self._wanted()
-            except BaseException:
+            except BaseException:  # a reader who has gone is told by one: whatever it is goes on
                 line.remove(ticket)
                 self._moved.notify_all()
                 raise

@@ -18,7 +18,7 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
     try:
         pieces = tokenizers.Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises bare ones
+    except Exception as error:  # the library raises Exception itself, nothing narrower
         raise NotLoaded("its tokenizer.json cannot be read") from error
     pieces.no_truncation()
     pieces.no_padding()

@@ -175,6 +175,7 @@ def _forked(asked: dict) -> dict:
             said = {"way": "", "problem": " ".join(str(error).split())}
         except MemoryError:
             os._exit(3)
+        # Whatever it is, it ends here: the fork must never go on as its parent.
         except BaseException:
             said = {"way": "", "problem": f"{name} cannot be read; choose another."}
         os.write(writing, json.dumps(said).encode())

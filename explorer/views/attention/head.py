@@ -140,7 +140,7 @@ def table(on: Screen, view: HeadView) -> None:
 
 def in_plotly(view: HeadView) -> None:
     """The same matrix in Plotly, imported only when it is wanted."""
-    from explorer.figures.attention import heatmap
+    from explorer.figures.attention import Scale, heatmap
 
     drawn = heat(view)
     about = (view.title, *view.caption)
@@ -150,9 +150,7 @@ def in_plotly(view: HeadView) -> None:
         drawn.rows,
         drawn.columns,
         about,
-        drawn.low,
-        drawn.high,
-        drawn.name,
+        Scale(drawn.low, drawn.high, drawn.name),
         drawn.sides,
     )
     rows, keys = view.shown.axes.sides
