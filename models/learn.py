@@ -65,11 +65,6 @@ def drop(name: str) -> None:
     _held.pop(name, None)
 
 
-def names() -> tuple[str, ...]:
-    """The models held, the oldest first."""
-    return tuple(_held)
-
-
 def is_live(name: str) -> bool:
     """True for the name of a model that is or was held here."""
     return name.startswith(LIVE)

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.analysis import evidence
 from explorer.components import claims as pictures
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, models, passes, shelf, told
 from explorer.sentences import claims
 from explorer.views.claims import listing, testing
@@ -41,14 +42,7 @@ def explore(model: str, text: str, target: str | None) -> None:
     left, right = st.columns([1.8, 1], vertical_alignment="bottom")
     address.one_of("claim_verdict", tuple(WITH))
     address.one_of("claim_note", NOTES)
-    left.segmented_control(
-        "Show",
-        tuple(WITH),
-        key="claim_verdict",
-        required=True,
-        wrap=True,
-        persist_state="session",
-    )
+    pick("Show", tuple(WITH), "claim_verdict", at=left)
     right.selectbox("From", NOTES, key="claim_note", persist_state="session")
     ready = testing.begun(model, text, target).finished
     told.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)

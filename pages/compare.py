@@ -7,6 +7,7 @@ import streamlit as st
 
 from explorer.analysis import compare as numbers
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, told
 from explorer.sentences import compare as sentences
 from explorer.sentences.escape import literal
@@ -90,28 +91,16 @@ def compared(on: Both, top) -> None:
 def toolbar(view: str) -> None:
     """What is looked at, and in which tone."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        st.segmented_control(
-            "Look at",
-            tuple(VIEWS),
-            key="other_view",
-            wrap=True,
-            format_func=VIEWS.get,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        pick("Look at", VIEWS, "other_view", bare=True)
         if view == "Heads":
             address.one_of("other_tone", heads.TONES)
-            st.segmented_control(
+            pick(
                 "Tone",
                 heads.TONES,
-                key="other_tone",
-                wrap=True,
-                required=True,
-                persist_state="session",
-                label_visibility="collapsed",
+                "other_tone",
                 help="Log shows three powers of ten below 1, so that faint attention is seen. The "
                 "difference stays linear.",
+                bare=True,
             )
 
 

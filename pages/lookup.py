@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.frame.subject import subject
 from explorer.memory import address, told
 from explorer.memory.passes import Shown
@@ -30,15 +31,7 @@ def explore(source: Shown) -> None:
     st.subheader("Is attention a lookup, or messages on a graph?", anchor=False)
     on = subject(source)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        way = st.segmented_control(
-            "Look at it as",
-            tuple(WAYS),
-            key="look_at",
-            wrap=True,
-            format_func=WAYS.get,
-            required=True,
-            persist_state="session",
-        )
+        way = pick("Look at it as", WAYS, "look_at")
         shown = None if way == "Scale" else choose(on, query_too=way != "Three")
     if not on.attention.opens and way != "Graph":
         st.info(words.CLOSED.format(literal(source.model)))

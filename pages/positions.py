@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, passes, told
 from explorer.views.positions import adding, distance, order, sentence, shift, waves
 from explorer.views.positions.source import Source
@@ -31,15 +32,7 @@ def explore(model: str, text: str) -> None:
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
         top = st.container(width="content")
-        screen = st.segmented_control(
-            "Question",
-            list(SCREENS),
-            key="ask",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        screen = pick("Question", tuple(SCREENS), "ask", bare=True)
     question, show = SCREENS[screen]
     top.subheader(question, anchor=False, help=ABOUT)
     names = [stream.name for stream in passes.record(model, text).streams]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
-from explorer.frame.picker import attention_names
+from explorer.frame.picker import attention_names, pick
 from explorer.frame.subject import subject
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
@@ -32,15 +32,7 @@ def explore(source: Shown) -> None:
     st.subheader("What do all heads say together, and can you trust the sum?", anchor=False)
     on = subject(source)
     controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    what = controls.segmented_control(
-        "Summary",
-        tuple(words.LABELS),
-        key="sum_what",
-        wrap=True,
-        format_func=words.LABELS.get,
-        required=True,
-        persist_state="session",
-    )
+    what = pick("Summary", words.LABELS, "sum_what", at=controls)
     if what in words.THROUGH and on.across:
         st.info(words.NO_WAY_ACROSS.format(what))
     elif what in ("Values", "Writes") and not models.shows_writes(on.recording):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, models, stages, told
 from explorer.sentences.escape import literal
 from explorer.views.training import course, formed, live, twins
 
-VIEWS = ("Checkpoints", "Live", "Twins")
-LABELS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
+VIEWS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
 # What is shown in the place of a model without earlier weights: one that reads the same text where
 # the model fills in words, else the one whose head forms at a jump.
 MEANS, FILLS = "induction", "twin-post"
@@ -55,17 +55,8 @@ def compare(text: str) -> None:
     address.write()
 
 
-address.one_of("train_view", VIEWS)
-st.segmented_control(
-    "View",
-    VIEWS,
-    key="train_view",
-    wrap=True,
-    format_func=LABELS.get,
-    required=True,
-    persist_state="session",
-    label_visibility="collapsed",
-)
+address.one_of("train_view", tuple(VIEWS))
+pick("View", VIEWS, "train_view", bare=True)
 if st.session_state.train_view == "Live":
     train()
 elif st.session_state.train_view == "Twins":

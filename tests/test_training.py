@@ -33,7 +33,7 @@ from models.training import (
     train,
     translation,
 )
-from models.training.recipes import Recipe, with_dropout
+from models.training.recipes import Moment, Recipe, with_dropout
 from models.transformer import Encoder
 
 BOOK = (
@@ -519,9 +519,8 @@ def test_training_learns(name: str, recipe: Callable[[str], Recipe], tmp_path: P
     batch = next(iter(made.batches(run.tokenizer, 0)))
 
     def loss() -> float:
-        return made.loss(
-            run.model, batch, run.tokenizer, torch.Generator().manual_seed(0), 0
-        ).item()
+        at = Moment(run.tokenizer, torch.Generator().manual_seed(0), 0)
+        return made.loss(run.model, batch, at).item()
 
     before = loss()
     run.train()

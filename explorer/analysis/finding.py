@@ -11,14 +11,13 @@ LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same 
 CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
 LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT)
-KINDS = (*LINKS, CROWD, SETTLED, PUSHED, TURNED, MOVED)
 
 
 @dataclass(frozen=True)
 class Finding:
     """One statement about one recording.
 
-    kind: one of KINDS. value: the number that is stated, in the unit of its kind (a weight,
+    kind: one of those above. value: the number that is stated, in the unit of its kind (a weight,
     degrees, a count of heads, a layer, a logit), and chance: the same measure where nothing is to
     be found. score: what findings are ranked by, no more than an order. attention, layer, head:
     where it is seen, "" and -1 where it is no head's; `of` how many heads there are. query: a token

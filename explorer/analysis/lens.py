@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis.attention import numbered
 from explorer.analysis.csv import Cells, Columns
 from models.prediction import Attribution, Lens, Part
 from models.recording import Recording, Stream
@@ -159,22 +158,6 @@ def named(way: Sequence[Cell], right: np.ndarray) -> np.ndarray:
     )
 
 
-def table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
-    """The lens as named columns, a row for each token of each site. labels: of every top word and
-    answer, by id."""
-    sites, n = len(lens.sites), len(tokens)
-    return {
-        "site": [site_name(site) for site in lens.sites for _ in range(n)],
-        "token": numbered(tokens) * sites,
-        "top word": [labels[int(id)] for id in lens.top_ids[..., 0].ravel()],
-        "its probability": np.exp(lens.top_logprobs[..., 0]).ravel(),
-        "final answer": [labels[int(id)] for id in lens.final_id] * sites,
-        "its probability here": np.exp(lens.logprob).ravel(),
-        "its rank": lens.rank.ravel() + 1,
-        "KL (nats)": lens.kl.ravel(),
-    }
-
-
 def file_table(lens: Lens, tokens: Sequence[str], labels: dict[int, str]) -> Columns:
     """The lens as named columns, a row for each token of each site, its top words with their
     probabilities last."""
@@ -274,12 +257,6 @@ def groups(attribution: Attribution) -> tuple[Group, ...]:
 def total(attribution: Attribution) -> float:
     """The sum of the parts, which is the logit up to rounding."""
     return float(sum(part.value for part in attribution.parts))
-
-
-def odds(difference: float) -> float:
-    """How many times as likely one word is as another whose logit is smaller by `difference`."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(np.float64(difference)))
 
 
 def parts_table(attribution: Attribution) -> Columns:

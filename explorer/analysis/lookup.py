@@ -187,17 +187,6 @@ def _worded(labels: Sequence[str], special: Sequence[bool]) -> np.ndarray:
     )
 
 
-def distances(
-    attention: Attention,
-    layer: int,
-    head: int,
-    query: int,
-    temperatures: Sequence[float] = tuple(CURVE),
-) -> np.ndarray:
-    """|z(T) - z_hard| at each temperature."""
-    return np.array([lookup(attention, layer, head, query, each).distance for each in temperatures])
-
-
 # ---- messages ----
 
 

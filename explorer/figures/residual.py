@@ -77,29 +77,28 @@ def lines(
 def spectrum(values: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
     """Singular values, largest first, one line for each (name, values), on a log axis that ends a
     million times below 1; a line at 1."""
-    figure = lines(
-        [(name, np.where(each < 1e-6, 0, each)) for name, each in values],
-        about,
-        np.arange(1, len(values[0][1]) + 1),
-        "singular value, from the largest down",
-        "size",
-        log=True,
-    )
-    figure.add_hline(y=1, line={"color": "#888888", "width": 1})
-    return figure
+    places = np.arange(1, len(values[0][1]) + 1)
+    titles = "singular value, from the largest down", "size"
+    return _around_one(values, 1e-6, about, places, titles)
 
 
 def fading(series: Sequence[tuple[str, np.ndarray]], about: Sequence[str]) -> go.Figure:
     """What is left of a gradient layer by layer, one line for each (name, values (layer)), on a log
     axis that ends at FAINTEST; a line at 1."""
-    figure = lines(
-        [(name, np.where(each < FAINTEST, 0, each)) for name, each in series],
-        about,
-        range(len(series[0][1])),
-        "layer, from the input up",
-        "length, of that at the last layer",
-        log=True,
-    )
+    titles = "layer, from the input up", "length, of that at the last layer"
+    return _around_one(series, FAINTEST, about, range(len(series[0][1])), titles)
+
+
+def _around_one(
+    series: Sequence[tuple[str, np.ndarray]],
+    least: float,
+    about: Sequence[str],
+    x: Sequence[object] | np.ndarray,
+    titles: tuple[str, str],
+) -> go.Figure:
+    """Lines on a log axis that ends at `least`, and one at 1. titles: of x and y."""
+    shown = [(name, np.where(each < least, 0, each)) for name, each in series]
+    figure = lines(shown, about, x, *titles, log=True)
     figure.add_hline(y=1, line={"color": "#888888", "width": 1})
     return figure
 

@@ -1,11 +1,12 @@
-"""Which attention, layer and head are on screen: chosen in one way on every page, and kept in the
-address."""
+"""One of some words, chosen in one way on every page; so are the attention, layer and head on
+screen, which are kept in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention as matrices
 from explorer.memory import address, models, passes
@@ -18,6 +19,34 @@ LABELS = {
     "cross": "Cross-attention",
 }
 OF_AN_ATTENTION = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
+
+
+def pick(
+    label: str,
+    options: Sequence[str] | Mapping[str, str],
+    key: str,
+    help: str | None = None,
+    bare: bool = False,
+    on_change: Callable[[], None] | None = None,
+    at: DeltaGenerator | None = None,
+) -> str:
+    """One of some words side by side, always one, kept for the visit under `key`. options: where
+    they map, what each reads as. bare: the label is for screen readers alone. at: where it stands,
+    here where None."""
+    reads = dict(options) if isinstance(options, Mapping) else {each: each for each in options}
+    chosen = (st if at is None else at).segmented_control(
+        label,
+        tuple(reads),
+        key=key,
+        wrap=True,
+        format_func=reads.__getitem__,
+        required=True,
+        persist_state="session",
+        help=help,
+        label_visibility="collapsed" if bare else "visible",
+        on_change=on_change,
+    )
+    return str(chosen)
 
 
 def attention_names(recording: Recording) -> tuple[str, ...]:

@@ -95,40 +95,32 @@ def shown_of(recording: Recording) -> Shown:
     return Shown(recording.model.name, recording.text, recording.edits, ids)
 
 
-def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens on a stream of a recording."""
+def _of(recording: Recording, read: Callable[..., Made], *asked: Any) -> Made:
+    """What `read(handle, recording, *asked)` of the library gives, made in turn and kept."""
     # Here and below before the turn: a model that has to be loaded anew holds nobody up.
     loaded = handle(recording.model.name)
     return derived(
         recording,
-        ("lens", stream, top),
-        lambda: made_in_turn(lambda: library.lens(loaded, recording, stream, top)),
+        (read.__name__, *asked),
+        lambda: made_in_turn(lambda: read(loaded, recording, *asked)),
     )
+
+
+def lens(recording: Recording, stream: str, top: int = 10) -> Lens:
+    """The logit lens on a stream of a recording."""
+    return _of(recording, library.lens, stream, top)
 
 
 def logits(recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        ("logits", stream, token),
-        lambda: made_in_turn(lambda: library.logits(loaded, recording, stream, token)),
-    )
+    return _of(recording, library.logits, stream, token)
 
 
 def attribution(
     recording: Recording, stream: str, token: int, id: int, against: int | None = None
 ) -> Attribution:
     """A word's logit at a token, taken apart; with `against` the difference to another word's."""
-    what = ("attribution", stream, token, id, against)
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        what,
-        lambda: made_in_turn(
-            lambda: library.attribute(loaded, recording, stream, token, id, against)
-        ),
-    )
+    return _of(recording, library.attribute, stream, token, id, against)
 
 
 def nearest(
@@ -175,32 +167,17 @@ def outputs(recording: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def highway(recording: Recording, stream: str, token: int) -> Any:
     """The gradient of an output back to every state of a stream, as `library.highway`."""
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        ("highway", stream, token),
-        lambda: made_in_turn(lambda: library.highway(loaded, recording, stream, token)),
-    )
+    return _of(recording, library.highway, stream, token)
 
 
 def jacobian(recording: Recording, stream: str, token: int, site: str) -> Any:
     """The Jacobians of one sub-layer at one token, as `library.jacobian`."""
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        ("jacobian", stream, token, site),
-        lambda: made_in_turn(lambda: library.jacobian(loaded, recording, stream, token, site)),
-    )
+    return _of(recording, library.jacobian, stream, token, site)
 
 
 def inside(recording: Recording, stream: str, layer: int, token: int) -> Any:
     """The hidden units of a layer's feed-forward network at one token, as `library.inside`."""
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        ("inside", stream, layer, token),
-        lambda: made_in_turn(lambda: library.inside(loaded, recording, stream, layer, token)),
-    )
+    return _of(recording, library.inside, stream, layer, token)
 
 
 def neurons(
@@ -208,12 +185,7 @@ def neurons(
 ) -> Neurons:
     """The neurons of a layer's FFN by what they add to a logit; `at`: the token, the word, and the
     one it is compared with, as for `attribution`."""
-    loaded = handle(recording.model.name)
-    return derived(
-        recording,
-        ("neurons", stream, layer, at),
-        lambda: made_in_turn(lambda: library.neurons(loaded, recording, stream, layer, *at)),
-    )
+    return _of(recording, library.neurons, stream, layer, *at)
 
 
 def circuits(

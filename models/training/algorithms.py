@@ -18,7 +18,7 @@ from torch import Tensor
 from models.config import Config
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
 from models.training import grammar, masked, next_word, translation
-from models.training.recipes import SEED, padded
+from models.training.recipes import SEED, Moment, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
@@ -68,14 +68,7 @@ class Induction(Algorithm):
             tokenizer.pad,
         )
 
-    def loss(
-        self,
-        model: Decoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
@@ -115,14 +108,7 @@ class Copy(Algorithm):
         targets = [[tokenizer.bos, *self.answer(each), tokenizer.eos] for each in lists]
         return *padded(sources, tokenizer.pad), *padded(targets, tokenizer.pad)
 
-    def loss(
-        self,
-        model: EncoderDecoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return translation.loss(model, *batch, smoothing=0.0)
 
     @torch.inference_mode()
@@ -188,14 +174,7 @@ class Grammar(Algorithm):
             tokenizer.pad,
         )
 
-    def loss(
-        self,
-        model: Decoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
@@ -227,23 +206,10 @@ class GrammarMasked(Algorithm):
             tokenizer.pad,
         )
 
-    def loss(
-        self,
-        model: Encoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         ids, present = batch
-        return masked.loss(model, *self.hidden(ids, present, tokenizer, generator))
-
-    def hidden(
-        self, ids: Tensor, present: Tensor, tokenizer: Tokenizer, generator: torch.Generator
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(hidden, ids, present, chosen) as masked.loss takes them."""
-        hidden, chosen = masked.hide(ids, present, tokenizer, generator)
-        return hidden, ids, present, chosen
+        hidden, chosen = masked.hide(ids, present, at.tokenizer, at.generator)
+        return masked.loss(model, hidden, ids, present, chosen)
 
     @torch.inference_mode()
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:

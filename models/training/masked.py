@@ -26,7 +26,7 @@ from models.training import grammar, pronouns
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.probes import best_heads
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, padded
+from models.training.recipes import SEED, Moment, padded
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
@@ -100,22 +100,15 @@ class Masked:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
-    def loss(
-        self,
-        model: Encoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         ids, present, echo = batch
-        hidden, chosen = hide_words(ids, present, Words.of(tokenizer), generator, echo)
+        hidden, chosen = hide_words(ids, present, Words.of(at.tokenizer), at.generator, echo)
         excess = Excess()
         x = model(
             hidden,
             allowed=present[:, None, None, :],
             tape=excess,
-            start=self._start(ids, generator, epoch),
+            start=self._start(ids, at.generator, at.epoch),
         )
         return cross_entropy(model, x[chosen], ids[chosen]) + PRICE * excess.mean()
 

@@ -25,7 +25,7 @@ from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, padded
+from models.training.recipes import SEED, Moment, padded
 from models.transformer import Decoder
 
 BATCH_TOKENS = 2048
@@ -250,21 +250,14 @@ class NextWord:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
-    def loss(
-        self,
-        model: Decoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         ids, _, counts = batch
         start = None
-        if epoch > 1:  # half of the rows begin anywhere, so that all positions are met
+        if at.epoch > 1:  # half of the rows begin anywhere, so that all positions are met
             anywhere = torch.randint(
-                0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=generator
+                0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=at.generator
             )
-            start = anywhere * (torch.rand(len(ids), 1, generator=generator) < 0.5)
+            start = anywhere * (torch.rand(len(ids), 1, generator=at.generator) < 0.5)
         return loss(model, ids, counts, start)
 
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
 from typing import Protocol
@@ -20,6 +21,15 @@ from models.transformer import FeedForward, Model
 
 SEED = 1
 MOMENT = 0.1  # seconds that trying out one kind of number may take
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a training is: its tokenizer, its random numbers, and which epoch this is."""
+
+    tokenizer: Tokenizer
+    generator: torch.Generator
+    epoch: int
 
 
 class Recipe(Protocol):
@@ -44,14 +54,7 @@ class Recipe(Protocol):
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         """The batches of one epoch, always the same ones for the same epoch."""
 
-    def loss(
-        self,
-        model: Model,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Model, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         """Mean loss of a batch in nats."""
 
     def progress(self, model: Model, tokenizer: Tokenizer) -> dict[str, float | str]:

@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
 from models.training import algorithms, masked, next_word, translation, twins
-from models.training.recipes import SEED, Recipe, half_helps
+from models.training.recipes import SEED, Moment, Recipe, half_helps
 
 ON_CORPORA = {
     "encoder": masked.Masked,
@@ -121,7 +121,8 @@ class Run:
     def _learn(self, batch: tuple[Tensor, ...]) -> float:
         """One step of gradient descent on one batch; returns the loss in nats."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.in_half):
-            loss = self.recipe.loss(self.model, batch, self.tokenizer, self.generator, self.epoch)
+            at = Moment(self.tokenizer, self.generator, self.epoch)
+            loss = self.recipe.loss(self.model, batch, at)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

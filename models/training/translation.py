@@ -15,7 +15,7 @@ from models.config import Config
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training.corpus import Pairs, read_pairs
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, padded, with_dropout
+from models.training.recipes import SEED, Moment, padded, with_dropout
 from models.transformer import EncoderDecoder
 
 BATCH_TOKENS = 2000  # of the target, padding counted in
@@ -192,14 +192,7 @@ class Translation:
             CURRICULUM[min(epoch, len(CURRICULUM) - 1)],
         )
 
-    def loss(
-        self,
-        model: EncoderDecoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return loss(model, *batch)
 
     @torch.inference_mode()

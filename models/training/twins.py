@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-import torch
 from torch import Tensor
 
 from models.config import Config
-from models.tokenizer import Tokenizer
 from models.training import masked
 from models.training.corpus import Corpus, Library, read_divided
 from models.training.readout_loss import cross_entropy
+from models.training.recipes import Moment
 from models.transformer import Encoder
 
 
@@ -38,18 +37,11 @@ class Post(masked.Masked):
     def model(self) -> Encoder:
         return Encoder(self.config)
 
-    def loss(
-        self,
-        model: Encoder,
-        batch: tuple[Tensor, ...],
-        tokenizer: Tokenizer,
-        generator: torch.Generator,
-        epoch: int,
-    ) -> Tensor:
+    def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         ids, present, echo = batch
-        words = masked.Words.of(tokenizer)
-        hidden, chosen = masked.hide_words(ids, present, words, generator, echo)
-        start = self._start(ids, generator, epoch)
+        words = masked.Words.of(at.tokenizer)
+        hidden, chosen = masked.hide_words(ids, present, words, at.generator, echo)
+        start = self._start(ids, at.generator, at.epoch)
         x = model(hidden, allowed=present[:, None, None, :], start=start)
         return cross_entropy(model, x[chosen], ids[chosen])
 

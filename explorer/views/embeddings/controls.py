@@ -8,6 +8,7 @@ from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.analysis import residual
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, passes
 from explorer.sentences import contexts
 from explorer.sentences.escape import literal
@@ -28,7 +29,7 @@ def asked(model: str, text: str) -> Asked:
     reads = stream == first.streams[0].name
     own = _own_second(first, text, reads)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        _choice("Texts", CONTEXTS, "contexts", "", on_change=_forget_mate, bare=True)
+        pick("Texts", CONTEXTS, "contexts", bare=True, on_change=_forget_mate)
         second = _second(own)
         words = _anchors(reads)
         st.button(
@@ -143,7 +144,7 @@ def _drawing(first: Recording) -> None:
     if len(first.streams) > 1:
         titles = {"": f"{first.streams[0].name.capitalize()}: reads"}
         titles |= {one.name: f"{one.name.capitalize()}: writes" for one in first.streams[1:]}
-        _choice(
+        pick(
             "Stream",
             titles,
             "stream",
@@ -151,48 +152,33 @@ def _drawing(first: Recording) -> None:
             "translation.",
             on_change=_forget_place,
         )
-    _choice("View", SPACES, "space", "A plane that plays, or three dimensions to be turned.")
-    _choice(
+    pick("View", SPACES, "space", "A plane that plays, or three dimensions to be turned.")
+    pick(
         "Plane",
         PLANES,
         "plane",
         "The directions along which all shown vectors spread most, or a first axis from the "
         "first group of anchor words to the second.",
     )
-    _choice(
+    pick(
         "Vectors",
         LENGTHS,
         "length",
         "As they are, or each divided by its length, so that only directions count.",
     )
     if residual.norm_place(first.streams[0]) == "post":
-        _choice(
+        pick(
             "Sites",
             SUMS,
             "sums",
             "Each state after its LayerNorm, or the sums before the LayerNorms as well.",
             on_change=_forget_stage,
         )
-    _choice(
+    pick(
         "Tokens",
         SPECIALS,
         "specials",
         "Special tokens often lie far away and then decide where the main directions lead.",
-    )
-
-
-def _choice(label: str, options: dict, key: str, words: str, bare: bool = False, **more) -> None:
-    st.segmented_control(
-        label,
-        tuple(options),
-        key=key,
-        wrap=True,
-        format_func=options.__getitem__,
-        required=True,
-        persist_state="session",
-        help=words or None,
-        label_visibility="collapsed" if bare else "visible",
-        **more,
     )
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.components import paths
+from explorer.frame.picker import pick
 from explorer.memory import address, shelf
 from explorer.sentences import embeddings as sentences
 from explorer.sentences.escape import literal
@@ -94,15 +95,7 @@ def beside(on: Screen) -> None:
         measures = [
             one for one in words_of.MEASURES if one != words_of.CONTEXTS or on.mate is not None
         ]
-        st.segmented_control(
-            "Measure",
-            measures,
-            key="curve",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        pick("Measure", measures, "curve", bare=True)
         lines = " Colours and marks: the text; solid: the first group, dashed: the second."
         if on.measure == words_of.CONTEXTS:
             lines = ""

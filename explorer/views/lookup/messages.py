@@ -13,6 +13,7 @@ from explorer.components import graph as graphs
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
 from explorer.frame import table
+from explorer.frame.picker import pick
 from explorer.frame.table import offer_csv, with_table
 from explorer.memory import address, models, passes
 from explorer.sentences import lookup as words
@@ -80,15 +81,7 @@ def controls(across: bool) -> tuple[float, str, str]:
             width=300,
             help="The even share is 1 / the number of tokens that a token may look at.",
         )
-        whose = st.segmented_control(
-            "Weights of",
-            tuple(WHOSE),
-            key="look_heads",
-            wrap=True,
-            format_func=WHOSE.get,
-            required=True,
-            persist_state="session",
-        )
+        whose = pick("Weights of", WHOSE, "look_heads")
         if not across:
             st.segmented_control(
                 "Layout", graphs.LAYOUTS, key="look_layout", required=True, persist_state="session"

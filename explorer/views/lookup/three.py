@@ -8,6 +8,7 @@ from explorer.analysis import constructions as numbers
 from explorer.analysis.lookup import largest
 from explorer.analysis.summaries import masked
 from explorer.components import matrix as pictures
+from explorer.frame.picker import pick
 from explorer.frame.table import with_table
 from explorer.sentences import lookup as words
 from explorer.sentences.escape import literal
@@ -31,16 +32,7 @@ def show(shown: Screen) -> None:
         "first two are divided by the root of their vectors’ width, the third is head "
         f"{shown.head}’s own score, as the model makes it."
     )
-    before = st.segmented_control(
-        "Show",
-        tuple(BEFORE),
-        key="look_before",
-        wrap=True,
-        format_func=BEFORE.get,
-        required=True,
-        persist_state="session",
-        label_visibility="collapsed",
-    )
+    before = pick("Show", BEFORE, "look_before", bare=True)
     made = on.kept(("constructions", *at), lambda: numbers.constructions(x, on.attention, *at))
     picture = on.picture(
         f"Three constructions, {shown.where}, {before.lower()}",

@@ -13,6 +13,7 @@ from explorer.analysis import residual as numbers
 from explorer.analysis.attention import TONES
 from explorer.analysis.caption import caption
 from explorer.components.picture import Picture
+from explorer.frame import picker
 from explorer.memory import address, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
@@ -63,15 +64,8 @@ def pick(
     """Which number is drawn, and whether on a logarithmic scale, where that has a meaning."""
     names = tuple(measure.name for measure in measures)
     address.one_of(key, names)
-    name = st.segmented_control(
-        "What the colour is",
-        names,
-        key=key,
-        wrap=True,
-        required=True,
-        persist_state="session",
-        help="\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures),
-    )
+    told = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
+    name = picker.pick("What the colour is", names, key, help=told)
     if not next(measure for measure in measures if measure.name == name).spread:
         return name, False
     st.session_state["logarithmic"] = address.one_of("spread", spread) == "Log"

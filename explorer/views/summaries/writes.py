@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.analysis import summaries as numbers
 from explorer.analysis.attention import numbered
 from explorer.components import matrix as pictures
+from explorer.frame.picker import pick
 from explorer.frame.subject import Subject
 from explorer.memory import address, passes
 from explorer.sentences import summaries as words
@@ -62,15 +63,7 @@ def asked(on: Subject) -> tuple[int | None, str]:
         on_change=take_token,
         width=240,
     )
-    measure = st.segmented_control(
-        "Measure",
-        tuple(MEASURES),
-        key="sum_measure",
-        wrap=True,
-        format_func=MEASURES.get,
-        required=True,
-        persist_state="session",
-    )
+    measure = pick("Measure", MEASURES, "sum_measure")
     return row, measure
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.components import switches as pictures
+from explorer.frame.picker import pick
 from explorer.memory import address, shelf
 from explorer.views.switches.runs import Runs
 from explorer.views.switches.write import put
@@ -20,14 +21,10 @@ LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
 def show(on: Runs) -> None:
     """The board and what a press on it does."""
     brush = address.one_of("brush", tuple(BRUSHES))
-    st.segmented_control(
+    pick(
         "What a click on a head does to it",
-        list(BRUSHES),
-        key="brush",
-        wrap=True,
-        format_func=LABELS.get,
-        required=True,
-        persist_state="session",
+        LABELS,
+        "brush",
         help="Silent: the head writes nothing. Mean: at every token it writes its mean over this "
         "text. Even: it gives every key the same weight. Press a head, or L for its layer; "
         "once more to undo.",

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.analysis import patching as numbers
 from explorer.analysis import switches
 from explorer.analysis.switched import without
+from explorer.frame.picker import pick
 from explorer.memory import address, models, passes, told
 from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
@@ -61,15 +62,7 @@ def show(on: Runs) -> None:
         return
     word, against = difference(two, donor)
     what = address.one_of("patch", tuple(KINDS))
-    st.segmented_control(
-        "Patch, one at a time",
-        tuple(KINDS),
-        key="patch",
-        wrap=True,
-        format_func=KINDS.get,
-        required=True,
-        persist_state="session",
-    )
+    pick("Patch, one at a time", KINDS, "patch")
     name = on.which().name if what == "Heads" else pick_stream(two.base)
     asked = Question(on.model, on.plain.text, edits, what, donor, name, two.token, word, against)
     running = asked.sweep().running
