@@ -95,12 +95,22 @@ def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
     visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
     box = visitor.page.locator("canvas.cells").bounding_box()
     for query, key in ((0, n - 1), (3, 1), (n - 1, 4)):
-        visitor.page.mouse.move(
-            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
-        )
+        x = box["x"] + (key + 0.5) * box["width"] / n
+        y = box["y"] + (query + 0.5) * box["height"] / n
+        visitor.page.mouse.move(x, y)
         said = visitor.page.locator(".head .says strong").inner_text()
         assert float(said) == pytest.approx(
             float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
+        )
+        # The same beside the pointer, inside the window and not under it.
+        tag = visitor.page.locator(".beside")
+        tokens = recording.streams[0].tokens
+        assert tag.inner_text().split("\n") == [said, f"{tokens[query]} → {tokens[key]}"]
+        at, window = tag.bounding_box(), visitor.page.viewport_size
+        assert at["x"] >= 0 and at["x"] + at["width"] <= window["width"]
+        assert at["y"] >= 0 and at["y"] + at["height"] <= window["height"]
+        assert (
+            not at["x"] <= x <= at["x"] + at["width"] or not at["y"] <= y <= at["y"] + at["height"]
         )
 
 

@@ -19,6 +19,7 @@ COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
 LAYER = {
     "axis",
+    "beside",
     "bus",
     "cells",
     "keys",

@@ -57,6 +57,7 @@ function matrix(view) {
       view.send("cell", cell);
       show(cell);
     },
+    says: ([q, k]) => [valueOf(q, k), header.queries[q], header.keys[k]],
   });
   raster(
     rows,
@@ -64,6 +65,11 @@ function matrix(view) {
     (at) => (free && !free[at] ? undefined : wordAt(look.one, shade(weight[at], peak))),
     canvas,
   );
+  const valueOf = (q, k) => {
+    const at = q * n + k;
+    const about = unknown && unknown[at] > 0.00005 ? "≈ " : "";
+    return free && !free[at] ? notAllowed(q, k) : about + ofRow(weight[at], 3);
+  };
   const inside = (cell) => cell && cell[0] < rows && cell[1] < n;
   const show = (over) => {
     [view.cell, over].forEach((cell, i) =>
@@ -75,14 +81,12 @@ function matrix(view) {
     const cell = over || view.cell;
     if (!inside(cell)) return line.replaceChildren("Choose a cell to open it.");
     const [q, k] = cell;
-    const at = q * n + k;
-    const about = unknown && unknown[at] > 0.00005 ? "≈ " : "";
     line.replaceChildren(
       named(header.queries[q]),
       ` ${q} → `,
       named(header.keys[k]),
       ` ${k}  `,
-      make("strong", "", free && !free[at] ? notAllowed(q, k) : about + ofRow(weight[at], 3)),
+      make("strong", "", valueOf(q, k)),
     );
   };
   view.fits.push(() => {

@@ -1,6 +1,7 @@
 // @ts-check
 // Matrices as pictures: a canvas of cells, the cell under the pointer, legends, all heads small.
 
+import { beside } from "./beside.js";
 import { arrow, plainKey, rove, stepped } from "./keys.js";
 import { make, put } from "./mount.js";
 import { css, shade, wordAt } from "./theme.js";
@@ -96,9 +97,11 @@ export const hatched = () => make("span", "hatched", make("i"), "not allowed");
  * @param {{ rows: string[], columns: string[], sides: string[], about: string, canvas: string,
  *   names?: [string, string], frame?: string, marks: string[], masked?: boolean, focus?: string,
  *   start: (by: number[]) => number[], look: (cell: number[] | null, byKey?: boolean) => void,
- *   open?: (cell: number[]) => void, choose?: (axis: number, at: number) => void }} how
+ *   open?: (cell: number[]) => void, choose?: (axis: number, at: number) => void,
+ *   says: (cell: number[]) => string[] }} how
  *   start: the cell from which arrow keys set out. names: classes of the names down and across.
- *   marks: classes of what lies over the cells. choose: a name was clicked, of axis 0 down.
+ *   marks: classes of what lies over the cells. choose: a name was clicked, of axis 0 down. says:
+ *   of a cell, for the tag beside the pointer: its value, who looks, at what.
  */
 export function plane(how) {
   const { rows, columns, names = ["queries", "keys"] } = how;
@@ -123,9 +126,14 @@ export function plane(how) {
   const frame = make("div", "matrix", corner, top, left, area);
   /** @type {number[] | null} */
   let over = null;
-  const look = (/** @type {number[] | null} */ cell, byKey = false) => {
+  const look = (
+    /** @type {number[] | null} */ cell,
+    byKey = false,
+    /** @type {MouseEvent | undefined} */ event = undefined,
+  ) => {
     over = cell;
     how.look(cell, byKey);
+    tell(cell, event);
   };
   const scroll = make(
     "div",
@@ -146,10 +154,11 @@ export function plane(how) {
     },
     frame,
   );
+  const tell = beside(scroll, canvas, how);
   const under = (/** @type {MouseEvent} */ event) =>
     cellAt(event, canvas, rows.length, columns.length);
   put(area, {
-    onmousemove: (/** @type {MouseEvent} */ event) => look(under(event)),
+    onmousemove: (/** @type {MouseEvent} */ event) => look(under(event), false, event),
     onmouseleave: () => look(null),
     onclick: (/** @type {MouseEvent} */ event) => {
       const cell = under(event);
@@ -220,7 +229,7 @@ export function plane(how) {
         wide,
       );
   };
-  return { scroll, frame, left, top, area, canvas, marks, size, bring, sign, point: look };
+  return { scroll, frame, left, top, area, canvas, marks, size, bring, sign, point: look, tell };
 }
 
 /**

@@ -145,7 +145,7 @@ function show(view) {
   tellWord(view);
 }
 
-const shared = { COLUMN, ROW, free, hold, look, open, word };
+const shared = { COLUMN, ROW, free, hold, look, open, value, word };
 
 // Beside the table and the zoom view only the sentence stays.
 /** @param {View} view */

@@ -1,6 +1,7 @@
 // @ts-check
 // A head's matrix: rows look, columns are looked at; one row, one column and one cell may be held.
 
+import { touched } from "./beside.js";
 import { ends, hatched, legend, plane } from "./cells.js";
 import { letter, make, put } from "./mount.js";
 import { share } from "./say.js";
@@ -12,11 +13,11 @@ const READABLE = 11; // pixels of a cell at which its labels can still be read
 const WIDEST = 60;
 
 /** @param {View} view @param {Record<string, any>} head what the views of a head share */
-export function matrix(view, { COLUMN, ROW, free, hold, look, open, word }) {
+export function matrix(view, { COLUMN, ROW, free, hold, look, open, value, word }) {
   const { header, n } = view;
   const rows = header.queries.length;
   const [down, right] = view.sides;
-  const { scroll, frame, left, top, canvas, marks, size, bring, sign } = plane({
+  const { scroll, frame, left, top, canvas, marks, size, bring, sign, tell } = plane({
     rows: header.queries,
     columns: header.keys,
     sides: view.sides,
@@ -31,6 +32,7 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, word }) {
     },
     open: (cell) => open(view, ...cell),
     choose: (axis, at) => hold(view, axis, at),
+    says: ([q, k]) => [value(view, q, k), header.queries[q], header.keys[k]],
   });
   raster(
     rows,
@@ -73,7 +75,9 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, word }) {
     at(pinColumn, column);
     at(overRow, q);
     at(overColumn, k);
-    at(cell, view.cell?.[ROW] === row ? view.cell[COLUMN] : -1, { row });
+    const opened = view.cell?.[ROW] === row ? view.cell : null;
+    at(cell, opened ? opened[COLUMN] : -1, { row });
+    if (q < 0 && touched()) tell(opened);
     [...left.children].forEach((e, i) => e.classList.toggle("on", i === q || i === row));
     [...top.children].forEach((e, i) => e.classList.toggle("on", i === k || i === column));
   };

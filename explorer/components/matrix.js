@@ -42,6 +42,12 @@ const place = ({ places }, side, at) => places[side]?.[at] ?? at;
 const say = ({ digits, missing }, value) =>
   Number.isNaN(value) ? missing || "no number" : exact(value, digits);
 
+/** A panel's cell in figures. @param {View} view */
+function valueOf({ header, blocks, numbers }, panel, at) {
+  const value = numbers[panel][at];
+  return (Number.isNaN(value) || blocks[`v${panel}`] ? "" : "≈ ") + say(header, value);
+}
+
 // ---- matrices ------------------------------------------------------------------------------------
 
 /** @param {View} view */
@@ -51,10 +57,9 @@ function panels(view) {
   const drawn = header.panels.map((panel, at) => ({ ...panel, at })).filter((one) => one.drawn);
   const line = spokenLine("value");
   const marked = new Set(header.marks.map(([r, c]) => r * n + c));
-  const about = header.panels.map((panel, at) => [
+  const about = header.panels.map((panel) =>
     header.panels.length > 1 ? ` · ${panel.title} ` : " ",
-    blocks[`v${at}`] ? "" : "≈ ",
-  ]);
+  );
   const rest = [
     "Point at a cell to read it",
     header.choose && `; click a row to open its ${header.sides[0]}`,
@@ -65,9 +70,8 @@ function panels(view) {
     list.forEach((each) => each.over(cell || [-1, -1]));
     if (!cell) return line.replaceChildren(...rest);
     const [r, c] = cell;
-    const values = about.flatMap(([title, sign], at) => {
-      const value = view.numbers[at][r * n + c];
-      return [title, make("strong", "", (Number.isNaN(value) ? "" : sign) + say(header, value))];
+    const values = about.flatMap((title, at) => {
+      return [title, make("strong", "", valueOf(view, at, r * n + c))];
     });
     const which = [
       ...[named(header.rows[r]), ` (${place(header, 0, r)}) → `],
@@ -118,6 +122,7 @@ function one(view, panel, m, n, titled) {
     },
     open: ([row]) => choose(row),
     choose: (axis, at) => axis === 0 && choose(at),
+    says: ([r, c]) => [valueOf(view, panel.at, r * n + c), header.rows[r], header.columns[c]],
   });
   const [held, row, column] = marks;
   const fold = make("button", {

@@ -77,6 +77,7 @@ function panel(view, name, read) {
       read(cell);
       if (cell && byKey) bring(cell);
     },
+    says: ([q, k]) => [value(view, name, q * n + k), header.rows[q], header.keys[k]],
   });
   raster(m, n, (at) => wordOf(view, look, name, at), canvas);
   canvas.dataset.painted = header.token;

@@ -38,8 +38,10 @@ export function alignment(view) {
     },
     open: ([row]) => view.stepper.go(row),
     choose: (axis, at) => axis === 0 && view.stepper.go(at),
+    says: ([r, c]) => [figure(r * n + c), header.says[r], header.source[c]],
   });
   raster(rows, n, (at) => wordOf(view, view.look, at), canvas);
+  const figure = (at) => weightText(view.weight[at], view.unknown?.[at]);
   const [held, column] = marks;
   held.hidden = false;
   const read = (cell) => {
@@ -48,14 +50,13 @@ export function alignment(view) {
     [...top.children].forEach((e, at) => e.classList.toggle("on", at === cell?.[1]));
     if (!cell)
       return value.replaceChildren("Point at a cell, or tap it, for its weight. A row sums to 1.");
-    const at = cell[0] * n + cell[1];
     value.replaceChildren(
       `Step ${cell[0] + 1}: to say `,
       named(header.says[cell[0]]),
       " it looks at ",
       named(header.source[cell[1]]),
       "  ",
-      make("strong", "", weightText(view.weight[at], view.unknown?.[at])),
+      make("strong", "", figure(cell[0] * n + cell[1])),
     );
   };
   read(null);
