@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import json
-from typing import BinaryIO
+from typing import IO
 
 
-def send(to: BinaryIO, header: dict, content: bytes = b"") -> None:
+def send(to: IO[bytes], header: dict, content: bytes = b"") -> None:
     """Write one frame. Raises BrokenPipeError where nobody reads any more."""
     to.write(json.dumps({**header, "size": len(content)}).encode() + b"\n" + content)
     to.flush()
 
 
-def receive(source: BinaryIO) -> tuple[dict, bytes] | None:
+def receive(source: IO[bytes]) -> tuple[dict, bytes] | None:
     """The next frame; None at the end."""
     line = source.readline()
     if not line:

@@ -47,7 +47,8 @@ class Training:
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
-        self.step, self.before, self.points = 0, 0.0, []
+        self.step, self.before = 0, 0.0
+        self.points: list[float] = []
         self.began = time.process_time()  # what it takes to begin is not learning
         if saved:
             self.model.load_state_dict(saved["model"])

@@ -53,7 +53,7 @@ def rotary(described: dict, share: float = 1.0) -> dict:
         scaling = (float(told["factor"]),)
     elif kind == "llama3":
         names = ("factor", "low_freq_factor", "high_freq_factor")
-        trained = told.get("original_max_position_embeddings")
+        trained = told["original_max_position_embeddings"]
         scaling = (*(float(told[name]) for name in names), float(trained))
     return {
         "positions": "rotary",

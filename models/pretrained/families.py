@@ -172,7 +172,8 @@ def _expect_all_used(family: Family, name: str, config: Config, tensors: Tensors
 
 def _files(folder: Path, name: str) -> tuple[str, Tensors]:
     """The weights in a folder, and the first half of the hash of their files."""
-    held, tensors = files.weights_of(folder, name), {}
+    held = files.weights_of(folder, name)
+    tensors: Tensors = {}
     for file in held:
         tensors |= load_file(file)
     return files.digest(held)[:12], tensors

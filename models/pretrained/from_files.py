@@ -7,13 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
 
 from models.pretrained import files
 from models.pretrained.files import NotLoaded, mend
 from models.pretrained.hub_tokenizer import HubTokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
+
+    AutoClass = type[_BaseAutoModelClass]
 
 
 def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
@@ -39,7 +45,7 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
         ) from error
 
 
-def model_of(folder: Path, name: str) -> nn.Module:
+def model_of(folder: Path, name: str) -> PreTrainedModel:
     """The model with its readout where it was trained with one, else without. Raises NotLoaded
     where weights are missing or do not fit."""
     import transformers
@@ -48,7 +54,8 @@ def model_of(folder: Path, name: str) -> nn.Module:
         config = transformers.AutoConfig.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
-        for kind in (*_readouts(config), transformers.AutoModel):
+        kinds: tuple[AutoClass, ...] = (*_readouts(config), transformers.AutoModel)
+        for kind in kinds:
             _expect_size(kind, config, folder, name)
             model, told = kind.from_pretrained(
                 folder,
@@ -75,7 +82,7 @@ def model_of(folder: Path, name: str) -> nn.Module:
     )
 
 
-def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
+def _expect_size(kind: AutoClass, config: PreTrainedConfig, folder: Path, name: str) -> None:
     """Raises NotLoaded where the configuration describes a far larger model than the files hold:
     what is missing would be made up, in memory."""
     with torch.device("meta"):
@@ -88,7 +95,7 @@ def _expect_size(kind: type, config: object, folder: Path, name: str) -> None:
         )
 
 
-def _readouts(config: object) -> tuple[type, ...]:
+def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
     """The class with a readout over the vocabulary that the weights were saved from, if they
     were."""
     import transformers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.pretrained import files, hub
 from models.pretrained.described import LONGEST, longest
@@ -16,8 +16,11 @@ from models.pretrained.hooks import put_hooks, register
 from models.pretrained.hub import Progress
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.stream import Unfollowed
-from models.pretrained.survey import Plan, survey
+from models.pretrained.survey import Plan, survey, words_of
 from models.recording import Card
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class Handle:
 
     card: Card
     tokenizer: HubTokenizer
-    model: nn.Module
+    model: PreTrainedModel
     plan: Plan
     start: int | None
     source: ClassVar[str] = "models.pretrained.huggingface"
@@ -59,7 +62,11 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
 
 
 def handle_of(
-    model: nn.Module, tokenizer: HubTokenizer, name: str, fingerprint: str, weights: str = "float32"
+    model: PreTrainedModel,
+    tokenizer: HubTokenizer,
+    name: str,
+    fingerprint: str,
+    weights: str = "float32",
 ) -> Handle:
     """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded
     where it shows too little."""
@@ -84,7 +91,7 @@ def handle_of(
         n_head=plan.n_head,
         d_model=plan.streams[0].d_model,
         d_head=plan.d_head,
-        n_vocab=model.get_input_embeddings().weight.shape[0],
+        n_vocab=len(words_of(model)),
         n_positions=_longest(model, tokenizer, plan),
         n_parameters=sum(parameter.numel() for parameter in model.parameters()),
         fingerprint=fingerprint,
@@ -93,7 +100,7 @@ def handle_of(
     return Handle(card, tokenizer, model, plan, start)
 
 
-def _start(model: nn.Module) -> int:
+def _start(model: PreTrainedModel) -> int:
     """The token that a decoder begins with."""
     for settings in (getattr(model, "generation_config", None), model.config):
         for key in ("decoder_start_token_id", "bos_token_id", "pad_token_id"):
@@ -102,7 +109,7 @@ def _start(model: nn.Module) -> int:
     return 0
 
 
-def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
+def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: Plan) -> int:
     """The longest text a model is given: what it was made for, the window within which all its
     layers see the same, and what memory holds."""
     bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
@@ -115,10 +122,8 @@ def _longest(model: nn.Module, tokenizer: HubTokenizer, plan: Plan) -> int:
         weight = getattr(stream.positions, "weight", None)
         if isinstance(weight, Tensor) and weight.dim() == 2:
             begins = getattr(stream.positions, "offset", 0)
-            if (
-                plan.positions == "learned"
-                and getattr(stream.positions, "padding_idx", None) is not None
-            ):
-                begins = stream.positions.padding_idx + 1  # RoBERTa counts from there
+            padding = getattr(stream.positions, "padding_idx", None)
+            if plan.positions == "learned" and padding is not None:
+                begins = padding + 1  # RoBERTa counts from there
             bounds.append(len(weight) - begins)
     return longest(bounds, plan.n_head, sum(plan.n_layer.values()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,15 +14,17 @@ from models.pretrained.survey import Plan, patterns_of
 from models.recording import Attention, NotFinite, Stream
 from models.tokenizer import Tokens
 
+if TYPE_CHECKING:
+    from transformers.utils import ModelOutput
+
 
 def stream_of(plan: StreamPlan, heard: Pass, tokens: Tokens) -> Stream:
     """One stream, each site the sum of what was heard at its places."""
     n = len(tokens.ids)
     resid = np.empty((len(plan.sites), n, plan.d_model), dtype=np.float32)
     for at, (_, source) in enumerate(plan.sites):
-        torch.from_numpy(resid[at]).copy_(
-            sum(_rows(heard, place) * factor for place, factor in source)
-        )
+        first, *more = (_rows(heard, place) * factor for place, factor in source)
+        torch.from_numpy(resid[at]).copy_(sum(more, first))
     return Stream(
         name=plan.name,
         tokens=tokens.labels,
@@ -57,7 +61,7 @@ def _rows(heard: Pass, place: Place) -> Tensor:
 
 
 def attentions_of(
-    plan: Plan, heard: Pass, output: object, streams: tuple[Stream, ...]
+    plan: Plan, heard: Pass, output: ModelOutput, streams: tuple[Stream, ...]
 ) -> tuple[Attention, ...]:
     """The attentions in the plan's order. output: what the model gave, for one that lets nobody
     compute its attention."""

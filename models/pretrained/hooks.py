@@ -12,10 +12,11 @@ sees its own, and none where nobody listens.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,18 +50,16 @@ class Place:
 @dataclass
 class Heads:
     """What an attention's calls handed over, copied layer by layer into one array of all: (layer,
-    head, ...). `allowed` is (query, key)."""
+    head, ...). `allowed` is (query, key), as the first call had it."""
 
     n_layer: int
+    allowed: np.ndarray
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    allowed: np.ndarray | None = None
 
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
         """One layer's tensors, (1, head, ...) each, and what it multiplies q . k by. Raises
         ValueError where layers differ in what they allow."""
-        if self.allowed is None:
-            self.allowed = allowed
-        elif not np.array_equal(self.allowed, allowed):
+        if not np.array_equal(self.allowed, allowed):
             raise ValueError(
                 "this model's layers see different parts of a text of this length; shorten the text"
             )
@@ -77,7 +76,7 @@ class Pass:
 
     attentions: which attention a module computes, by the module's id, with how many layers each
     has. edits: what is asked of them. heads and places fill up where `keeps`; calls counts how
-    often each module was called; `log` takes every AttentionCall. `answer`, (1, row, d_model),
+    often each module was called; `told` is told every AttentionCall. `answer`, (1, row, d_model),
     takes the place of the stack's last state, so that the model's own readout speaks about it.
     """
 
@@ -89,7 +88,7 @@ class Pass:
     heads: dict[str, Heads] = field(default_factory=dict)
     places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
     calls: Counter = field(default_factory=Counter)
-    log: list[object] | None = None
+    told: Callable[[AttentionCall], None] | None = None
 
     def next_layer(self, attention: str) -> int:
         """Which layer's turn it is: attentions of one name are computed in order, once a layer, and
@@ -140,7 +139,7 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    **others: object,
+    **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the
     pattern.
@@ -164,8 +163,10 @@ def attend(
         query, scaling = query / before, before  # OPT scales its queries before it hands them over
     now = _PASS.get()
     name = now.attentions.get(id(module)) if now is not None else None
-    layer = now.next_layer(name) if name is not None else 0
-    edits = now.edits if name is not None else ()
+    layer = 0
+    edits: tuple[Edit, ...] = ()
+    if now is not None and name is not None:
+        layer, edits = now.next_layer(name), now.edits
     by = divisor(edits, layer, 1 / scaling)
     scores = torch.matmul(query, key.transpose(2, 3)) / by
     scores, permitted, biased = _shaped(scores, attention_mask, **others)
@@ -173,13 +174,13 @@ def attend(
     at = InEdits(name or "", layer)
     pattern = evened(masked.softmax(dim=-1), permitted, edits, at)
     z = silenced(torch.matmul(pattern, value), edits, at)
-    if now is not None and now.log is not None:
+    if now is not None and now.told is not None:
         sizes = query.shape[2], key.shape[2]
-        now.log.append(AttentionCall(module, *sizes, float(scaling), biased))
-    if name is not None and now.keeps:
+        now.told(AttentionCall(module, *sizes, float(scaling), biased))
+    if now is not None and name is not None and now.keeps:
         everywhere = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = (everywhere if permitted is None else permitted[0].any(dim=0)).numpy()
-        heads = now.heads.setdefault(name, Heads(now.n_layer[name]))
+        heads = now.heads.setdefault(name, Heads(now.n_layer[name], allowed))
         heads.keep(layer, allowed, 1 / by, q=query, k=key, v=value, scores=scores, pattern=pattern)
     return z.transpose(1, 2).contiguous(), pattern
 
@@ -242,7 +243,7 @@ def _went(module: nn.Module, args: tuple, output: object) -> None:
     now.calls[id(module)] += 1
 
 
-def answered(module: nn.Module, args: tuple, output: object) -> object:
+def answered(module: nn.Module, args: tuple, output: Any) -> object:
     """A hook on the module that the readout reads: the pass's `answer` in the place of its output,
     where there is one."""
     now = _PASS.get()

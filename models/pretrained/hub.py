@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from models.pretrained import files
 from models.pretrained.files import PICKLES, NotLoaded, mend
@@ -125,7 +126,7 @@ def _check_family(config: dict, kind: str, name: str) -> None:
 
     settings = CONFIG_MAPPING[kind]
     try:
-        model = transformers.AutoModel._model_mapping[settings]
+        found = transformers.AutoModel._model_mapping[settings]
         read = settings.from_dict(config)
     except KeyError as error:
         raise NotLoaded(
@@ -138,7 +139,8 @@ def _check_family(config: dict, kind: str, name: str) -> None:
             f"The config.json of {name} describes no model that can be built; {mend(name)} or "
             "choose another."
         ) from error
-    takes = (model[0] if isinstance(model, (tuple, list)) else model).main_input_name
+    first = found[0] if isinstance(found, (tuple, list)) else found
+    takes = getattr(first, "main_input_name", "")
     if takes != "input_ids" or any(
         key in config for key in ("vision_config", "audio_config", "speech_config", "image_size")
     ):
@@ -235,14 +237,7 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
         check_config(files.read_config(folder, name), name)
         check_size(_count_on_hub(info, sizes, wanted), total, name)
         for file in wanted:
-            _fetch(
-                name,
-                file,
-                folder.name,
-                None
-                if progress is None
-                else lambda more, before=done: progress(min(before + more, total), total),
-            )
+            _fetch(name, file, folder.name, progress and _after(done, total, progress))
             done += sizes[file]
             if progress is not None:
                 progress(done, total)
@@ -310,6 +305,11 @@ def _fetch(name: str, file: str, revision: str | None, told: Callable[[int], Non
     )
 
 
+def _after(done: int, total: int, progress: Progress) -> Callable[[int], None]:
+    """What is told of one file as progress of all of them, `done` bytes of which came before."""
+    return lambda more: progress(min(done + more, total), total)
+
+
 def _meter(told: Callable[[int], None] | None) -> type:
     """A progress bar that draws nothing and tells how far it is."""
     from huggingface_hub.utils import tqdm
@@ -317,9 +317,9 @@ def _meter(told: Callable[[int], None] | None) -> type:
     most = 0  # there may be two bars, one of what came and one of what is written
 
     class Meter(tqdm):
-        def __init__(self, *args: object, **kwargs: object) -> None:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **{**kwargs, "disable": True})
-            self.seen = kwargs.get("initial") or 0
+            self.seen: float = kwargs.get("initial") or 0
 
         def update(self, n: float | None = 1) -> None:
             nonlocal most

@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import tokenizers
 
 from models.tokenizer import CONTINUES, SPACE, Tokens, readable
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 SENTENCEPIECE_SPACE = "\u2581"
 NOWHERE = (-1, -1)
@@ -24,7 +28,7 @@ class HubTokenizer:
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
     None where the model has none."""
 
-    def __init__(self, own: object) -> None:
+    def __init__(self, own: PreTrainedTokenizerBase) -> None:
         self.own = own
         self.mask: int | None = own.mask_token_id
         self.eos: int | None = own.eos_token_id
@@ -56,12 +60,13 @@ class HubTokenizer:
         A text of no tokens becomes one special token, since a model reads at least one. Raises
         ValueError where the model has none for that.
         """
-        ids, special, spans = self._fast(text) if self._rules is not None else self._in_python(text)
+        ids, special, spans = self._split(text)
         own = [at for at, mark in enumerate(special) if not mark]
         dropped = max(0, len(ids) - limit)
         gone = set(own[len(own) - dropped :]) if dropped else set()
         keep = [at for at in range(len(ids)) if at not in gone]
-        ids, special, spans = ([each[at] for at in keep] for each in (ids, special, spans))
+        ids, special = [ids[at] for at in keep], [special[at] for at in keep]
+        spans = [spans[at] for at in keep]
         if not ids:
             ids, special, spans = [self._some_special()], [True], [NOWHERE]
         spans = [NOWHERE if mark else _trim(text, *span) for mark, span in zip(special, spans)]
@@ -85,7 +90,7 @@ class HubTokenizer:
         if self._rules is not None:
             return self._rules.decode(ids, skip_special_tokens=False).strip()
         with self._slow:
-            return self.own.decode(ids, skip_special_tokens=False).strip()
+            return str(self.own.decode(ids, skip_special_tokens=False)).strip()
 
     def label(self, token: int) -> str:
         """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on
@@ -115,11 +120,10 @@ class HubTokenizer:
         word = readable(raw.strip() or raw)
         return CONTINUES + word if goes_on else word
 
-    def _fast(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
-        encoding = self._rules.encode(text)
-        return encoding.ids, [bool(mark) for mark in encoding.special_tokens_mask], encoding.offsets
-
-    def _in_python(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+    def _split(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+        if self._rules is not None:
+            read = self._rules.encode(text)
+            return read.ids, [bool(mark) for mark in read.special_tokens_mask], read.offsets
         with self._slow:
             ids = self.own(text, split_special_tokens=True).input_ids
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
@@ -166,7 +170,7 @@ class HubTokenizer:
     def _piece(self, token: int) -> str | None:
         if self._rules is not None:
             return self._rules.id_to_token(token)
-        return self.own.convert_ids_to_tokens(token) if token < len(self) else None
+        return str(self.own.convert_ids_to_tokens(token)) if token < len(self) else None
 
     def _piece_id(self, piece: str) -> int | None:
         return (
@@ -179,7 +183,7 @@ class HubTokenizer:
         if self._rules is not None:
             return self._rules.decode([token], skip_special_tokens=False)
         with self._slow:
-            return self.own.decode([token])
+            return str(self.own.decode([token]))
 
 
 def _bytes(piece: str) -> list[int]:

@@ -30,6 +30,7 @@ from models.pretrained.held import centres
 from models.pretrained.hooks import HONOURED, Pass, listening
 from models.pretrained.own_readout import expect_readout
 from models.pretrained.parts import attribute
+from models.pretrained.survey import words_of
 from models.pretrained.target import target_of
 from models.pretrained.writing import Writing
 from models.readouts import readout
@@ -78,9 +79,9 @@ def record(
             tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask)
         )
     inputs = {"input_ids": torch.tensor([tokens.ids])}
-    read, target_dropped = [tokens], 0
+    read, spelled, target_dropped = [tokens], "", 0
     if two:
-        decoded, target, target_dropped = target_of(handle, tokens, edits, target)
+        decoded, spelled, target_dropped = target_of(handle, tokens, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         read.append(decoded)
     heard = Pass(handle.plan.attentions, handle.plan.n_layer, edits)
@@ -105,7 +106,7 @@ def record(
         streams,
         attentions_of(handle.plan, heard, output, streams),
         dropped,
-        target or "",
+        spelled,
         target_dropped,
     )
 
@@ -165,7 +166,7 @@ def offers(handle: Handle) -> Offers:
 
 def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return readout.nearest(handle.model.get_input_embeddings().weight, vectors, top)
+    return readout.nearest(words_of(handle.model), vectors, top)
 
 
 def writing(handle: Handle, text: str) -> Writing:

@@ -49,13 +49,25 @@ class Seen:
         )
         return value if value.shape == (self.n, self.d_model) else None
 
+    def moment(self, at: int) -> Moment:
+        """What came by at a time when a tensor did."""
+        moment = self.log[at]
+        assert isinstance(moment, Moment)
+        return moment
+
+    def vectors(self, at: int) -> Tensor:
+        """The vectors (token, d_model) of a time when there were some."""
+        value = self.values[at]
+        assert value is not None
+        return value
+
     def first(self, value: Tensor, begin: int, end: int) -> int | None:
         """When a value first comes by, from `begin` up to before `end`."""
         return next(
             (
                 at
                 for at in range(begin, end)
-                if self.values[at] is not None and same(self.values[at], value)
+                if (found := self.values[at]) is not None and same(found, value)
             ),
             None,
         )
@@ -63,20 +75,22 @@ class Seen:
     def outs(self, begin: int, end: int) -> list[tuple[int, Moment]]:
         """What modules gave in a stretch of time, in order."""
         return [
-            (at, self.log[at])
-            for at in range(begin, end)
-            if self.values[at] is not None and self.log[at].place.side == "out"
+            (at, moment)
+            for at, moment in enumerate(self.log[begin:end], begin)
+            if isinstance(moment, Moment)
+            and self.values[at] is not None
+            and moment.place.side == "out"
         ]
 
     def came(self, out: int) -> int | None:
         """When the module that gave something had read its input, None where it read no tensor."""
-        place = self.log[out].place
+        place = self.moment(out).place
         wanted = Place(place.module, "in", place.call).key
         return next(
             (
                 at
                 for at in range(out, -1, -1)
-                if isinstance(self.log[at], Moment) and self.log[at].place.key == wanted
+                if isinstance(moment := self.log[at], Moment) and moment.place.key == wanted
             ),
             None,
         )
@@ -121,7 +135,7 @@ def everything(model: nn.Module, run: Callable[[], object]) -> list[Moment | Att
                 module.register_forward_pre_hook(before(name), with_kwargs=True),
                 module.register_forward_hook(after(name)),
             ]
-        with listening(Pass(keeps=False, log=log)):
+        with listening(Pass(keeps=False, told=log.append)):
             run()
     finally:
         for hook in hooks:

@@ -50,11 +50,12 @@ def stream_plan(
     are, the last one after a last LayerNorm."""
     seen = Seen(log, *states[0].shape)
     final = _final_norm(seen, states[-1])
-    if final is not None:
-        states = [*states[:-1], seen.read_by(final)]
+    if final is not None and (before := seen.read_by(final)) is not None:
+        states = [*states[:-1], before]
     when = _moments(name, seen, states)
     entrance, positions = _entrance(seen, states[0], when[0], ids)
-    ends_normed = [is_norm(log[at]) and log[at].place.side == "out" for at in when[1:]]
+    lasts = [seen.moment(at) for at in when[1:]]
+    ends_normed = [is_norm(each) and each.place.side == "out" for each in lasts]
     post = all(ends_normed)
     layers = [
         _sublayers(seen, states[at], states[at + 1], when[at], when[at + 1], post)
@@ -68,11 +69,13 @@ def stream_plan(
     sites = [*entrance]
     for at, layer in enumerate(layers):
         end = "normed" if ends_normed[at] else "sum"
-        whole = [(f"{at}.ffn.{end}", ((log[when[at + 1]].place, 1.0),))]
-        sites += _of_layer(at, layer) if law else whole
+        whole: list[tuple[str, Source]] = [(f"{at}.ffn.{end}", ((lasts[at].place, 1.0),))]
+        sites += _of_layer(at, layer) if law and layer is not None else whole
+    norm = None
     if final is not None:
-        sites.append(("final.normed", ((log[final].place, 1.0),)))
-    norm = None if final is None else log[final].place.module
+        place = seen.moment(final).place
+        sites.append(("final.normed", ((place, 1.0),)))
+        norm = place.module
     return StreamPlan(
         name,
         len(layers),
@@ -89,7 +92,7 @@ def _final_norm(seen: Seen, last: Tensor) -> int | None:
     """When the LayerNorm after the last layer gave the last state, None where there is none."""
     for at, moment in seen.outs(0, len(seen.log)):
         after_layers = is_norm(moment) and not in_layer(moment) and seen.read_by(at) is not None
-        if after_layers and same(seen.values[at], last):
+        if after_layers and same(seen.vectors(at), last):
             return at
     return None
 
@@ -137,24 +140,24 @@ def _sublayers(
         if step is None:
             return None
         out, total = step
-        sites = [("wrote", seen.log[out].place), ("sum", seen.log[total].place)]
+        sites = [("wrote", seen.moment(out).place), ("sum", seen.moment(total).place)]
         read = None if post else seen.norm_of(state, at, out)
         if read is not None:
-            sites.insert(0, ("read", seen.log[read].place))
-        name = _sublayer_name(seen.log[at + 1 : out], seen.log[out].name)
-        state, at = seen.values[total], total
+            sites.insert(0, ("read", seen.moment(read).place))
+        name = _sublayer_name(seen.log[at + 1 : out], seen.moment(out).name)
+        state, at = seen.vectors(total), total
         if post:
             normed = seen.norm_of(state, total, end + 1)
             if normed is None:
                 return None
-            sites.append(("normed", seen.log[normed].place))
-            state, at = seen.values[normed], normed
+            sites.append(("normed", seen.moment(normed).place))
+            state, at = seen.vectors(normed), normed
         found.append(_Sublayer(name, tuple(sites)))
     return found
 
 
 def _sum_after(seen: Seen, state: Tensor, out: int, end: int) -> int | None:
-    wrote = seen.values[out]
+    wrote = seen.vectors(out)
     return (
         seen.first(state + wrote, out + 1, end + 1)
         if wrote.abs().max() > SAME * state.abs().max()
@@ -176,7 +179,9 @@ def _entrance(
 ) -> tuple[list[tuple[str, Source]], nn.Module | None]:
     """The sites before the first layer, up to the state that enters it, and the module that gives
     what is added for positions."""
-    words, positions, segments = [], [], []
+    words: list[Moment] = []
+    positions: list[Moment] = []
+    segments: list[Moment] = []
     for at, moment in enumerate(seen.log[: when + 1]):
         if (
             isinstance(moment, AttentionCall)
@@ -191,7 +196,7 @@ def _entrance(
         elif (
             isinstance(moment.place.module, nn.Embedding)
             and came is not None
-            and torch.equal(seen.log[came].value.reshape(-1), ids)
+            and torch.equal(seen.moment(came).value.reshape(-1), ids)
         ):
             words.append(moment)
         elif "type" in moment.name.lower():
@@ -207,7 +212,7 @@ def _entrance(
                         return found, None if position is None else position.place.module
     # Positions that are no module's output, or an embedding of another width: what enters the first
     # layer holds both.
-    return [("embed+pos", ((seen.log[when].place, 1.0),))], table
+    return [("embed+pos", ((seen.moment(when).place, 1.0),))], table
 
 
 def _ratio(seen: Seen, state: Tensor, word: Moment) -> float:
@@ -226,26 +231,32 @@ def _entered(
     position: Moment | None,
 ) -> list[tuple[str, Source]] | None:
     """The sites of embed (+ position) (+ LayerNorm) = state, None where that does not hold."""
-    parts = [_rows(seen, moment) for moment in (word, segment, position) if moment is not None]
-    if any(part is None for part in parts):
+    added = [(each, _rows(seen, each)) for each in (segment, position) if each is not None]
+    total = _rows(seen, word)
+    source: Source = ((word.place, scale),)
+    if total is None:
         return None
-    embed = parts[0] * scale + (parts[1] if segment is not None else 0)
-    total = embed + parts[-1] if position is not None else embed
-    source = ((word.place, scale), *(((segment.place, 1.0),) if segment is not None else ()))
+    total = total * scale
+    for moment, rows in added:
+        if rows is None:
+            return None
+        total = total + rows
+        if moment is segment:
+            source = (*source, (moment.place, 1.0))
     sites: list[tuple[str, Source]] = [("embed", source)]
     if position is not None:
-        if (added := seen.first(total, 0, when + 1)) is None:
+        if (summed := seen.first(total, 0, when + 1)) is None:
             return None
         sites += [
             ("pos.wrote", ((position.place, 1.0),)),
-            ("embed+pos", ((seen.log[added].place, 1.0),)),
+            ("embed+pos", ((seen.moment(summed).place, 1.0),)),
         ]
     if same(total, state):
         return sites
     normed = seen.norm_of(total, 0, when + 1)
-    if normed is None or not same(seen.values[normed], state):
+    if normed is None or not same(seen.vectors(normed), state):
         return None
-    return [*sites, ("embed.normed", ((seen.log[normed].place, 1.0),))]
+    return [*sites, ("embed.normed", ((seen.moment(normed).place, 1.0),))]
 
 
 def _rows(seen: Seen, moment: Moment) -> Tensor | None:

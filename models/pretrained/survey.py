@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,10 @@ from torch import Tensor, nn
 from models.pretrained.hooks import OURS, AttentionCall, Pass, answered, first_tensor, listening
 from models.pretrained.overheard import everything, same
 from models.pretrained.stream import StreamPlan, Unfollowed, stream_plan
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers.utils import ModelOutput
 
 # Lengths of the probe: two, so that a stream is known by its length.
 N_SOURCE, N_TARGET = 7, 5
@@ -50,7 +55,7 @@ class Plan:
 
 
 @torch.inference_mode()
-def survey(model: nn.Module, start: int | None) -> Plan:
+def survey(model: PreTrainedModel, start: int | None) -> Plan:
     """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the
     first token of its decoder, None where it has one stream. Leaves it with our attention function
     where that computes what its own does, else with its own.
@@ -100,28 +105,38 @@ def survey(model: nn.Module, start: int | None) -> Plan:
     )
 
 
-def patterns_of(output: object) -> dict[str, Sequence[Tensor]]:
+def patterns_of(output: ModelOutput) -> dict[str, Sequence[Tensor]]:
     """The patterns in a model's output by the attention's name, a layer each."""
     if "encoder_attentions" in output:
         found = {
-            "encoder self": output.encoder_attentions,
-            "decoder self": output.decoder_attentions,
-            "cross": output.cross_attentions,
+            "encoder self": output["encoder_attentions"],
+            "decoder self": output["decoder_attentions"],
+            "cross": output["cross_attentions"],
         }
     else:
         found = {"self": output.get("attentions")}
     return {name: layers for name, layers in found.items() if layers}
 
 
-def _states_of(output: object) -> dict[str, Sequence[Tensor]]:
+def _states_of(output: ModelOutput) -> dict[str, Sequence[Tensor]]:
     if "encoder_hidden_states" in output:
-        return {"encoder": output.encoder_hidden_states, "decoder": output.decoder_hidden_states}
-    return {"self": output.hidden_states}
+        return {
+            "encoder": output["encoder_hidden_states"],
+            "decoder": output["decoder_hidden_states"],
+        }
+    return {"self": output["hidden_states"]}
 
 
-def _probe(model: nn.Module, start: int | None) -> dict[str, Tensor]:
+def words_of(model: PreTrainedModel) -> Tensor:
+    """The embeddings of a model's vocabulary, (id, d_model)."""
+    weight = model.get_input_embeddings().weight
+    assert isinstance(weight, Tensor)
+    return weight
+
+
+def _probe(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
     """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
-    n_vocab = model.get_input_embeddings().weight.shape[0]
+    n_vocab = len(words_of(model))
     drawn = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0))
     special = {
         value
@@ -143,18 +158,18 @@ def _probe(model: nn.Module, start: int | None) -> dict[str, Tensor]:
 
 
 def _ours(
-    model: nn.Module, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
+    model: PreTrainedModel, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
 ) -> tuple[dict[int, str], set[float], bool]:
     """Which attention each module computes, what it scales by, and whether it adds a bias, where
     our function computes its patterns; else none."""
     model.set_attn_implementation(OURS)
-    first = Pass(keeps=False, log=[])
-    with listening(first):
+    calls: list[AttentionCall] = []
+    with listening(Pass(keeps=False, told=calls.append)):
         model(**inputs, use_cache=False)
     attentions: dict[int, str] = {}
-    for call in first.log:
+    for call in calls:
         attentions[id(call.module)] = _name_of(call, "decoder_input_ids" in inputs)
-    counts = Counter(attentions[id(call.module)] for call in first.log)
+    counts = Counter(attentions[id(call.module)] for call in calls)
     n_layer = {name: len(layers) for name, layers in patterns.items()}
     if counts == n_layer:
         second = Pass(attentions, n_layer)
@@ -166,8 +181,8 @@ def _ours(
         ):
             return (
                 attentions,
-                {call.scale for call in first.log},
-                any(call.biased for call in first.log),
+                {call.scale for call in calls},
+                any(call.biased for call in calls),
             )
     model.set_attn_implementation("eager")
     return {}, set(), False
@@ -181,7 +196,7 @@ def _name_of(call: AttentionCall, two: bool) -> str:
     )
 
 
-def _head_width(model: nn.Module, n_head: int, d_model: int) -> int:
+def _head_width(model: PreTrainedModel, n_head: int, d_model: int) -> int:
     return (
         getattr(model.config, "head_dim", None)
         or getattr(model.config, "d_kv", None)
@@ -189,7 +204,7 @@ def _head_width(model: nn.Module, n_head: int, d_model: int) -> int:
     )
 
 
-def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) -> str:
+def _kind_of_positions(model: PreTrainedModel, table: nn.Module | None, biased: bool) -> str:
     """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "distance" (a
     bias on the scores), "relative", or "unknown"."""
     if any("Rotary" in type(module).__name__ for module in model.modules()):
@@ -210,16 +225,17 @@ def _kind_of_positions(model: nn.Module, table: nn.Module | None, biased: bool) 
     )
 
 
-def _door(model: nn.Module, inputs: dict[str, Tensor], true: object) -> nn.Module | None:
+def _door(model: PreTrainedModel, inputs: dict[str, Tensor], true: ModelOutput) -> nn.Module | None:
     """The module after which a model's readout begins, None where there is no readout or it reads
     something else besides."""
     if (
         "logits" not in true
-        or true.logits.dim() != 3
-        or true.logits.shape[-1] != model.get_input_embeddings().weight.shape[0]
+        or true["logits"].dim() != 3
+        or true["logits"].shape[-1] != len(words_of(model))
     ):
         return None
-    last = (true.get("decoder_hidden_states") or true.get("hidden_states"))[-1]
+    *_, states = _states_of(true).values()
+    last = states[-1]
     doors = [model.base_model, *([model.get_decoder()] if hasattr(model, "get_decoder") else [])]
     return next(
         (
@@ -232,11 +248,15 @@ def _door(model: nn.Module, inputs: dict[str, Tensor], true: object) -> nn.Modul
 
 
 def _shows(
-    model: nn.Module, inputs: dict[str, Tensor], door: nn.Module, true: object, last: Tensor
+    model: PreTrainedModel,
+    inputs: dict[str, Tensor],
+    door: nn.Module,
+    true: ModelOutput,
+    last: Tensor,
 ) -> bool:
     """True where a module gives the last state, once, and the logits are those of the state that is
     put in its place in another run."""
-    shown: list[Tensor] = []
+    shown: list[Tensor | None] = []
     hook = door.register_forward_hook(
         lambda module, args, output: shown.append(first_tensor(output))
     )
@@ -244,7 +264,7 @@ def _shows(
         model(**inputs, use_cache=False)
     finally:
         hook.remove()
-    if len(shown) != 1 or not same(shown[0], last):
+    if len(shown) != 1 or shown[0] is None or not same(shown[0], last):
         return False
     hook = door.register_forward_hook(answered)
     try:
@@ -254,4 +274,4 @@ def _shows(
             ).logits
     finally:
         hook.remove()
-    return same(said, true.logits)
+    return same(said, true["logits"])

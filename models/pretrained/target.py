@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 import torch
 
 from models.edits import Edit
@@ -11,6 +13,9 @@ from models.pretrained.handle import Handle
 from models.pretrained.hooks import Pass, listening
 from models.pretrained.hub_tokenizer import NOWHERE
 from models.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from transformers._typing import GenerativePreTrainedModel
 
 # A model's own answer ends after so many tokens, if it does not end itself.
 LONGEST_ANSWER = 128
@@ -30,7 +35,13 @@ def target_of(
     if tokens.ids[1:] == tuple(said):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    return handle.tokenizer.said((handle.start, *said)), text, 0
+    return handle.tokenizer.said((_begin(handle), *said)), text, 0
+
+
+def _begin(handle: Handle) -> int:
+    """The token that the decoder begins with."""
+    assert handle.start is not None  # there is a decoder
+    return handle.start
 
 
 def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
@@ -50,7 +61,7 @@ def _framed(handle: Handle, text: str) -> tuple[Tokens, int]:
     ids, words, spans, special = (
         each[: len(each) - excess] for each in (ids, words, spans, special)
     )
-    begin = handle.start
+    begin = _begin(handle)
     return Tokens(
         (begin, *ids), (handle.tokenizer.label(begin), *words), (NOWHERE, *spans), (True, *special)
     ), dropped + excess
@@ -72,13 +83,17 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
         listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
         quietly(),
     ):
-        said = handle.model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            decoder_start_token_id=handle.start,
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=longest,
-            use_cache=stored,
-        )[0, 1:].tolist()
+        said = (
+            cast("GenerativePreTrainedModel", handle.model)
+            .generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                decoder_start_token_id=handle.start,
+                do_sample=False,
+                num_beams=1,
+                max_new_tokens=longest,
+                use_cache=stored,
+            )[0, 1:]
+            .tolist()
+        )
     return said[:-1] if said and said[-1] == handle.tokenizer.eos else said

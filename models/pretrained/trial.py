@@ -98,6 +98,7 @@ class Tester:
 
     def _asked(self, asked: dict, cancelled: Callable[[], bool]) -> dict:
         process = self._running()
+        assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
         while not select.select([process.stdout], [], [], LOOK_AGAIN)[0]:
@@ -181,18 +182,18 @@ def _forked(asked: dict) -> dict:
         os.write(writing, json.dumps(said).encode())
         os._exit(0)
     os.close(writing)
-    said, end = b"", time.monotonic() + asked["seconds"]
+    answer, end = b"", time.monotonic() + asked["seconds"]
     while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
         part = os.read(reading, 65536)
         if not part:
             break
-        said += part
+        answer += part
     os.close(reading)
     late = time.monotonic() >= end
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    if said:
-        return json.loads(said)
+    if answer:
+        return json.loads(answer)
     why = (
         f"did not end within {asked['seconds']:.0f} seconds"
         if late
@@ -214,8 +215,13 @@ def _warm() -> None:
     rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token="[UNK]"))
     rules.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.BertConfig(vocab_size=len(pieces), **sizes, intermediate_size=8)
+    config = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+    )
     with tempfile.TemporaryDirectory() as folder:
         transformers.BertForMaskedLM(config).save_pretrained(folder)
         transformers.PreTrainedTokenizerFast(
