@@ -26,8 +26,8 @@ OUTSIDE_LAYERS = {
     "embed": "the embedding",
     "pos.wrote": "the position",
     "embed+pos": "the embedding + position",
-    "embed.normed": "the embedding after its LayerNorm",
-    "final.normed": "the state after the last LayerNorm",
+    "embed.normed": "the embedding after its norm",
+    "final.normed": "the state after the last norm",
 }
 SUBLAYERS = {"attn": "self-attention", "cross": "cross-attention", "ffn": "feed-forward"}
 
@@ -194,7 +194,7 @@ class WithoutNorm(Edit):
     layer: int | None = None
 
     def __str__(self) -> str:
-        return f"no LayerNorm {_where(self.layer)}"
+        return f"no norm {_where(self.layer)}"
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class MoveNorm(Edit):
 
     def __str__(self) -> str:
         return (
-            f"LayerNorm {'before the sub-layers' if self.to == 'pre' else 'after the sums'} "
+            f"norms {'before the sub-layers' if self.to == 'pre' else 'after the sums'} "
             f"{_where(self.layer)}"
         )
 

@@ -133,7 +133,7 @@ def families() -> list[dict[str, str]]:
             "attention": looks.get(each.kind, "self, causal, cross"),
             "q, k, v and scores": "yes" if each.opens else "patterns alone",
             "residual stream": "every sub-layer" if each.law else "after each layer",
-            "LayerNorm": each.norm,
+            "norms": each.norm,
             "positions": each.positions,
             "in Headlight’s own classes": "yes" if each.model_type in pretrained.FAMILIES else "",
             "example": each.example,

@@ -27,7 +27,11 @@ class Offers:
     None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
     scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
-    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side.
+    RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: what a gated FFN
+    is called, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: how many
+    heads have keys and values of their own, None where each has. window: how many tokens a token
+    sees, None where all. untied: words are read by a matrix of its own. readout_bias: something
+    is added then. Those from gate on are known of models in our own classes alone.
     no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
     """
 
@@ -46,6 +50,12 @@ class Offers:
     linear_readout: bool = False
     rms: bool = False
     parallel: bool = False
+    gate: str = ""
+    ffn_biases: bool = True
+    key_heads: int | None = None
+    window: int | None = None
+    untied: bool = False
+    readout_bias: bool = True
     no_parts: str = ""
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -24,10 +24,14 @@ __all__ = [
     "writing",
 ]
 
+# A gated FFN by its activation (Shazeer 2020).
+GATES = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU"}
+
 
 def offers(handle: Handle) -> Offers:
     """Everything, as far as the model was built with it."""
     config, kind = handle.model.config, handle.card.kind
+    bias = handle.model.readout_bias
     return Offers(
         kind=kind,
         attention=tuple(handle.model.attentions()),
@@ -40,6 +44,12 @@ def offers(handle: Handle) -> Offers:
         linear_readout=config.readout in ("tied", "untied"),
         rms=config.rms,
         parallel=config.parallel,
+        gate=GATES.get(config.activation, "gated") if config.gated else "",
+        ffn_biases=config.bias_ffn,
+        key_heads=config.n_key_head,
+        window=config.window,
+        untied=config.readout == "untied",
+        readout_bias=bias is not None and bool(bias.any()),
         no_parts="" if config.readout else "it has no readout",
     )
 

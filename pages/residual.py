@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import residual as numbers
+from explorer.analysis.called import norm_of
 from explorer.frame import onscreen
-from explorer.memory import address, told
+from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import residual as words
 from explorer.views.residual import gradient, norms, recurrence, writes
@@ -14,7 +15,7 @@ from explorer.views.residual.screen import Screen
 
 FLOWS = {
     "Writes": ("What was written", writes.show),
-    "LayerNorm": ("LayerNorm", norms.show),
+    "LayerNorm": ("", norms.show),  # by the name it has in the model
     "Heads": ("Heads", writes.heads),
     "Gradient": ("Gradient", gradient.show),
     "RNN": ("Beside an RNN", recurrence.show),
@@ -27,12 +28,13 @@ def explore(source: Shown) -> None:
     keep for every visitor."""
     recording = source.recording()
     place = numbers.norm_place(recording.streams[0])
+    norm = norm_of(recording, models.offers(recording.model.name).rms)
     st.subheader(
         "What did each sub-layer write, and how far did it turn the vector?",
         anchor=False,
-        help=f"Every token has one vector. {words.WAY_ON[place]}",
+        help=f"Every token has one vector. {words.way_on(place, norm)}",
     )
-    flow, on = controls(source)
+    flow, on = controls(source, norm)
     if flow != "RNN" and not numbers.sublayers(on.stream):
         st.info(
             f"{source.model} does not show what its sub-layers write, so there is nothing to draw "
@@ -48,8 +50,8 @@ def explore(source: Shown) -> None:
     address.write()
 
 
-def controls(source: Shown) -> tuple[str, Screen]:
-    """What is looked at, and of which stream."""
+def controls(source: Shown, norm: str) -> tuple[str, Screen]:
+    """What is looked at, and of which stream. norm: what the model's norms are called."""
     recording = source.recording()
     names = tuple(stream.name for stream in recording.streams)
     left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
@@ -58,7 +60,7 @@ def controls(source: Shown) -> tuple[str, Screen]:
         tuple(FLOWS),
         key="flow",
         wrap=True,
-        format_func=lambda each: FLOWS[each][0],
+        format_func=lambda each: FLOWS[each][0] or norm,
         required=True,
         persist_state="session",
     )

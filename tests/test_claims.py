@@ -1153,7 +1153,7 @@ def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
     bare = library.record(loaded("induction-no-norm"), text)
     found = evidence.settle(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
-    assert "trained with it" in found.why and "induction-no-norm" in found.why
+    assert "trained with them" in found.why and "induction-no-norm" in found.why
     assert evidence.number(length) in found.why
 
 

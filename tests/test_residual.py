@@ -337,7 +337,7 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
     assert not numbers.adds(stream) and numbers.norm_place(stream) == "post"
     assert gradients.highway(handle, recording, "decoder", 2).ways == (
         "residual off",
-        "residual off, no LayerNorm",
+        "residual off, no norm",
     )
     found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
     assert not found.adds and np.array_equal(found.wrote, found.total) and found.error == 0
@@ -350,8 +350,8 @@ def test_a_model_without_a_part_is_measured_without_it() -> None:
         and numbers.norms_of(stream) == ()
     )
     assert gradients.highway(handle, recording, "decoder", 2).ways == (
-        "residual on, no LayerNorm",
-        "residual off, no LayerNorm",
+        "residual on, no norm",
+        "residual off, no norm",
     )
     assert "turned by norm °" not in numbers.followed(stream, 1)
 

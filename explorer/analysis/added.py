@@ -107,9 +107,9 @@ def places_part(plain: Attention, bare: Attention, head: int) -> np.ndarray:
 
 
 def splits(stream: Stream) -> bool:
-    """True where the heads of layer 0 read word + position as it is; False where a LayerNorm stands
-    between, which mixes the two."""
-    return not follows(stream)
+    """True where the heads of layer 0 read word + position as it is; False where a norm stands
+    between, which mixes the two, or no position is added."""
+    return "pos.wrote" in stream.sites and not follows(stream)
 
 
 def follows(stream: Stream) -> str:

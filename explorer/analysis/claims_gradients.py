@@ -22,7 +22,7 @@ def identity_plus(e: Evidence) -> Measured:
     each = layers_of(stream)[-1]
     if f"{each.site}.read" in stream.sites:
         raise Untestable(
-            "In this model the sub-layer reads the vector through a LayerNorm, and its Jacobian "
+            "In this model the sub-layer reads the vector through a norm, and its Jacobian "
             "is not measured here."
         )
     found = {

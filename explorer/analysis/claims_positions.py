@@ -345,14 +345,14 @@ def mask_tells(e: Evidence) -> Measured:
 
 
 def no_blow_up(e: Evidence) -> Measured:
-    """How many times as long the last vectors are without LayerNorm as with it."""
+    """How many times as long the last vectors are without norms as with them."""
     stream = e.recording.streams[0]
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
-        raise Untestable("This model has no LayerNorm.")
+        raise Untestable("This model has no norm.")
     bare = e.again("WithoutNorm", "", None).stream(stream.name)
     here, there = (_length(each, each.sites[-1]) for each in (stream, bare))
     rows = by_layer(
-        "without LayerNorm, after ",
+        "without norms, after ",
         [_length(bare, total) for _, wrote, total in bare.writes() if wrote.endswith("ffn.wrote")],
     )
     said = "None was trained without it here to compare with."
@@ -360,16 +360,16 @@ def no_blow_up(e: Evidence) -> Measured:
         other = trained.stream(stream.name)
         start, end = _length(other, other.sites[0]), _length(other, other.sites[-1])
         said = (
-            f"{trained.model.name}, which learned without LayerNorm, keeps them at "
+            f"{trained.model.name}, which learned without norms, keeps them at "
             f"{number(end)}, {number(end / start)} times the length they begin with: training "
             "finds weights to suit."
         )
         rows = (*rows, (f"{trained.model.name}, the last vectors", number(end)))
     return Measured(
         there / here,
-        "LayerNorm is taken from a model that was trained with it: its weights were learned to "
-        f"be held by it. The mean length of the last vectors is {number(here)}; with every "
-        f"LayerNorm left out, and all weights the same, it is {number(there)}. {said}",
+        "The norms are taken from a model that was trained with them: its weights were learned to "
+        f"be held by them. The mean length of the last vectors is {number(here)}; with every "
+        f"norm left out, and all weights the same, it is {number(there)}. {said}",
         rows,
     )
 

@@ -1,4 +1,4 @@
-"""Claims about the residual stream: what is added, LayerNorm, the sphere and its rotations."""
+"""Claims about the residual stream: what is added, its norms, the sphere and its rotations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from explorer.analysis import residual
+from explorer.analysis.called import a, norm
 from explorer.analysis.evidence import Evidence, Measured, Untestable, number
 from explorer.analysis.grounds import text_places
 from explorer.analysis.layer_norm import normalised
@@ -14,6 +15,10 @@ from explorer.analysis.numbers import fixed, percent
 from models.recording import Stream
 
 SMALL_GAIN = 1e-2
+SETS = {
+    "LayerNorm": "LayerNorm makes the variance 1",
+    "RMSNorm": "RMSNorm makes the mean square 1",
+}
 
 
 def adds(e: Evidence) -> Measured:
@@ -69,14 +74,14 @@ def _named(e: Evidence, stream: Stream, name: str) -> str:
     return name if len(e.recording.streams) == 1 else f"{stream.name}, {name}"
 
 
-# ---- LayerNorm ----
+# ---- norms ----
 
 
 def _norms(
     e: Evidence,
-) -> Iterator[tuple[Stream, str, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float]]]:
-    """Every LayerNorm of a sub-layer: its stream, its name, what it is given and what it gives
-    (token, d_model), and its gain, bias and eps. Raises Untestable for RMSNorms."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, float, bool]]]:
+    """Every norm of a sub-layer: what it is given and what it gives (token, d_model), and its gain,
+    bias, eps and whether it subtracts the mean."""
     found = False
     for stream in e.recording.streams:
         norms = e.norms(stream.name)
@@ -91,19 +96,18 @@ def _norms(
                 continue
             found = True
             given, gives = (residual.at(stream, site) for site in pair)
-            gain, bias, eps, centred = norms[each.site]
-            if not centred:
-                raise Untestable("It is RMSNorm here, which subtracts no mean, and no LayerNorm.")
-            yield stream, _named(e, stream, each.name), given, gives, (gain, bias, eps)
+            yield given, gives, norms[each.site]
     if not found:
-        raise Untestable("This model has no LayerNorm that it shows both sides of.")
+        raise Untestable("This model has no norm that it shows both sides of.")
 
 
 def mean_and_spread(e: Evidence) -> Measured:
     """The largest of: |mean|, |variance - 1| before gain and bias, and what then differs from what
     the model has after its LayerNorm."""
     mean, variance, error, n = 0.0, 0.0, 0.0, 0
-    for _, _, given, gives, (gain, bias, eps) in _norms(e):
+    for given, gives, (gain, bias, eps, centred) in _norms(e):
+        if not centred:
+            raise Untestable("It is RMSNorm here, which subtracts no mean, and no LayerNorm.")
         normed = normalised(given, eps)
         mean, variance = (
             max(mean, float(np.abs(normed.mean(-1)).max())),
@@ -125,27 +129,31 @@ def mean_and_spread(e: Evidence) -> Measured:
 
 
 def unit_length(e: Evidence) -> Measured:
-    """By what factor the length of a state after a LayerNorm is away from 1, either way, in the
-    mean."""
-    lengths = np.concatenate([np.linalg.norm(gives, axis=-1) for _, _, _, gives, _ in _norms(e)])
+    """By what factor the length of a state after a norm is away from 1, either way, in the mean."""
+    own = list(_norms(e))
+    lengths = np.concatenate([np.linalg.norm(gives, axis=-1) for _, gives, _ in own])
+    name = norm(how[3] for _, _, how in own)
     d = e.recording.model.d_model
     with np.errstate(divide="ignore"):
         value = float(np.maximum(lengths, 1 / lengths).mean())
     return Measured(
         value,
-        f"The {len(lengths):,} vectors after a LayerNorm are {number(float(lengths.mean()))} long "
+        f"The {len(lengths):,} vectors after {a(name)} are {number(float(lengths.mean()))} long "
         f"in the mean, from {number(float(lengths.min()))} to {number(float(lengths.max()))}. "
-        f"LayerNorm makes the variance 1, so the length is √d = √{d} = {fixed(np.sqrt(d), 1)} "
-        "before gain and bias.",
+        f"{SETS.get(name, 'It sets the size')}, so the length is √d = √{d} = "
+        f"{fixed(np.sqrt(d), 1)} before gain and bias.",
     )
 
 
 def on_a_sphere(e: Evidence) -> Measured:
     """The largest | |u| / sqrt(d) - 1 |, u the state with gain and bias taken back."""
-    worst, longest, shortest = 0.0, 0.0, np.inf
-    for _, _, given, gives, (gain, bias, eps) in _norms(e):
+    worst, longest, shortest, flat = 0.0, 0.0, np.inf, True
+    for given, gives, (gain, bias, eps, centred) in _norms(e):
+        flat = flat and centred
         strong = np.abs(gain) > SMALL_GAIN  # a gain near 0 cannot be taken back
-        u = np.where(strong, (gives - bias) / np.where(strong, gain, 1), normalised(given, eps))
+        u = np.where(
+            strong, (gives - bias) / np.where(strong, gain, 1), normalised(given, eps, centred)
+        )
         length = np.linalg.norm(u, axis=-1)
         longest, shortest = max(longest, float(length.max())), min(shortest, float(length.min()))
         worst = max(worst, float(np.abs(length / np.sqrt(u.shape[-1]) - 1).max()))
@@ -153,8 +161,12 @@ def on_a_sphere(e: Evidence) -> Measured:
     return Measured(
         worst,
         f"With gain and bias taken back, every vector is between {fixed(shortest, 3)} and "
-        f"{fixed(longest, 3)} long; √{d} is {fixed(np.sqrt(d), 3)}. All of them also have mean 0, "
-        "so they lie on that sphere cut by a plane.",
+        f"{fixed(longest, 3)} long; √{d} is {fixed(np.sqrt(d), 3)}. "
+        + (
+            "All of them also have mean 0, so they lie on that sphere cut by a plane."
+            if flat
+            else "RMSNorm subtracts no mean, so they may lie anywhere on that sphere."
+        ),
         (
             ("radius √d", fixed(np.sqrt(d), 3)),
             ("shortest", fixed(shortest, 3)),
@@ -186,7 +198,7 @@ def only_turns(e: Evidence) -> Measured:
         "A rotation keeps lengths. Each sub-layer does turn the vector, and changes its length "
         f"by {percent(value)} in the mean."
         + (
-            " Before gain and bias, and from the first LayerNorm on, all lengths are √d, and the "
+            " Before gain and bias, and from the first norm on, all lengths are √d, and the "
             "reading as rotations is exact."
             if each.after.endswith(".normed")
             else ""

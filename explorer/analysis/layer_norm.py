@@ -18,16 +18,12 @@ from models.recording import Stream
 STAGES = ("sum", "− μ", "÷ σ", "× gain", "+ bias")
 STAGES_OF_RMS = ("sum", "÷ rms", "× gain", "+ bias")
 NORMS = (
-    Measure("Sigma before", "the spread σ of the components before LayerNorm", "", 3, spread=True),
-    Measure(
-        "Mean before", "the mean μ of the components before LayerNorm", "", 3, None, None, True
-    ),
-    Measure(
-        "Sigma after", "the spread of the components after LayerNorm with gain and bias", "", 3
-    ),
+    Measure("Sigma before", "the spread σ of the components before the norm", "", 3, spread=True),
+    Measure("Mean before", "the mean μ of the components before the norm", "", 3, None, None, True),
+    Measure("Sigma after", "the spread of the components after the norm, gain and bias", "", 3),
     Measure(
         "Mean after",
-        "the mean of the components after LayerNorm with gain and bias",
+        "the mean of the components after the norm, gain and bias",
         "",
         3,
         None,
@@ -37,16 +33,16 @@ NORMS = (
 )
 
 
-def norm_grid(stream: Stream, measure: str) -> Grid:
-    """A measure of NORMS for every token and LayerNorm. Raises StopIteration for a measure that
-    does not exist."""
+def norm_grid(stream: Stream, measure: str, norm: str = "norm") -> Grid:
+    """A measure of NORMS for every token and norm; `norm`: what these are called. Raises
+    StopIteration for a measure that does not exist."""
     of = next(each for each in NORMS if each.name == measure)
     what, _, when = measure.partition(" ")
     found = norms_of(stream)
     sites = [each.before if when == "before" else each.after for each in found]
     reduce = np.std if what == "Sigma" else np.mean
     values = [reduce(at(stream, site), axis=-1) for site in sites]
-    columns = tuple(Column(each.group, each.label, f"LayerNorm, {each.name}") for each in found)
+    columns = tuple(Column(each.group, each.label, f"{norm}, {each.name}") for each in found)
     return Grid(
         of, columns, np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
     )
@@ -83,8 +79,9 @@ def norm_error(stream: Stream, norms: Norms) -> float:
 
 
 def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
-    """One LayerNorm at one token, step by step, as named columns: the mean, sigma and length after
-    each of STAGES, of an RMSNorm after each of STAGES_OF_RMS. "sum": what it takes."""
+    """One norm at one token, step by step, as named columns: the mean, sigma and length after each
+    of STAGES, of an RMSNorm after each of STAGES_OF_RMS, the last left out where it has no bias.
+    "sum": what it takes."""
     each = next(one for one in norms_of(stream) if one.site == site)
     gain, bias, eps, centred = norms[site]
     x = at(stream, each.before)[token]
@@ -94,10 +91,10 @@ def stages(stream: Stream, norms: Norms, site: str, token: int) -> Columns:
         *([x - x.mean()] if centred else []),
         normed,
         normed * gain,
-        normed * gain + bias,
+        *([normed * gain + bias] if centred or bias.any() else []),
     ]
     return {
-        "step": STAGES if centred else STAGES_OF_RMS,
+        "step": (STAGES if centred else STAGES_OF_RMS)[: len(steps)],
         "mean μ": [round(float(step.mean()), 9) + 0.0 for step in steps],
         "spread σ": [float(step.std()) for step in steps],
         "length": [float(np.linalg.norm(step)) for step in steps],

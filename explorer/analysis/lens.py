@@ -37,8 +37,8 @@ _PLACES = {
 _ENDS = {
     "embed": ("embedding", "The embedding alone"),
     "embed+pos": ("+ position", "Embedding + position"),
-    "embed.normed": ("input norm", "The input, after its LayerNorm"),
-    "final.normed": ("last norm", "After the last LayerNorm"),
+    "embed.normed": ("input norm", "The input, after its norm"),
+    "final.normed": ("last norm", "After the last norm"),
 }
 _NO_WORD = -1
 

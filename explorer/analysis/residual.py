@@ -40,7 +40,7 @@ WRITES = (
         "Turned",
         (
             "the angle between the vector before a sub-layer and the one after it, and after its "
-            "LayerNorm where one follows"
+            "norm where one follows"
         ),
         "°",
         1,
@@ -379,8 +379,8 @@ def _site_column(site: str) -> Column:
             "embed": "the embeddings",
             "pos.wrote": "what positions wrote",
             "embed+pos": "embeddings and positions",
-            "embed.normed": "the input after its LayerNorm",
-            "final.normed": "after the last LayerNorm",
+            "embed.normed": "the input after its norm",
+            "final.normed": "after the last norm",
         }
         return Column(
             "End" if site == "final.normed" else "Input",
@@ -390,7 +390,7 @@ def _site_column(site: str) -> Column:
     place, _, what = rest.partition(".")
     label = {"read": "norm", "wrote": SHORT[place], "sum": "sum", "normed": "norm"}[what]
     name = {
-        "read": f"what {PLACES[place]} reads, after LayerNorm",
+        "read": f"what {PLACES[place]} reads, after the norm",
         "wrote": f"what {PLACES[place]} wrote",
         "sum": f"the sum after {PLACES[place]}",
         "normed": f"after {PLACES[place]}’s add & norm",

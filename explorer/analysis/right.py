@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import edited
+from explorer.analysis.called import norm
 from explorer.analysis.layer_norm import normalised
 from explorer.analysis.residual import site_name
 from models.edits import (
@@ -279,7 +280,8 @@ def sums(recording: Recording, residual: bool = True) -> Check:
 
 def layer_norms(recording: Recording, norms: Norms | None) -> Check:
     """Each LayerNorm's output, from what goes into it and its gain and bias."""
-    check = Check("LayerNorm(sum) with its gain and bias = what follows", SUMMED)
+    name = norm(each[3] for own in (norms or {}).values() for each in own.values())
+    check = Check(f"{name}(sum) with its gain and bias = what follows", SUMMED)
     for stream in recording.streams:
         own = {} if norms is None else norms.get(stream.name, {})
         state = stream.sites[0]
@@ -292,10 +294,8 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
             if kind not in ("read", "wrote"):
                 state = site
         if not found:
-            check.leave(
-                f"{stream.name} stream: no LayerNorm "
-                f"here{_under(edited.of_kind(recording, WithoutNorm))}"
-            )
+            why = _under(edited.of_kind(recording, WithoutNorm))
+            check.leave(f"{stream.name} stream: no norm here{why}")
     return check
 
 
@@ -317,9 +317,7 @@ def _one_norm(
         _, _, eps, centred = next(iter(own.values()))
         gain, bias = np.ones(1), np.zeros(1)
     else:
-        return check.leave(
-            f"{site_name(site)}: the model does not show this LayerNorm’s gain and bias"
-        )
+        return check.leave(f"{site_name(site)}: the model does not show this norm’s gain and bias")
     x = stream.at(state).astype(np.float64)
     check.take(normalised(x, eps, centred) * gain + bias, stream.at(site), _in_stream(stream, site))
 

@@ -139,7 +139,7 @@ def loops(seen: Seen) -> Shown:
     if own is None:
         raise Untestable("An encoder reads all its tokens at once: it has no loop.")
     n, layers, heads = len(stream.tokens), own.pattern.shape[0], own.pattern.shape[1]
-    stored = 2 * n * layers * heads * model.d_head
+    stored = 2 * n * layers * (seen.key_heads or heads) * model.d_head
     number = f"{stored:,}"
     cross = any(one.query != one.key for one in seen.recording.attention)
     steps = [

@@ -244,7 +244,7 @@ def kinds(seen: Seen) -> Shown:
     at = window(len(one.rows.tokens), (one.query, one.key), 8)
     labels = tuple(one.rows.tokens[each] for each in at)
     number = percent(ahead)
-    causal = np.tril(allowed)
+    causal = np.tril(allowed) if own.allowed.all() else own.allowed
     masked = softmax(own.scores[one.layer, one.head], causal)
     if len(recording.attention) > 1:
         panels = _three(recording, number)
@@ -268,7 +268,7 @@ def kinds(seen: Seen) -> Shown:
             ),
         )
     n = len(one.rows.tokens)
-    words = {"n": str(n), "cells": str(n * (n - 1) // 2)}
+    words = {"n": str(n), "cells": str(int((~causal.astype(bool)).sum()))}
     return Shown(number, ahead, panels, words, one.address())
 
 

@@ -161,7 +161,7 @@ def deep(seen: Seen) -> Shown:
 
 
 def sphere(seen: Seen) -> Shown:
-    """The held word's vector turned by each sub-layer, and where LayerNorm leaves it; the number is
+    """The held word's vector turned by each sub-layer, and where the norm leaves it; the number is
     the largest turn."""
     stream = seen.recording.streams[-1]
     token = word_held(seen, stream)
@@ -193,19 +193,25 @@ def sphere(seen: Seen) -> Shown:
         title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
         note=(
             (
-                f"The circle has radius √d = {fixed(width, 0)}: LayerNorm, before its gain, puts "
+                f"The circle has radius √d = {fixed(width, 0)}: {seen.norm}, before its gain, puts "
                 "every vector there."
             )
             if post
             else (
-                "LayerNorm stands before each sub-layer here (pre-LN): nothing brings the sum "
+                f"{seen.norm} stands before each sub-layer here (pre-LN): nothing brings the sum "
                 "back to a circle. Circle: the longest."
             )
         ),
         dials=made,
         full=full,
     )
-    words = {"word": stream.tokens[token], "where": dials[best][0], "n": str(len(own))}
+    words = {
+        "word": stream.tokens[token],
+        "where": dials[best][0],
+        "then": f"{seen.norm} sets its length again: what is left is a turn"
+        if post
+        else "nothing sets its length again: it grows, and turns",
+    }
     address = (("token", str(token)),)
     return Shown(number, turned[best], (panel,), words, address)
 

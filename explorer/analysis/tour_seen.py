@@ -24,7 +24,8 @@ class Seen:
     recording's strongest finding that is seen in a head, None where there is none. labels(ids):
     tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's hidden
     units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines. scale: by
-    what embeddings are multiplied, None where that is not known."""
+    what embeddings are multiplied, None where that is not known. norm: what the model's norms are
+    called. key_heads, gate, ffn_biases: as in `models.offers`. turns: positions turn q and k."""
 
     evidence: Evidence
     first: Finding | None
@@ -32,6 +33,11 @@ class Seen:
     inside: Callable[[str, int, int], Any]
     nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
     scale: float | None = None
+    norm: str = "LayerNorm"
+    key_heads: int | None = None
+    gate: str = ""
+    ffn_biases: bool = True
+    turns: bool = False
 
     @property
     def recording(self) -> Recording:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -16,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.memory import collector, offered, told
 from explorer.memory.settings import settings
 from models import learn, library
+from models.edits import NORMS
 from models.offers import Offers
 from models.recording import Recording
 
@@ -272,8 +273,24 @@ def facts(model: str) -> dict:
             f"weights: {card.weights}",
             f"attention: {', '.join(offered.attention)}",
             f"positions: {offered.positions}",
+            *_parts(offered, card.n_head),
         ],
     }
+
+
+def _parts(offered: Offers, n_head: int) -> Iterator[str]:
+    """What a model has in the place of the paper's parts, a line each."""
+    places = {"post": "after each sum", "pre": "before each sub-layer"}
+    if offered.norm in places:
+        yield f"norm: {NORMS['rms' if offered.rms else 'layer']}, {places[offered.norm]}"
+    if offered.gate:
+        yield f"feed-forward network: gated ({offered.gate})"
+    if offered.key_heads and offered.key_heads < n_head:
+        yield f"keys and values: {offered.key_heads}, shared by {n_head} heads"
+    if offered.window:
+        yield f"window: each token sees the last {offered.window} tokens"
+    if offered.parallel:
+        yield "attention and feed-forward network: side by side"
 
 
 def shows_writes(recording: Recording) -> bool:
@@ -316,12 +333,13 @@ def _embedding(model: str) -> Any:
 
 
 def readout(model: str) -> str | None:
-    """How a model says its words: "tied" to its embedding, by a "transform" before that, by its
-    "own code", or None where it says none."""
+    """How a model says its words: "tied" to its embedding, "untied" by a matrix of its own, by a
+    "transform" before the embedding, by its "own code", or None where it says none."""
     offered = offers(model)
     if not offered.logits:
         return None
-    return "own code" if not offered.weights else "tied" if offered.linear_readout else "transform"
+    linear = "untied" if offered.untied else "tied"
+    return "own code" if not offered.weights else linear if offered.linear_readout else "transform"
 
 
 def position_table(model: str) -> np.ndarray | None:

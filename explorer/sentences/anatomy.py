@@ -212,9 +212,17 @@ def reasons(opened: Cell, masks: bool) -> dict[str, str]:
     if not masks:
         mask = "Here every token may look at every token, so the row stays as it is."
     elif opened.allowed[opened.key]:
+        window = not opened.allowed[: opened.query].all()
+        far = ", and is within the window of tokens that are seen" if window else ""
         mask = (
-            f"Token {opened.query} may look at token {opened.key}: it does not come later. Later "
-            "tokens get −∞."
+            f"Token {opened.query} may look at token {opened.key}: it does not come later{far}. "
+            f"{'All others' if window else 'Later tokens'} get −∞."
+        )
+    elif opened.key < opened.query:
+        mask = (
+            f"Token {opened.key} stands before the window: in this model token {opened.query} sees "
+            f"only the last {int(opened.allowed.sum())} tokens, itself among them. −∞, which the "
+            "softmax makes 0."
         )
     else:
         mask = (

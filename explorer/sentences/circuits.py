@@ -11,13 +11,13 @@ TWO = (
 )
 LEFT_OUT = (
     "The scores are W_E W_QK W_Eᵀ times the head’s scale, the logits W_E W_OV W_U at a weight of "
-    "1, of bare embeddings. That leaves out biases, every LayerNorm, positions, and what earlier "
+    "1, of bare embeddings. That leaves out biases, norms, positions, and what earlier "
     "layers made of a word: nearest to what the head does in layer 0 (Elhage et al. 2021)."
 )
 HERE = (
-    "The logits are those of the head’s own value v of this token, so LayerNorm, bias, position "
+    "The logits are those of the head’s own value v of this token, so norm, bias, position "
     "and earlier layers are in it. The way from the head to the readout, later layers and "
-    "LayerNorms, is still left out. The scores are of bare embeddings."
+    "norms, is still left out. The scores are of bare embeddings."
 )
 OTHER_READOUT = (
     " No words are read off this stream by one matrix: the embedding stands in for the readout."

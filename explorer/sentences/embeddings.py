@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.analysis.anchors import Anchors
+from explorer.analysis.called import a
 from explorer.analysis.embeddings import Scene
 from explorer.analysis.numbers import fixed, percents_told
 from explorer.analysis.planes import cosine
@@ -19,22 +20,19 @@ ABOUT = (
     "from the embedding to the last layer."
 )
 UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
-# What a sub-layer does to x, by where LayerNorm stands and whether there is a residual connection.
+# What a sub-layer does to x, by where the norm, called {0}, stands and whether there is a residual
+# connection.
 STEP = {
-    ("post", True): ("adds what it wrote", "LayerNorm(x + sublayer(x))", ""),
+    ("post", True): ("adds what it wrote", "{0}(x + sublayer(x))", ""),
     ("pre", True): (
-        "reads it through a LayerNorm and adds what it wrote",
-        "x + sublayer(LayerNorm(x))",
-        ", with one more LayerNorm at the end",
+        "reads it through {1} and adds what it wrote",
+        "x + sublayer({0}(x))",
+        ", with one more {0} at the end",
     ),
-    (None, True): ("adds what it wrote", "x + sublayer(x)", ", with no LayerNorm"),
-    ("post", False): ("replaces it", "LayerNorm(sublayer(x))", ", with no residual connection"),
-    ("pre", False): ("replaces it", "sublayer(LayerNorm(x))", ", with no residual connection"),
-    (None, False): (
-        "replaces it",
-        "sublayer(x)",
-        ", with no residual connection and no LayerNorm",
-    ),
+    (None, True): ("adds what it wrote", "x + sublayer(x)", ", with no {0}"),
+    ("post", False): ("replaces it", "{0}(sublayer(x))", ", with no residual connection"),
+    ("pre", False): ("replaces it", "sublayer({0}(x))", ", with no residual connection"),
+    (None, False): ("replaces it", "sublayer(x)", ", with no residual connection and no {0}"),
 }
 
 
@@ -132,18 +130,18 @@ def leans(scene: Scene, anchors: Anchors, token: int, mate: int) -> str:
     )
 
 
-def note(scene: Scene, built: numbers.Built, begins: str, token: int, stage: int) -> str:
+def note(scene: Scene, built: numbers.Built, begins: str, norm: str, token: int, stage: int) -> str:
     """The path, the plane and the error, with the formulas and this sentence's numbers. begins:
-    what a token starts as."""
+    what a token starts as; norm: what the model's norms are called."""
     d, word = len(scene.basis.centre), quoted(scene, 0, token)
     row = numbers.path_table(scene.titles, scene.path(0, token), scene.basis)
     x, y, error = (row[name][stage] for name in ("x", "y", "error in 2-D"))
     one, other, both = percents_told(*map(float, scene.basis.explained[:2]))
-    does, formula, more = STEP[built.norm, built.adds]
+    does, formula, more = (each.format(norm, a(norm)) for each in STEP[built.norm, built.adds])
     position = ", the position is added" if built.positions else "; this model adds no positions"
-    norm = ", a LayerNorm follows" if built.normed else ""
+    follows = f", {a(norm)} follows" if built.normed else ""
     return (
-        f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{norm}, and "
+        f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{follows}, and "
         f"each sub-layer {does}: "
         f"x ← {formula}{more}. At each of the {len(scene.sites)} sites {word} is a vector of {d} "
         "numbers.  \n"

@@ -61,12 +61,23 @@ def highway(ways: Sequence[str], norm: np.ndarray, layers: int) -> str:
 
 WHY = (
     "**Why a highway.** Without residuals the way back is a product of the layers’ "
-    "Jacobians, ∂f₁ · ∂f₂ · …, and a long product "
-    "shrinks or grows. With x + f(x) each factor is I + ∂f, and I carries the gradient "
-    "whatever ∂f does: it keeps it from vanishing, "
-    "not from growing. LayerNorm divides by σ, so it multiplies the gradient by 1/σ: where σ "
-    "is small, without residuals, that hides a part of the shrinking."
+    "Jacobians, ∂f₁ · ∂f₂ · …, and a long product shrinks or grows. With x + f(x) each factor is "
+    "I + ∂f, and I carries the gradient whatever ∂f does: it keeps it from vanishing, not from "
+    "growing."
 )
+# By what a norm divides a vector.
+DIVIDES = {"LayerNorm": "its spread σ", "RMSNorm": "the root of its mean square"}
+
+
+def why(norm: str) -> str:
+    """What residuals are for, and what a norm of this name, "" for none, does to a gradient."""
+    if not norm:
+        return WHY
+    by = DIVIDES.get(norm, "its size")
+    return (
+        f"{WHY} {norm[0].upper()}{norm[1:]} divides a vector by {by}, and so the gradient too: "
+        "where that is small, without residuals, it hides a part of the shrinking."
+    )
 
 
 def deep(ways: Sequence[str], norm: np.ndarray) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from explorer.analysis.called import a
 from explorer.analysis.lens import Cell
 from explorer.analysis.numbers import (
     chance,
@@ -30,21 +31,20 @@ TABLE = (
 )
 OWN_CODE = "This model runs in its own code, and its own readout reads every state."
 PRE = (
-    "This model is pre-LN: LayerNorm stands in front of the sub-layers and once more at the end. "
+    "This model is pre-LN: {norm} stands in front of the sub-layers and once more at the end. "
     "Every state is sent through that last one before it is read."
 )
-NO_NORM = "This model has no LayerNorm: every state is read as it is."
-POST = "This model is post-LN: a LayerNorm follows every sub-layer. "
-POST_INPUT = (
-    "The embedding rows are read as they are, before any LayerNorm, on a scale of their own."
-)
+NO_NORM = "This model has no {norm}: every state is read as it is."
+POST = "This model is post-LN: {a_norm} follows every sub-layer. "
+POST_INPUT = "The embedding rows are read as they are, before any {norm}, on a scale of their own."
 POST_STATE = (
-    "So the state is read right after its LayerNorm, as the next sub-layer gets it; the embedding "
+    "So the state is read right after its {norm}, as the next sub-layer gets it; the embedding "
     "rows are read raw."
 )
 LOGITS = {
-    "tied": "state · embeddingᵀ + bias",
-    "transform": "transform(state) · embeddingᵀ + bias",
+    "tied": "state · embeddingᵀ",
+    "untied": "state · W_U",
+    "transform": "transform(state) · embeddingᵀ",
 }
 TRANSFORM = (
     " The transform, a dense layer with an activation and a LayerNorm, belongs to this model’s "
@@ -66,24 +66,27 @@ NOT_FOLLOWED = {
 }
 
 
-def how_read(norms: str | None, readout: str, site: str) -> str:
-    """How a state is read, for a model whose LayerNorms stand "pre", "post" or nowhere (None)."""
+def how_read(norms: str | None, readout: str, site: str, norm: str) -> str:
+    """How a state is read, for a model whose norms stand "pre", "post" or nowhere (None); norm:
+    what they are called."""
     if readout == "own code":
         return OWN_CODE
-    if norms is None:
-        return NO_NORM
-    if norms == "pre":
-        return PRE
-    return POST + (POST_INPUT if site in ("embed", "embed+pos") else POST_STATE)
+    post = POST + (POST_INPUT if site in ("embed", "embed+pos") else POST_STATE)
+    told = {None: NO_NORM, "pre": PRE}.get(norms, post)
+    return told.format(norm=norm, a_norm=a(norm))
 
 
-def formula(cell: Cell, word: str, read: str, readout: str, n_words: int) -> str:
-    """How a cell comes about, with the numbers of the one that is held; `read` as `how_read`."""
-    logits = LOGITS.get(readout, "readout(state)")
+def formula(cell: Cell, word: str, read: str, readout: tuple[str, bool], n_words: int) -> str:
+    """How a cell comes about, with the numbers of the one that is held; `read` as `how_read`.
+    readout: its kind, and whether a bias is added."""
+    kind, biased = readout
+    logits = LOGITS.get(kind, "readout(state)")
+    if kind in LOGITS and biased:
+        logits += " + bias"
     return (
         f"**How a cell is made.** Logits = {logits}, for all {n_words:,} words at once, and p = "
         f"softmax(logits): the model’s last readout, used early."
-        f"{TRANSFORM if readout == 'transform' else ''} Only the last row is what the model says. "
+        f"{TRANSFORM if kind == 'transform' else ''} Only the last row is what the model says. "
         f"{read}  \n"
         f"Here **{literal(word)}** has p = {chance(cell.probabilities[0])}. KL to the final = "
         "Σ p · ln(p / q) over all words, p the final probability and q the one here: "
@@ -133,16 +136,28 @@ def not_followed(kinds: Collection[str]) -> str:
     return "".join(said for kind, said in NOT_FOLLOWED.items() if kind in kinds)
 
 
-def taken_apart(n_norms: int, adds: bool, centred: bool = True) -> str:
-    """The method, as it is for a model whose state passes so many LayerNorms (RMSNorms where not
-    `centred`) and which has residual connections where `adds`."""
-    norm = "LayerNorm" if centred else "RMSNorm"
+# What a norm does, and which of its numbers is held while a logit is taken apart.
+HOLDS = {
+    "LayerNorm": (
+        "A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held",
+        "σ",
+    ),
+    "RMSNorm": ("An RMSNorm divides by the root of the mean square. Each root is held", "root"),
+}
+
+
+def row_of(readout: tuple[str, bool]) -> str:
+    """What a state is multiplied by for a word's logit, and what is added; as for `formula`."""
+    kind, biased = readout
+    row = "the word’s row of W_U" if kind == "untied" else "embedding of the word"
+    return row + (" + bias" if biased else "")
+
+
+def taken_apart(n_norms: int, adds: bool, norm: str, row: str) -> str:
+    """The method, as it is for a model whose state passes so many norms of this name, and which has
+    residual connections where `adds`. row: as `row_of`."""
     passed = f"sent through {plural(n_norms, norm)}" if adds else f"sent through the last {norm}"
-    does = (
-        "A LayerNorm subtracts the mean and divides by the spread σ. Each σ is held"
-        if centred
-        else "An RMSNorm divides by the root of the mean square. Each root is held"
-    )
+    does, held = HOLDS.get(norm, ("A norm divides by a vector’s size. Each is held", "size"))
     state = (
         "the state is the sum of what was written on the way"
         if adds
@@ -152,14 +167,14 @@ def taken_apart(n_norms: int, adds: bool, centred: bool = True) -> str:
     through = (
         f", {passed}. {does} "
         "at the value it had on this token: dividing by a fixed number is linear, so every part "
-        "can be followed alone to the end. The biases, as far as the model has them (of LayerNorm, "
-        "of W_O and of the readout), are one part, “biases”."
+        "can be followed alone to the end. The biases, as far as the model has them (of norms, of "
+        "W_O and of the readout), are one part, “biases”."
         if n_norms
-        else "; there is no LayerNorm on the way, so nothing has to be held. The biases of W_O and "
+        else f"; there is no {norm} on the way, so nothing has to be held. The biases of W_O and "
         "of the readout are one part, “biases”."
     )
     return (
-        "**How a logit is taken apart.** A logit is state · embedding of the word + bias, and "
-        f"{state}{through} A bar says what a part put in directly, not what would happen without "
-        f"it: then {'every σ and ' if n_norms else ''}every later layer would be another."
+        f"**How a logit is taken apart.** A logit is state · {row}, and {state}{through} A bar "
+        "says what a part put in directly, not what would happen without it: then "
+        f"{f'every {held} and ' if n_norms else ''}every later layer would be another."
     )

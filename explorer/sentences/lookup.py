@@ -40,6 +40,7 @@ NO_SYMMETRY = (
 NO_VECTORS = (
     "The model {} does not offer the vectors that enter a layer, so x · x cannot be computed."
 )
+TURNED = "Ux · Ux, turned"  # where positions turn queries and keys
 # What the lecture notes say of each construction.
 NOTES = {
     "x · x": (
@@ -49,6 +50,10 @@ NOTES = {
     "Ux · Ux": (
         "U is this head’s W_Q, so that Ux = q. It leaves out what does not matter here. But "
         "the score from a to b is the score from b to a."
+    ),
+    TURNED: (
+        "U is this head’s W_Q and the turn by a token’s place (rotary), so that Ux = q. But the "
+        "score from a to b is the score from b to a."
     ),
     "q · k": (
         "What a token asks and what it offers differ, so “caulking iron” can look at “tool” "
@@ -126,15 +131,16 @@ def received(length: float, error: float, wrote: float | None) -> str:
     )
 
 
-def under(one: Construction) -> str:
-    """What stands below the matrix of a construction."""
+def under(one: Construction, turns: bool) -> str:
+    """What stands below the matrix of a construction; turns: the model has rotary positions."""
     mine = "No row has a choice."
     if one.rows:
         mine = (
             f"In {one.own} of {plural(one.rows, 'row')} a token looks most at itself; own "
             f"weight {fixed(one.own_weight)} on average."
         )
-    return f"Asymmetry of the scores: {fixed(one.asymmetry)}\n{mine}\n{NOTES[one.name]}"
+    name = TURNED if turns and one.name == "Ux · Ux" else one.name
+    return f"Asymmetry of the scores: {fixed(one.asymmetry)}\n{mine}\n{NOTES[name]}"
 
 
 def one_way(made: tuple[Construction, ...], a: tuple[int, str], b: tuple[int, str]) -> str:

@@ -112,9 +112,9 @@ def rule(across: bool) -> str:
 ENDS = {
     "embed": "the embedding",
     "embed+pos": "the embedding with its position",
-    "embed.normed": "the input after its LayerNorm",
-    "final.normed": "the last LayerNorm",
-    "final": "the last LayerNorm",
+    "embed.normed": "the input after its norm",
+    "final.normed": "the last norm",
+    "final": "the last norm",
     "input": "the input of layer 0",
 }
 PARTS = {"attn": "attention", "cross": "cross-attention", "ffn": "feed-forward network"}
@@ -123,7 +123,7 @@ OF_A_PART = {
     "wrote": "what {} wrote",
     "read": "what {} reads",
     "sum": "the sum after {}",
-    "normed": "the LayerNorm after {}",
+    "normed": "the norm after {}",
     "": "the state after {}",
 }
 SHORT_ENDS = {"embed": "embedding", "input": "input", "final": "last norm"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from explorer.analysis.called import units
 from explorer.analysis.neurons import Neurons, Together
 from explorer.analysis.numbers import chance, fixed, plural, signed
 from explorer.sentences.escape import literal
@@ -19,26 +20,34 @@ OWN_CODE = (
     "and W₂. What each FFN wrote as a whole stands above."
 )
 HOW = (
-    "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = act(x W₁ + "
-    "b₁)ᵢ, in a gated FFN times its gate, and its direction wᵢ, a row of W₂. What it writes is "
-    "followed to the readout as above, every σ held, and multiplied with the word’s embedding. "
-    "The FFN’s bias b₂ is named apart. The words on the right are what the same write does to "
-    "every logit of the vocabulary. A part says what was put in directly: later layers read it "
-    "too."
+    "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = {units}, and "
+    "its direction wᵢ, a row of W₂. What it writes is followed to the readout as above, every norm "
+    "held, and multiplied with the word’s row there.{bias} The words on the right are what the "
+    "same write does to every logit of the vocabulary. A part says what was put in directly: later "
+    "layers read it too."
 )
 
 
-def ffn(of: Neurons, sums: Together, words: tuple[str, str], token: str) -> str:
-    """What an FFN put into a logit, and what its neurons and its bias come to. words: the word and
-    the one it is compared with, "" for none."""
+def how(gate: str, biases: bool) -> str:
+    """How a neuron's part is made; gate: what a gated FFN is called, or ""."""
+    apart = " The FFN’s bias b₂ is named apart." if biases else ""
+    named = f" ({gate}: a gate times a unit)" if gate else ""
+    return HOW.format(units=units(gate, biases) + named, bias=apart)
+
+
+def ffn(of: Neurons, sums: Together, words: tuple[str, str], token: str, biases: bool) -> str:
+    """What an FFN put into a logit, and what its neurons and, where it has one, its bias come to.
+    words: the word and the one it is compared with, "" for none."""
     one, other = map(literal, words)
     total = float(of.adds.sum()) + of.bias
     less = f" less that of **{other}**" if other else ""
+    bias = f", its bias to {signed(of.bias, 4)}" if biases else ""
+    whole = "the sum of both" if biases else "their sum"
     return (
         f"At **{literal(token)}** (token {of.token}) the FFN of layer {of.layer} put "
         f"**{signed(of.part, 4)}** into the logit of **{one}**{less}. Its {sums.n:,} neurons add "
-        f"up to {signed(float(of.adds.sum()), 4)}, its bias to {signed(of.bias, 4)}; the sum of "
-        f"both and its part differ by {chance(abs(total - of.part))}.  \n"
+        f"up to {signed(float(of.adds.sum()), 4)}{bias}; {whole} and its part differ by "
+        f"{chance(abs(total - of.part))}.  \n"
         f"{sums.n_up:,} neurons push up, together {signed(sums.up, 3)}; {sums.n_down:,} push down, "
         f"together {signed(sums.down, 3)}. The strongest "
         f"{'one does' if sums.half == 1 else f'{sums.half:,} do'} half of all pushing."

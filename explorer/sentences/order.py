@@ -8,25 +8,33 @@ from math import floor, isinf
 
 from explorer.analysis import sites as states
 from explorer.analysis.added import Added, ByOffset
+from explorer.analysis.called import a
 from explorer.analysis.numbers import MINUS, plural, power
 from explorer.analysis.order import Maps, Orders
 from explorer.sentences.escape import literal
 
 MOST_TOKENS = 40  # that are written out
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
-AFTER = {  # what reads the sum of word and position
-    "norm": " A LayerNorm then follows, which sets every sum’s length anew.",
-    "read": " Layer 0 reads it through a LayerNorm.",
-    "": "",
-}
+TURNED = (
+    "Queries and keys are turned by their places, so a score depends on the words and on how far "
+    "apart they stand; “without” they are not turned."
+)
+
+
+def after(reads: str, norm: str) -> str:
+    """What reads the sum of word and position. reads: as `added.follows`; norm: what it is
+    called."""
+    if reads == "norm":
+        return f" A {norm} then follows, which sets every sum’s length anew."
+    return f" Layer 0 reads it through {a(norm)}." if reads else ""
 
 
 def lengths(
     added: Added, words: Sequence[str], names: tuple[str, str], scale: float | None, after: str
 ) -> str:
     """What is added up, token by token. names: of the word's vector and of the position's; scale:
-    by what the model multiplies its embeddings, None where that is not known; after: a key of
-    AFTER."""
+    by what the model multiplies its embeddings, None where that is not known; after: as
+    `after`."""
     low, high = added.ends
     root = (
         ""
@@ -56,33 +64,35 @@ def lengths(
         f"{added.word[high] / scale:.2f}, against "
         f"{added.encoding.mean():.2f} for the position."
     )
-    return f"**What is added up** is {names[0]} + {names[1]}{root}. {said}{without}{AFTER[after]}"
+    return f"**What is added up** is {names[0]} + {names[1]}{root}. {said}{without}{after}"
 
 
-def scores(found: ByOffset, layer: int, splits: bool, scaled: str) -> str:
-    """Scores by distance. splits: layer 0 reads the sum as it is; scaled: what follows q · k, such
-    as " / √32"."""
+def parted(layer: int, reads: str, norm: str) -> str:
+    """Whether a part of a layer's scores is position alone; reads, norm: as for `after`."""
+    if layer:
+        return "Above layer 0 words and positions are mixed, so that no part is position alone."
+    if reads:
+        return (
+            f"Between the sum and layer 0 stands {a(norm)}, which mixes words and positions, so "
+            "that no part is position alone."
+        )
+    return (
+        "In layer 0 the query is W_Q(word + position), so a score falls into four parts; the "
+        "dotted line is the part that is position × position, exact from the two passes."
+    )
+
+
+def scores(found: ByOffset, parts: str, scaled: str) -> str:
+    """Scores by distance. parts: as `parted`, or TURNED; scaled: what follows q · k, such as
+    " / √32"."""
     spread, bare = found.spread
     best = f"{found.best:+d}".replace("-", MINUS) if found.best else "0"
-    if layer == 0 and splits:
-        split = (
-            "In layer 0 the query is W_Q(word + position), so a score falls into four parts; the "
-            "dotted line is the part that is "
-            "position × position, exact from the two passes."
-        )
-    elif layer == 0:
-        split = (
-            "Between the sum and layer 0 stands a LayerNorm, which mixes words and positions, "
-            "so that no part is position alone."
-        )
-    else:
-        split = "Above layer 0 words and positions are mixed, so that no part is position alone."
     return (
         f"**Scores q · k{scaled} by distance**, key minus query, averaged over the pairs of words "
         "that far apart. With positions they vary "
         f"by {spread:.2f} (standard deviation over distances) and are highest at **{best}**; "
         f"without, by {bare:.2f}: what is left comes "
-        f"from which words happen to stand there. {split} Far distances have few pairs, so the "
+        f"from which words happen to stand there. {parts} Far distances have few pairs, so the "
         "ends wobble."
     )
 

@@ -71,6 +71,11 @@ def nothing_to_show(model: str) -> str:
     )
 
 
+def turned_alone(model: str, how: str) -> str:
+    """That there is nothing to add up, but scores to compare. how: a key of WITHIN."""
+    return f"{_nothing(model)}; {WITHIN[how]}. So positions are seen in the scores alone."
+
+
 def one_and_the_same(model: str) -> str:
     """That both runs of a model without positions are one."""
     return (

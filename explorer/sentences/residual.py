@@ -9,29 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from explorer.analysis.called import EITHER, a
 from explorer.analysis.numbers import enough_for, fixed, plural, power
 from explorer.analysis.residual import furthest
 
 ONLY_ADDED = "The vector is passed on and only ever added to: the residual stream."
-WAY_ON = {  # what happens to a token's vector, by where LayerNorm stands
-    "post": "Attention and FFN each add something to it; LayerNorm then sets its length. "
-    + ONLY_ADDED,
-    "pre": "Attention and FFN each read it through a LayerNorm and add something to it. "
-    + ONLY_ADDED,
-    None: "Attention and FFN each add something to it, and no LayerNorm ever sets its length. "
-    + ONLY_ADDED,
-}
 WHERE = {
     "post": (
-        "This model is post-LN: its LayerNorms follow the sums, and what they make goes on "
-        "as the vector."
+        "This model is post-LN: its norms follow the sums, and what they make goes on as the "
+        "vector."
     ),
     "pre": (
-        "This model is pre-LN: its LayerNorms stand in front of the sub-layers, which alone "
-        "read what they make; the vector itself goes on without. The last one stands before "
-        "the readout."
+        "This model is pre-LN: its norms stand in front of the sub-layers, which alone read what "
+        "they make; the vector itself goes on without. The last one stands before the readout."
     ),
     None: "",
+}
+# A norm's formula, what it does to a vector, and how a gain and a bias follow.
+FORMULA = {
+    "LayerNorm": (
+        "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ{bias}, "
+        "μ and σ² over its own components, {learned} learned. So σ is 1 before gain and bias, "
+        "and what they make of it after."
+    ),
+    "RMSNorm": (
+        "**RMSNorm** takes each token’s vector alone: RMS(h) = h / √(mean of h² + ε) · γ{bias}, "
+        "{learned} learned. No mean is subtracted; before the gain the vector is √d long."
+    ),
 }
 ROTATIONS = (
     "**The rotations of each layer**, in degrees: from the layer’s beginning to after its "
@@ -64,9 +68,21 @@ SET_UP = (
 )
 
 
-def written(way: Mapping[str, Sequence], label: str, adds: bool, place: str | None) -> str:
+def way_on(place: str | None, norm: str) -> str:
+    """What happens to a token's vector, by where the norm stands and what it is called."""
+    does = {
+        "post": f"Attention and FFN each add something to it; {norm} then sets its length.",
+        "pre": f"Attention and FFN each read it through {a(norm)} and add something to it.",
+        None: "Attention and FFN each add something to it, and no norm ever sets its length.",
+    }
+    return f"{does[place]} {ONLY_ADDED}"
+
+
+def written(
+    way: Mapping[str, Sequence], label: str, adds: bool, place: str | None, norm: str
+) -> str:
     """The formula with a token's numbers, at the sub-layer that turned it furthest. way: what
-    `analysis.residual.followed` gives; place: where LayerNorm stands."""
+    `analysis.residual.followed` gives; place: where the norm stands; norm: what it is called."""
     at = furthest(way)
     value = {name: column[at] for name, column in way.items()}
     share, length = fixed(value["share"]), fixed(value["|sum|"]) if adds else ""
@@ -84,24 +100,25 @@ def written(way: Mapping[str, Sequence], label: str, adds: bool, place: str | No
     ended = f"**{value['turned in all °']:.1f}°**"
     if normed:
         ended = (
-            f"{value['turned by adding °']:.1f}°, LayerNorm then {value['turned by norm °']:.1f}°; "
+            f"{value['turned by adding °']:.1f}°, {norm} then {value['turned by norm °']:.1f}°; "
             f"from x to after the norm it is {ended}"
         )
     return (
-        f"{_rule(adds, place, normed)}  \n**{label}** in {value['sub-layer']}, its furthest "
-        f"turn: |x| = {before}, and |f| = {wrote} was written, a share of {wrote} / ({wrote} "
-        f"+ {before}) = **{share}**, at a cosine of **{cosine}** to x.  \n{came} {ended}."
+        f"{_rule(adds, place, norm if normed else '', norm)}  \n"
+        f"**{label}** in {value['sub-layer']}, its furthest turn: |x| = "
+        f"{before}, and |f| = {wrote} was written, a share of {wrote} / ({wrote} + {before}) = "
+        f"**{share}**, at a cosine of **{cosine}** to x.  \n{came} {ended}."
     )
 
 
-def _rule(adds: bool, place: str | None, normed: bool) -> str:
-    goes_on = "; LayerNorm of it goes on" if normed else ""
+def _rule(adds: bool, place: str | None, normed: str, norm: str) -> str:
+    goes_on = f"; {normed} of it goes on" if normed else ""
     if not adds:
         then = "then norm, " if normed else ""
         return f"**Write, {then}no adding.** f(x) is written in the place of x{goes_on}."
     if place == "pre":
         return (
-            "**Norm, then add.** A sub-layer reads LayerNorm(x), and x + f goes on as it is, "
+            f"**Norm, then add.** A sub-layer reads {norm}(x), and x + f goes on as it is, "
             "f = what it made of that."
         )
     if normed:
@@ -126,51 +143,49 @@ def conserved(error: float, n: int, largest: float) -> str:
     )
 
 
-def layer_norm(error: float, place: str | None, centred: bool = True) -> str:
-    """LayerNorm's formula, or RMSNorm's where not `centred`, and how far its recomputation is from
-    what was recorded."""
-    formula = (
-        "**LayerNorm** takes each token’s vector alone: LN(h) = (h − μ) / √(σ² + ε) · γ + β, "
-        "μ and σ² over its own components, gain γ and bias β learned. So σ is 1 before gain "
-        "and bias, and what they make of it after."
-        if centred
-        else "**RMSNorm** stands here in LayerNorm’s place: RMS(h) = h / √(mean of h² + ε) · γ. "
-        "No mean is subtracted and there is no bias; the vector’s length is √d before the gain."
-    )
+def norms(error: float, place: str | None, norm: str, biased: bool) -> str:
+    """The formula of a norm by its name, with a bias where `biased`, and how far its recomputation
+    is from what was recorded; of a model with both kinds, both."""
+    learned = {"bias": " + β", "learned": "gain γ and bias β"} if biased else {}
+    learned = learned or {"bias": "", "learned": "gain γ"}
+    kinds = FORMULA if norm == EITHER else (norm,)
+    formula = "  \n".join(FORMULA[each].format(**learned) for each in kinds)
     return (
-        f"{formula} {WHERE[place]}  \nRecomputed from "
-        "everything recorded before a norm with the model’s gain and bias: the largest "
+        f"{formula} {WHERE[place]}  \nRecomputed from everything recorded before a norm with the "
+        f"model’s gain{' and bias' if biased else ''}: the largest "
         f"difference to what was recorded is **{power(error, 2)}**."
     )
 
 
-def batch_norm(name: str, label: str, token: int, times: float) -> str:
-    """What is compared: LayerNorm and BatchNorm when one token's vector is multiplied."""
+def batch_norm(name: str, label: str, token: int, times: float, norm: str) -> str:
+    """What is compared: this norm and BatchNorm when one token's vector is multiplied."""
     return (
-        f"The same recorded vectors, as they stood before this LayerNorm ({name}), normalised over "
-        "features (LayerNorm: each token by itself) and over tokens (BatchNorm: each feature, this "
+        f"The same recorded vectors, as they stood before this {norm} ({name}), normalised over "
+        f"features ({norm}: each token by itself) and over tokens (BatchNorm: each feature, this "
         f"text as the batch). Then the vector of **{label}** (token {token}) is multiplied by "
         f"{times:g}, and both are done again. How far does each token’s normalised vector move?"
     )
 
 
-ONE_TOKEN = (
-    "There is one token only. Over tokens it has no spread, so BatchNorm makes every feature 0, "
-    "whatever the token says; LayerNorm does not need the others."
-)
+def one_token(norm: str) -> str:
+    """Why one token alone is not compared."""
+    return (
+        "There is one token only. Over tokens it has no spread, so BatchNorm makes every feature "
+        f"0, whatever the token says; {norm} does not need the others."
+    )
 
 
 def moved(
-    others: int, least: float, worst: tuple[str, int, float], own: tuple[float, float]
+    others: int, least: float, worst: tuple[str, int, float], own: tuple[float, float], norm: str
 ) -> str:
-    """How far the others moved: at most `least` under LayerNorm, and the `worst` (label, token,
+    """How far the others moved: at most `least` under this norm, and the `worst` (label, token,
     distance) under BatchNorm; `own`: the changed token's under the two."""
     label, token, far = worst
     who = "The other token" if others == 1 else f"The other {others} tokens"
     return (
-        f"{who}: LayerNorm moves {'it' if others == 1 else 'them'} by **{power(least)}**; "
+        f"{who}: {norm} moves {'it' if others == 1 else 'them'} by **{power(least)}**; "
         f"BatchNorm moves “{label}” (token {token}) by **{far:.3f}**, though it did not "
-        f"change. The changed token itself moves by {power(own[0])} under LayerNorm, which "
+        f"change. The changed token itself moves by {power(own[0])} under {norm}, which "
         f"forgets a vector’s length, and by {power(own[1])} under BatchNorm."
     )
 
@@ -199,17 +214,18 @@ def output(word: str, where: str, logit: float, taken: str) -> str:
 
 TAKEN_ONCE = (
     "It is taken once, as the model is: its own code cannot be run without its residual "
-    "connections or LayerNorms, which needs Headlight’s own classes."
+    "connections or norms, which needs Headlight’s own classes."
 )
 
 
-def taken(name: str, adds: bool, norm: bool) -> str:
-    """How often the output is taken, and from which model: without what, of that which it has."""
+def taken(name: str, adds: bool, norm: str) -> str:
+    """How often the output is taken, and from which model: without what, of that which it has.
+    norm: what its norm is called, "" where it has none."""
     if adds and norm:
         return (
             "The same word’s logit is taken four times: as the model is, with every residual "
             "connection taken away (what was written replaces the vector), and both without "
-            "LayerNorm. The weights stay what they were learned for, which was with both."
+            f"{norm}. The weights stay what they were learned for, which was with both."
         )
     if adds:
         return (
@@ -217,10 +233,18 @@ def taken(name: str, adds: bool, norm: bool) -> str:
             "LayerNorm, and with every residual connection taken away (what was written "
             "replaces the vector)."
         )
-    times, also = ("twice: as", ", and without LayerNorm") if norm else ("once, as", "")
+    times, also = ("twice: as", f", and without {norm}") if norm else ("once, as", "")
     return (
         f"The same word’s logit is taken {times} {name} is, which was trained without residual "
         f"connections{also or ' and without LayerNorm'}."
+    )
+
+
+def no_norm(model: str, norm: str) -> str:
+    """That a model has none of these."""
+    return (
+        f"**{model} has no {norm}**, so there is none to look at. “What was written”, with the "
+        "lengths of the vectors (Norm), shows what becomes of them without."
     )
 
 

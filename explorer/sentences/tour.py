@@ -6,7 +6,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from explorer.analysis.called import ffn
 from explorer.analysis.plates import Shown
+from explorer.analysis.tour_seen import Seen
 
 PAGES = {
     "attention": "Attention",
@@ -57,6 +59,24 @@ STEPS = read()
 def way(kind: str) -> tuple[Step, ...]:
     """The steps of a model's way, by its kind."""
     return tuple(step for step in STEPS if kind in step.kinds)
+
+
+def more(step: Step, seen: Seen) -> str:
+    """What is told of a step beside its sentence, as it is in this model."""
+    heads = seen.recording.model.n_head
+    matrices = (
+        f"Each of {heads} heads has its own small W_Q, and {heads // seen.key_heads} of them share "
+        "a W_K and a W_V"
+        if seen.key_heads and seen.key_heads < heads
+        else "Each head has its own small W_Q, W_K, W_V"
+    )
+    return step.more.format(
+        norm=seen.norm,
+        matrices=matrices,
+        ffn=ffn(seen.gate, seen.ffn_biases),
+        unit="A unit and its gate decide" if seen.gate else "A unit's row of W₁ decides",
+        turned="Rotary positions then turn q and k by their places. " if seen.turns else "",
+    )
 
 
 def said(step: Step, shown: Shown) -> tuple[str, str, str]:

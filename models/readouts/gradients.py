@@ -30,8 +30,8 @@ from models.transformer import EncoderDecoder, Layer
 WAYS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
     "residual off": (WithoutResidual(),),
-    "residual on, no LayerNorm": (WithoutNorm(),),
-    "residual off, no LayerNorm": (WithoutResidual(), WithoutNorm()),
+    "residual on, no norm": (WithoutNorm(),),
+    "residual off, no norm": (WithoutResidual(), WithoutNorm()),
 }
 ROWS_AT_ONCE = 32  # of a Jacobian: bounds its memory at 512 tokens
 
@@ -104,7 +104,7 @@ def ways_of(config: Config) -> dict[str, tuple[Edit, ...]]:
         way: edits
         for way, edits in WAYS.items()
         if (config.residual or way.startswith("residual off"))
-        and (config.norm is not None or way.endswith("no LayerNorm"))
+        and (config.norm is not None or way.endswith("no norm"))
     }
 
 

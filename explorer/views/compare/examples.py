@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.memory import models
 from models.edits import (
+    NORMS,
     Edit,
     WithMask,
     WithoutFeedForward,
@@ -77,7 +78,7 @@ def _offered(model: str) -> Made:
         "No positions": WithoutPositions(),
         "No scale": WithoutScale(),
         "No residual": WithoutResidual(),
-        "No LayerNorm": WithoutNorm(),
+        f"No {NORMS['rms' if models.offers(model).rms else 'layer']}": WithoutNorm(),
         "No FFN": WithoutFeedForward(),
         "A causal mask" if encodes else "Look ahead": WithMask() if encodes else WithoutMask(),
     }

@@ -171,7 +171,7 @@ def _drawing(first: Recording) -> None:
             "Sites",
             SUMS,
             "sums",
-            "Each state after its LayerNorm, or the sums before the LayerNorms as well.",
+            "Each state after its norm, or the sums before the norms as well.",
             on_change=_forget_stage,
         )
     pick(

@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
+from explorer.analysis.called import norm_of
 from explorer.analysis.csv import Columns, stacked
 from explorer.frame.table import offer_csv, offer_recording, show
 from explorer.memory import models
@@ -19,7 +20,8 @@ def note(on: Screen) -> None:
     """What happens, in plain words, with the formulas and this sentence's numbers."""
     st.subheader("What happens here", anchor=False)
     begins, built = models.word_vector(on.first.model.name), numbers.built(on.stream)
-    st.markdown(sentences.note(on.scene, built, begins, on.token, on.stage))
+    norm = norm_of(on.first, models.offers(on.first.model.name).rms)
+    st.markdown(sentences.note(on.scene, built, begins, norm, on.token, on.stage))
     if on.anchors is not None:
         st.markdown(sentences.of_anchors())
     st.caption(sentences.of_nearest(on.asked.stream))

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.analysis import lookup as numbers
+from explorer.analysis.called import hidden
 from explorer.analysis.summaries import masked
 from explorer.components import graph as graphs
 from explorer.components import matrix as pictures
@@ -98,7 +99,7 @@ def row_of(shown: Screen, weights: Any, picture: Picture) -> None:
         on.axes.keys,
         on.axes.special,
         on.axes.sides,
-        missing="not allowed: a later token",
+        missing=hidden(on.attention.allowed),
     )
     row = pictures.Row(shown.query, "hears", 0, numbers.largest(values), not on.across)
     pictures.show(pictures.row(values, row, sheet, picture), "heard", partial(take, "heard"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import constructions as numbers
+from explorer.analysis.called import hidden
 from explorer.analysis.lookup import largest
 from explorer.analysis.summaries import masked
 from explorer.components import matrix as pictures
 from explorer.frame.picker import pick
 from explorer.frame.table import with_table
+from explorer.memory import models
 from explorer.sentences import lookup as words
 from explorer.sentences.escape import literal
 from explorer.views.lookup.screen import Screen, ignore
@@ -59,11 +61,12 @@ def drawn(
     """The matrices for the browser: scores, which have no mask yet, or weights."""
     allowed, axes = shown.on.attention.allowed, shown.on.axes
     scores = before == "Scores"
+    turns = models.offers(shown.on.recording.model.name).positions == "rotary"
     panels = []
     for one in made:
         values = one.scores if scores else masked(one.weights, allowed)
         top = largest(values)
-        under = words.under(one)
+        under = words.under(one, turns)
         panels.append(
             pictures.Panel(words.TITLES[one.name], values, -top if scores else 0, top, under=under)
         )
@@ -72,7 +75,7 @@ def drawn(
         axes.keys,
         axes.special,
         axes.sides,
-        missing="" if scores or allowed.all() else "not allowed: a later token",
+        missing="" if scores else hidden(allowed),
         digits=3,
         choose=False,
     )

@@ -67,7 +67,7 @@ def show(source: Source) -> None:
     if why := refused(source):
         st.info(why)
         return
-    if source.adds == "none":
+    if source.adds == "none" and not source.without:
         st.info(of_tables.one_and_the_same(source.model))
     asked = _asked(source, numbers.turned_round(numbers.read_part(base)))
     pick_stream(source)

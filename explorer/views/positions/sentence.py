@@ -19,7 +19,7 @@ from models.recording import Recording
 
 def refused(source: Source) -> str:
     """Why a model cannot be compared with itself without positions, "" where it can."""
-    if source.adds == "none" and source.within:
+    if source.adds == "none" and source.within and not source.without:
         return of_tables.within(source.model, source.within)
     try:
         source.both()
@@ -36,7 +36,11 @@ def show(source: Source) -> None:
     plain, bare = source.both()
     pick_stream(source)
     if source.adds == "none":
-        st.info(of_tables.nothing_to_show(source.model))
+        if not source.without:
+            st.info(of_tables.nothing_to_show(source.model))
+            return
+        st.info(of_tables.turned_alone(source.model, source.within))
+        tables(_scores(source, plain, bare), file=f"positions-sentence-{source.model}")
         return
     left, right = st.columns(2, gap="large")
     with left:
@@ -58,7 +62,8 @@ def _lengths(source: Source) -> tuple:
     figure = draw.lengths(found.word, found.encoding, found.both, stream.tokens, about, names)
     chart(figure, "lengths", about[0], f"positions-lengths-{source.model}")
     scale = models.embedding_scale(source.model)
-    st.markdown(sentences.lengths(found, stream.tokens, names, scale, added.follows(stream)))
+    after = sentences.after(added.follows(stream), source.norm)
+    st.markdown(sentences.lengths(found, stream.tokens, names, scale, after))
 
     def columns() -> dict:
         again = source.stream
@@ -73,17 +78,19 @@ def _scores(source: Source, plain: Recording, bare: Recording) -> tuple:
     with row():
         at = head(source)
     scores = added.by_offset(plain, bare, name, *at)
+    turns = source.adds == "none"
+    away = "queries and keys not turned" if turns else "with no positions added"
     lines = (
         f"Mean score by distance, layer {at[0]}, head {at[1]}",
-        *source.caption("Text tokens only; without: the same run with no positions added"),
+        *source.caption(f"Text tokens only; without: the same run, {away}"),
     )
     if len(scores.offset):
         figure = draw.by_offset(scores.offset, scores.pairs, scores.lines, lines)
         file = f"positions-scores-{source.model}-L{at[0]}H{at[1]}"
         chart(figure, "offsets", lines[0], file)
         scaled = scaling(attention_of(plain, name), at[0])
-        split = added.splits(source.stream)
-        st.markdown(sentences.scores(scores, at[0], split, scaled))
+        parts = sentences.parted(at[0], added.follows(source.stream), source.norm)
+        st.markdown(sentences.scores(scores, sentences.TURNED if turns else parts, scaled))
     else:
         st.info("There are no words here yet between which a distance could be measured.")
     return (

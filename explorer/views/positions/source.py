@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from explorer.analysis import positions as numbers
+from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.memory import models, passes, shelf
 from models.edits import WithoutPositions
@@ -46,6 +47,11 @@ class Source:
         return str(models.offers(self.model).positions or "")
 
     @property
+    def norm(self) -> str:
+        """What the model's norms are called."""
+        return norm_of(self.plain, models.offers(self.model).rms)
+
+    @property
     def target(self) -> str | None:
         """What the decoder of a translator reads in every pass that is compared: its translation of
         the text as it stands. None for other models."""
@@ -53,7 +59,9 @@ class Source:
 
     @property
     def without(self) -> tuple[WithoutPositions, ...]:
-        """The edit that takes the positions away; none for a model that adds none."""
+        """The edit that takes the positions away; none for a model that has none to take."""
+        if self.within == "rotary" and WithoutPositions in models.offers(self.model).edits:
+            return (WithoutPositions(),)
         added = shelf.kept(
             self.model,
             "adds positions",

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer.analysis import lens as reading
 from explorer.analysis import residual
+from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns
 from explorer.analysis.numbers import chance
@@ -165,12 +166,19 @@ def top_words(on: Inside, cell: reading.Cell, labels: dict[int, str], right: int
 
 def formula(on: Inside, cell: reading.Cell, labels: dict[int, str]) -> str:
     """How the held cell is made."""
-    stream, readout = on.stream, str(models.readout(on.model))
+    stream, readout = on.stream, readout_of(on.model)
+    norm = norm_of(on.recording, models.offers(on.model).rms)
     asked = not (stream.name == "encoder" and stream.special[cell.token])
-    read = sentences.how_read(residual.norm_place(stream), readout, on.found.sites[cell.site])
+    site = on.found.sites[cell.site]
+    read = sentences.how_read(residual.norm_place(stream), readout[0], site, norm)
     n_words = on.recording.model.n_vocab
     said = sentences.formula(cell, labels[int(cell.ids[0])], read, readout, n_words)
     return said if asked else sentences.never_asked(stream.tokens[cell.token]) + said
+
+
+def readout_of(model: str) -> tuple[str, bool]:
+    """How a model says its words, and whether a bias is added to their scores."""
+    return str(models.readout(model)), models.offers(model).readout_bias
 
 
 def columns(source: Shown) -> Columns:

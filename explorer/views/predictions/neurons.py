@@ -37,14 +37,15 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
         st.info(f"The neurons of this FFN cannot be shown: {why}.")
         return
     token = on.stream.tokens[taken.token]
-    st.markdown(sentences.ffn(of, reading.together(of), words, token))
+    shows = models.offers(on.model)
+    st.markdown(sentences.ffn(of, reading.together(of), words, token, shows.ffn_biases))
     rank = reading.rank_of(of, address.whole("neuron", len(of.adds)))
     left, right = st.columns(2, gap="large")
     with left:
         listed(on, of, rank)
     with right:
         opened(on, of, rank)
-    st.markdown(sentences.HOW)
+    st.markdown(sentences.how(shows.gate, shows.ffn_biases))
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
     with_table(
         partial(reading.file, of),
@@ -97,7 +98,8 @@ def listed(on: Inside, of: Neurons, rank: int) -> None:
     n, rest = reading.others(of)
     if n:
         rows.append(bars.Bar(f"{n:,} weaker ones", rest, ("", signed(rest, 3)), tone="rest"))
-    rows.append(bars.Bar("bias b₂", of.bias, ("", signed(of.bias, 3))))
+    if models.offers(on.model).ffn_biases:
+        rows.append(bars.Bar("bias b₂", of.bias, ("", signed(of.bias, 3))))
     st.markdown("**The strongest neurons.** Choose one to see what it says.")
     chosen = str(of.strongest[rank])
     data = bars.payload(

@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
 from explorer.analysis import residual
+from explorer.analysis.called import norm, norm_of
 from explorer.analysis.caption import caption
 from explorer.analysis.numbers import signed
 from explorer.components import bars
@@ -16,7 +17,7 @@ from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences import lens as sentences
 from explorer.sentences.escape import literal
-from explorer.views.predictions.lens import Inside
+from explorer.views.predictions.lens import Inside, readout_of
 from explorer.views.predictions.screen import way_to
 from models.prediction import Attribution, Part
 from models.recording import Recording
@@ -59,7 +60,8 @@ def show(on: Inside) -> Attribution | None:
         named_head(on.recording, part, on.token)
     n_norms = reading.n_norms(on.recording)
     whole = {part.kind for part in taken.parts}
-    how = sentences.taken_apart(n_norms, residual.adds(on.stream), centred(on))
+    row = sentences.row_of(readout_of(on.model))
+    how = sentences.taken_apart(n_norms, residual.adds(on.stream), called(on), row)
     if "transform" in whole:
         how += sentences.bent(taken.explained)
     st.markdown(how + sentences.not_followed(whole))
@@ -73,12 +75,13 @@ def show(on: Inside) -> Attribution | None:
     return taken
 
 
-def centred(on: Inside) -> bool:
-    """True where the model's norms subtract the mean, as LayerNorm does and RMSNorm does not."""
+def called(on: Inside) -> str:
+    """What the model's norms are called, as they were in this recording."""
     offered = models.offers(on.model)
     if not offered.weights:
-        return not offered.rms
-    return all(norm[3] for norm in passes.norms(on.recording, on.stream.name).values())
+        return norm_of(on.recording, offered.rms)
+    norms = passes.norms(on.recording, on.stream.name)
+    return norm(each[3] for each in norms.values()) if norms else norm_of(on.recording, offered.rms)
 
 
 def pictured(on: Inside, taken: Attribution, total: float) -> None:

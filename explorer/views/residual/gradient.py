@@ -60,8 +60,8 @@ def highway(on: Screen, token: int) -> None:
     where = f"token {found.token}, {recording.stream(found.output).tokens[found.token]}"
     if len(recording.streams) > 1:
         where += f", of the {found.output}"
-    norms = numbers.norm_place(stream) is not None
-    taken = words.taken(recording.model.name, numbers.adds(stream), norms)
+    norm = on.norm if numbers.norm_place(stream) is not None else ""
+    taken = words.taken(recording.model.name, numbers.adds(stream), norm)
     if not models.offers(recording.model.name).weights:
         taken = words.TAKEN_ONCE
     st.subheader("The way back from the output", anchor=False)
@@ -82,7 +82,7 @@ def highway(on: Screen, token: int) -> None:
     with right:
         st.markdown(gradients.table(found.ways, total))
         st.markdown(gradients.highway(found.ways, total, recording.model.n_layer))
-        st.markdown(gradients.WHY)
+        st.markdown(gradients.why(norm))
     columns = (
         {"state after": sites}
         | {f"{way}, all tokens": row for way, row in zip(found.ways, total)}
@@ -112,7 +112,7 @@ def one_jacobian(on: Screen, token: int) -> None:
     if found.adds:
         series.append(("I + ∂f, the sum", found.total))
     if numbers.norm_place(stream) == "post":
-        series.append(("after LayerNorm", found.after))
+        series.append((f"after {on.norm}", found.after))
     picture = on.picture(
         f"Singular values of ∂f{' and I + ∂f' if found.adds else ''}",
         f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",

@@ -1,4 +1,4 @@
-"""LayerNorm: every token's, one of them step by step, and BatchNorm beside it."""
+"""The norms: every token's, one of them step by step, and BatchNorm beside it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.analysis import layer_norm as numbers
 from explorer.analysis.attention import numbered
+from explorer.analysis.called import norm
 from explorer.analysis.residual import norm_place, norms_of
 from explorer.frame import plot
 from explorer.frame.table import with_table
@@ -20,33 +21,30 @@ TIMES = ("0", "0.5", "1", "2", "3", "5", "10")
 
 
 def show(on: Screen) -> None:
-    """The spread and the mean of every token before and after each LayerNorm."""
+    """The spread and the mean of every token before and after each norm."""
     stream, model = on.stream, on.recording.model.name
     if not norms_of(stream):
-        st.info(
-            f"**{model} has no LayerNorm**, so there is none to look at. “What was written”, "
-            "with the "
-            "lengths of the vectors (Norm), shows what becomes of them without."
-        )
+        st.info(words.no_norm(literal(model), on.norm))
         return
     measure, log = pick("norm", numbers.NORMS)
-    grid = on.kept(("norms", measure), lambda: numbers.norm_grid(stream, measure))
+    grid = on.kept(("norms", measure), lambda: numbers.norm_grid(stream, measure, on.norm))
     if not models.offers(model).weights:
         not_shown(on, "the gains and biases of its norms")
         return
     norms = passes.norms(on.recording, stream.name)
-    centred = all(norm[3] for norm in norms.values())
+    called = norm(each[3] for each in norms.values())
+    biased = any(each[1].any() for each in norms.values())
 
     def note() -> str:
         error = on.kept(("norm error",), lambda: numbers.norm_error(stream, norms))
-        return words.layer_norm(error, norm_place(stream), centred)
+        return words.norms(error, norm_place(stream), called, biased)
 
-    chart.show(on, grid, "every token, LayerNorm by LayerNorm", log, note)
-    st.subheader("One LayerNorm, step by step", anchor=False)
-    name, site = pick_place({each.name: each.site for each in norms_of(stream)}, "LayerNorm")
+    chart.show(on, grid, f"every token, {called} by {called}", log, note)
+    st.subheader(f"One {called}, step by step", anchor=False)
+    name, site = pick_place({each.name: each.site for each in norms_of(stream)}, called)
     steps = numbers.stages(stream, norms, site, on.token)
-    called = "LayerNorm" if norms[site][3] else "RMSNorm"
-    st.markdown(f"{on.called(on.token)} in one {called}, {name}:")
+    one = norm([norms[site][3]])
+    st.markdown(f"{on.called(on.token)} in one {one}, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
     beside_batch_norm(on, name, site, norms[site][2:])
 
@@ -57,17 +55,18 @@ def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool])
     from explorer.figures.residual import bars
 
     st.subheader("Why not BatchNorm?", anchor=False)
+    called = norm(how[1:])
     times, token, tokens = factor(), on.token, on.stream.tokens
     found = numbers.change(on.stream, site, token, times, *how)
-    st.markdown(words.batch_norm(name, literal(tokens[token]), token, times))
+    st.markdown(words.batch_norm(name, literal(tokens[token]), token, times, called))
     worst = numbers.worst_other(found.batch, token)
     least = numbers.worst_other(found.layer, token)
     if worst is None or least is None:
-        st.info(words.ONE_TOKEN)
+        st.info(words.one_token(called))
     else:
         own = float(found.layer[token]), float(found.batch[token])
         far = literal(tokens[worst[0]]), *worst
-        st.markdown(words.moved(len(tokens) - 1, least[1], far, own))
+        st.markdown(words.moved(len(tokens) - 1, least[1], far, own, called))
     picture = on.picture(
         f"Moves when token {token} is multiplied by {times:g}",
         f"|y′ − y| of the normalised vectors, {name}; gain and bias left out",
@@ -75,7 +74,7 @@ def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool])
         file="layernorm-batchnorm",
         what=("batch norm", site, token, times),
     )
-    series = ("LayerNorm" if how[1] else "RMSNorm", found.layer), ("BatchNorm", found.batch)
+    series = (called, found.layer), ("BatchNorm", found.batch)
     plot.show(bars(series, picture.about, tokens, "moved by"), "batch norm", picture.title, "norms")
     with_table({"token": numbered(tokens), **dict(series)}, picture.about, picture.file)
 

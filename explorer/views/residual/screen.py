@@ -11,10 +11,11 @@ import streamlit as st
 
 from explorer.analysis import residual as numbers
 from explorer.analysis.attention import TONES
+from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.components.picture import Picture
 from explorer.frame import picker
-from explorer.memory import address, shelf
+from explorer.memory import address, models, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
 from models.recording import Recording, Stream
@@ -31,6 +32,11 @@ class Screen:
     def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the stream, kept beside its recording."""
         return shelf.derived(self.recording, (self.stream.name, *what), make)
+
+    @property
+    def norm(self) -> str:
+        """What the norms of this recording are called."""
+        return norm_of(self.recording, models.offers(self.recording.model.name).rms)
 
     @property
     def token(self) -> int:

@@ -26,7 +26,7 @@ def show(on: Screen) -> None:
 
     def note() -> str:
         adds = numbers.adds(on.stream)
-        told = words.written(way, label, adds, numbers.norm_place(on.stream))
+        told = words.written(way, label, adds, numbers.norm_place(on.stream), on.norm)
         if not adds:
             return f"{told}\n\n{words.LOST}"
         found = on.kept(("conservation",), lambda: numbers.conservation(on.stream))

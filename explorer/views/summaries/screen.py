@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.analysis import attention as matrices
 from explorer.analysis import flow, sinks
 from explorer.analysis import summaries as numbers
+from explorer.analysis.called import hidden
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
 from explorer.frame.subject import Subject
@@ -84,7 +85,7 @@ class Summary:
             axes.sides,
             places=(axes.row_places, axes.key_places),
             marks=self.shown.cells(marks) if self.what in words.MARKED else (),
-            missing="" if self.shown.allowed.all() else "not allowed: a later token",
+            missing=hidden(self.shown.allowed),
         )
 
     def picture(self) -> Picture:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import switched
+from explorer.analysis.called import norm_of, other_norm
 from explorer.analysis.switched import FFN, SCALE
 from explorer.memory import address, models
 from explorer.sentences.switches import QUESTION
@@ -76,13 +77,14 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
     )
     own, encoder = own_norm(plain), plain.model.kind == "encoder"
     shows = models.offers(plain.model.name)
+    norm, other = norm_of(plain, shows.rms), "layer" if shows.rms else "rms"
     made: dict[str, tuple[Edit, ...]] = {
         "Take away the scale": (WithoutScale(),),
         "Bag of words: no positions": (WithoutPositions(),),
         "No residual": (WithoutResidual(),),
-        "No LayerNorm": (WithoutNorm(),) if own != "none" else (),
-        "LayerNorm before, not after": (MoveNorm("pre"),) if own == "post" else (),
-        "RMSNorm for LayerNorm": (OtherNorm("rms"),) if own != "none" and not shows.rms else (),
+        f"No {norm}": (WithoutNorm(),) if own != "none" else (),
+        f"{norm} before, not after": (MoveNorm("pre"),) if own == "post" else (),
+        f"{other_norm(norm)} for {norm}": (OtherNorm(other),) if own != "none" else (),
         "Attention and FFN side by side": () if shows.parallel else (SideBySide(),),
         "No FFN": (WithoutFeedForward(),),
         "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
@@ -103,7 +105,7 @@ def lacks(plain: Recording) -> str:
 
 
 def own_norm(plain: Recording) -> str:
-    """Where the model has its LayerNorm: "post", "pre" or "none"."""
+    """Where the model has its norms: "post", "pre" or "none"."""
     sites = plain.streams[-1].sites
     if any(site.endswith(".read") for site in sites):
         return "pre"
@@ -133,7 +135,7 @@ def show(on: Runs) -> None:
         by_layer(on)
     if not follows(on.plain, *INSIDE):
         st.caption(
-            "This model runs in its own code, where mask, positions, residual, LayerNorm and FFN "
+            "This model runs in its own code, where mask, positions, residual, norms and FFN "
             "cannot be switched. They can in models that run in Headlight’s own classes: the list "
             "under “Any Hugging Face model” says which."
         )
@@ -146,13 +148,14 @@ def masks(on: Runs) -> None:
     kind = on.plain.model.kind
     if kind != "encoder" and follows(on.plain, WithoutMask):
         shown("mask off", not applies(on.edits, WithoutMask))
+        window = models.offers(on.model).window
+        seen = f"itself and the {window - 1} before it" if window else "itself and earlier ones"
         st.toggle(
             "Causal mask",
             key="mask off",
             on_change=take_toggle,
             args=(on.edits, "mask off", WithoutMask(), False),
-            help="Each token sees itself and earlier ones only. Without it a decoder sees the "
-            "words that it is to say.",
+            help=f"Each token sees {seen}. Without it a decoder sees the words that it is to say.",
         )
     if kind != "decoder" and follows(on.plain, WithMask):
         shown("mask on", applies(on.edits, WithMask))
@@ -273,7 +276,7 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
     residual, norm = switched.residual(places), switched.norm(own)
     values = {
         name: switch.values(scope.edits, scope.layers)
-        for name, switch in (("residual", residual), ("LayerNorm", norm), ("FFN", FFN))
+        for name, switch in (("residual", residual), ("norm", norm), ("FFN", FFN))
     }
     if lacks(on.plain) == "residual":
         st.caption("This model was trained without residual connections.")
@@ -290,11 +293,11 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
             args=(scope, tuple(places)),
         )
     if own == "none":
-        st.caption("This model was trained without LayerNorm.")
+        st.caption("This model was trained without norms.")
     else:
-        shown("norm at", values["LayerNorm"][scope.here])
+        shown("norm at", values["norm"][scope.here])
         st.segmented_control(
-            "LayerNorm stands",
+            f"{norm_of(on.plain, models.offers(on.model).rms)} stands",
             NORM_PLACES,
             key="norm at",
             wrap=True,

@@ -1,4 +1,4 @@
-"""The switches of what changed since the paper: RMSNorm for LayerNorm, attention and FFN side by
+"""The switches of what changed since the paper: the other norm, attention and FFN side by
 side; and what every switch of a layer shares."""
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def show(on: Runs) -> None:
         weigh=lambda made: 4 * made.before.nbytes,
     )
     several = f", {name} stream" if len(on.plain.streams) > 1 else ""
-    about = on.caption(f"states after each sub-layer, its LayerNorm included{several}")
+    about = on.caption(f"states after each sub-layer, its norm included{several}")
     label = stream.tokens[token]
     where = literal(f"“{label}” (token {token})")
     st.subheader(f"How long are its vectors, and how far have they moved? {where}", anchor=False)

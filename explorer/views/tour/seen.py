@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.analysis.called import norm_of
 from explorer.analysis.tour_seen import Seen
 from explorer.frame import opening
 from explorer.memory import models, passes
@@ -18,6 +19,7 @@ def seen_of(source: Shown) -> Seen:
         (one for one in opening.found(recording) if one.page == "attention" and one.query >= 0),
         None,
     )
+    shows = models.offers(model)
     return Seen(
         material(recording, source.text),
         first,
@@ -25,4 +27,9 @@ def seen_of(source: Shown) -> Seen:
         inside=lambda stream, layer, token: passes.inside(recording, stream, layer, token),
         nearest=lambda vectors, top: passes.nearest_to(model, vectors, top),
         scale=models.embedding_scale(model),
+        norm=norm_of(recording, shows.rms),
+        key_heads=shows.key_heads,
+        gate=shows.gate,
+        ffn_biases=shows.ffn_biases,
+        turns=shows.positions == "rotary",
     )

@@ -54,7 +54,7 @@ def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
         if pressed:
             st.switch_page(f"../pages/{step.page}.py")
         with st.popover("More", key="tour more"):
-            st.markdown(step.more)
+            st.markdown(story.more(step, seen))
 
 
 LACKS = "This model does not show what this step needs. The next one may."
