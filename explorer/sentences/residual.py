@@ -243,7 +243,7 @@ def taken(name: str, adds: bool, norm: str) -> str:
 def no_norm(model: str, norm: str) -> str:
     """That a model has none of these."""
     return (
-        f"**{model} has no {norm}**, so there is none to look at. “What was written”, with the "
+        f"**{model}** has no {norm}, so there is none to look at. “What was written”, with the "
         "lengths of the vectors (Norm), shows what becomes of them without."
     )
 
