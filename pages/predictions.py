@@ -17,10 +17,10 @@ from models.recording import Recording
 
 def page() -> None:
     """The text is recorded by a model that says words, and the rest is drawn from its names."""
+    onscreen.tell_instead()
     with st.spinner("Loading the model …"):
-        chosen = onscreen.model_for("encoder", "decoder", "encoder-decoder", readout=True)
-        target = onscreen.typed_target(chosen)
-        source = onscreen.shown(chosen, target=target)
+        target = onscreen.typed_target(st.session_state.model)
+        source = onscreen.shown(target=target)
     onscreen.tell_target(target)
     address.one_of("lens", tuple(reading.MEASURES))
     st.session_state.playing = False

@@ -7,25 +7,16 @@ import streamlit as st
 from explorer.analysis.translation import views
 from explorer.frame import onscreen
 from explorer.memory import address, models, told
-from explorer.sentences.escape import literal
 from explorer.views.translation import search, steps, tables
 from explorer.views.translation.screen import screen
-
-USUAL = "translator"  # for a model that runs in its own code
 
 
 def page() -> None:
     """The page: a model that translates, and the search for what it says."""
-    with st.spinner("Loading the model …"):
-        model = onscreen.model_for("encoder-decoder")
-        if not models.offers(model).weights:
-            st.info(
-                f"{literal(models.title(model))}: Headlight cannot write with it word by word, so "
-                f"**{USUAL}** is shown. Its cross-attention is on the Attention page."
-            )
-            model = USUAL
-    search.seek(model, st.session_state.text)
-    explore(model, st.session_state.text)
+    onscreen.tell_instead()
+    model, text = st.session_state.model, st.session_state.text
+    search.seek(model, text)
+    explore(model, text)
 
 
 @told.fragment

@@ -441,12 +441,20 @@ def test_captions_say_model_text_head_and_direction() -> None:
 
 @slow
 def test_a_model_that_does_not_translate_is_told_and_another_shown() -> None:
-    app = opened(model="encoder")
-    assert any(
-        "another kind of model than encoder, so **translator** is shown" in told.value
-        for told in app.caption
-    )
+    app = opened(model="encoder", layer="2", head="3")
+    told = [each for each in app.caption if "so this page shows **translator**" in each.value]
+    assert len(told) == 1 and told[0].value.startswith("encoder ") and "copy" in told[0].help
+    assert app.selectbox(key="model").value == app.session_state["model"] == "translator"
+    assert app.query_params["model"] == "translator"
     assert sent(app, "steps")[0]["says"]
+    # Asked for by its name it is told once more; on the next page it is there, with its head.
+    clean(app.selectbox(key="model").set_value("encoder").run())
+    assert app.selectbox(key="model").value == "translator"
+    app.session_state["layer"], app.session_state["head"] = "2", "3"
+    app.query_params.clear()
+    clean(app.switch_page(str(ROOT / "pages" / "anatomy.py")).run())
+    assert app.selectbox(key="model").value == "encoder"
+    assert not any("this page shows" in each.value for each in app.caption)
 
 
 def test_a_recording_without_cross_attention_is_refused() -> None:

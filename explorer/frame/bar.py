@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.frame import line
-from explorer.memory import address, models, offered, told
+from explorer.memory import address, instead, models, offered, told
 from explorer.memory.settings import settings
 from explorer.sentences.escape import literal
 from models import library
@@ -20,8 +20,11 @@ def show() -> Any:
     cannot be used is named, and the last one stays. Returns the Export menu."""
     state = st.session_state
     words = st.container()
+    instead.settle()
     with words:
         ready()
+        if instead.settle():  # one that had to be fetched first to be judged
+            ready()
     menu = line.show(options(), open_dialog)
     if state.pop("borrowing", False):
         borrow()

@@ -10,11 +10,11 @@ from contextlib import nullcontext
 import streamlit as st
 
 from explorer.analysis.caption import read_text as read_text
+from explorer.memory import instead
 from explorer.memory.address import fits_address, forget_token
-from explorer.memory.models import PREFERRED, facts, handle, title
+from explorer.memory.models import facts, handle, title
 from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
-from models import library
 
 SHORT = 400  # characters
 # A token that is a part of a character ends so, see models/tokenizer.py.
@@ -32,34 +32,11 @@ def about(model: str) -> str:
     )
 
 
-def model_for(*kinds: str, readout: bool = False) -> str:
-    """The model on screen if it is of one of these kinds, and with `readout` says words; else the
-    first model that is, with a word for the reader."""
-    chosen = st.session_state.model
-
-    def fits(card: dict) -> bool:
-        return card["kind"] in kinds and (not readout or card.get("readout", True))
-
-    if fits(facts(chosen)):
-        return chosen
-    fitting = [
-        name
-        for name in (*PREFERRED, *library.names())
-        if name in library.names() and fits(library.card(name))
-    ]
-    why = (
-        f"This page needs another kind of model than {literal(title(chosen))}"
-        if facts(chosen)["kind"] not in kinds
-        else (
-            f"{literal(title(chosen))} has no readout: it gives a vector for each token and "
-            "predicts no words"
-        )
-    )
-    st.caption(
-        f"{why}, so **{fitting[0]}** is shown. Models that fit: "
-        f"{', '.join(dict.fromkeys(fitting))}."
-    )
-    return fitting[0]
+def tell_instead() -> None:
+    """Say which model the page shows in the place of the chosen one, and why."""
+    says, others = instead.said()
+    if says:
+        st.caption(says, help=others)
 
 
 def shown(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Shown:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.memory import choices, collector, offered
+from explorer.memory import choices, collector, instead, offered
 from explorer.memory.choices import default
 from explorer.memory.models import DEFAULT_MODEL
 from explorer.memory.settings import LONGEST_FIELD
@@ -22,6 +22,8 @@ LONGEST_ADDRESS = (
 # What a page opens on where no text is asked for: Translation on one that its small model gets
 # right.
 FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
+# Pages that a button of the frame leads to: it takes nothing along.
+ASIDE = ("classroom", "sentences")
 MOST_NUMBERS = 8000  # characters of a list of numbers
 
 
@@ -43,6 +45,8 @@ def begin(page: str) -> None:
     state = st.session_state
     asked = st.query_params.to_dict()
     acted = state.pop("acted", False)
+    if state.get("wanted_page") not in (None, *ASIDE):
+        instead.keep()
     if "wanted_text" in state:
         state.text = state.pop("wanted_text")
         forget_token()
@@ -59,7 +63,7 @@ def begin(page: str) -> None:
             state.text = first_text(page)
             forget_token()
             del state.acted
-        state.bare = state.written
+        state.bare = wanted() if instead.bring_back() else state.written
         return
     if "written" in state and (acted or asked == state.written):
         return

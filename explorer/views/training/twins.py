@@ -22,19 +22,25 @@ from explorer.views.training.course import Text
 NONE = "No two models here were trained alike but for one thing, with their curves kept."
 
 
-def show(text: str) -> None:
-    """The whole view: which two, what became of their losses, the curves and both grids."""
+def show(model: str, text: str) -> None:
+    """The whole view: which two, at first those that the model on screen is one of, what became of
+    their losses, the curves and both grids."""
     cards = models.cards()
     pairs = numbers.pairs(cards)
     if not pairs:
         st.info(NONE)
         return
     names = {f"{one} / {other}": (one, other) for one, other in pairs}
+    own = next((name for name, pair in names.items() if model in pair), "")
+    if own and not st.session_state.train_pair:
+        st.session_state.train_pair = own
     address.one_of("train_pair", tuple(names))
     st.pills("Pair", tuple(names), key="train_pair", required=True, label_visibility="collapsed")
     pair = names[st.session_state.train_pair]
     lost = (stages.curve(pair[0]), stages.curve(pair[1]))
     st.subheader(sentences.twins(pair, lost), anchor=False)
+    if model not in pair:
+        st.caption(f"{model}, the model named above, is not one of these two.")
     st.markdown(sentences.differ(pair, cards[pair[1]]["without"], cards[pair[1]].get("data", ())))
     steps = common(pair)
     at = chosen(steps)
