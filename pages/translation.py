@@ -33,11 +33,14 @@ def explore(model: str, text: str) -> None:
     )
     card = models.handle(model).card
     address.one_of("cross", views(card.n_layer, card.n_head))
-    on = screen(model, text, search.controls(model, text))
-    if on.forced is None:
-        steps.hypotheses(on)
-    steps.totals(on)
-    steps.alignment(on)
+    with st.container(key="after-search"):  # on a phone behind the translation
+        forced = search.controls(model, text)
+    with st.container():
+        on = screen(model, text, forced)
+        if on.forced is None:
+            steps.hypotheses(on)
+        steps.totals(on)
+        steps.alignment(on)
     tables.files(on)
     room = st.container()
     if on.forced is None and len(on.search.steps[-1]) > 1:

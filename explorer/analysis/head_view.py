@@ -41,6 +41,15 @@ CROWD_RULE = (
     f"Quiet sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of "
     "the heads."
 )
+OWN_ALONE = (
+    "The small pictures show all tokens. The large one leaves out those on which its own head "
+    f"rests: at least {sinks.SINK:.0%} of its attention on average."
+)
+NO_SPECIALS = "There is none to leave out here, so all tokens are shown."
+SAME = (
+    f"No other token is a sink of {sinks.CROWD:.0%} of the heads on this text, so quiet sinks and "
+    "no specials are the same here."
+)
 MOST_NAMED = 8  # of the tokens left out
 
 
@@ -221,17 +230,21 @@ def left_out(recording: Recording, attention: Attention, choices: Choices) -> Le
         gone = sinks.crowded(recording, attention)
     elif choices.kept == "No specials":
         gone = np.array(stream.special, bool)
+    elif choices.kept == "No sinks":
+        return LeftOut(note=OWN_ALONE)
     else:
         return LeftOut()
-    if not gone.any() or gone.all():
+    if not gone.any():
+        return LeftOut(note=NO_SPECIALS)
+    if gone.all():
         return LeftOut()
     hidden = float(attention.pattern[..., gone].sum(axis=-1).mean())
     named = [stream.tokens[at] for at in np.flatnonzero(gone)]
     more = len(named) - MOST_NAMED
     told = ", ".join(named[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return LeftOut(
-        gone, f"Left out: {told}. {percent(hidden)} of the attention of all heads goes there."
-    )
+    note = f"Left out: {told}. {percent(hidden)} of the attention of all heads goes there."
+    same = choices.kept == "Quiet" and not (gone & ~np.array(stream.special, bool)).any()
+    return LeftOut(gone, f"{note} {SAME}" if same else note)
 
 
 def _cell_of(asked: Asked, pattern: np.ndarray) -> tuple[int, int] | None:

@@ -79,8 +79,8 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
         words.info("There is only white space so far. Type or paste a sentence above.")
     if split := next((token for token in made.streams[0].tokens if PIECE.search(token)), None):
         words.caption(
-            "Some characters are not in the model’s vocabulary and are read byte by byte: "
-            f"“{literal(split)}” is one of the tokens that make up one character."
+            f"“{literal(split)}” and its like are bytes: a character that the vocabulary lacks is "
+            "read byte by byte."
         )
     if not fits_address(made.text):
         words.info(

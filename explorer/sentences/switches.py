@@ -62,6 +62,20 @@ def experiment(link: Finding, before: float, after: float, silent: bool) -> str:
     )
 
 
+def another_head(link: Finding, chosen: bool, silent: bool) -> str:
+    """Why the picture is of another head than the experiment's: the reader chose it, or it moved
+    furthest."""
+    asked = f"layer {link.layer}, head {link.head}"
+    if chosen:
+        return f"The head you chose. The question above is about {asked}."
+    if silent:
+        return (
+            f"This head changed most when {asked} was silenced. A silenced head’s own weights stay "
+            "as they are; what it writes is gone."
+        )
+    return f"This head changed most. The question above is about {asked}."
+
+
 def overflow(site: str) -> str:
     """Why there is no picture of a run; `site` is the first place where its numbers are none, with
     its stream before it where there are several."""

@@ -25,7 +25,7 @@ def show(source: Source) -> None:
         return
     if source.adds == "none":
         told_none(source)
-    with row():
+    with row("distance"):
         n, d = sizes(source)
     encoding, about = numbers.table(n, d), about_formula(n, d)
     found, some = numbers.products(encoding), min(n, MOST)

@@ -25,9 +25,11 @@ SLIDER = 260  # pixels, at most the width of the screen
 Table = tuple[str, Sequence[str], Callable[[], Columns]]
 
 
-def row() -> DeltaGenerator:
-    """Widgets side by side, below each other where the screen is narrow."""
-    return st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+def row(name: str = "") -> DeltaGenerator:
+    """Widgets side by side, below each other where the screen is narrow; on a phone those that have
+    a name stand behind the picture that follows them."""
+    key = f"after-{name}" if name else None
+    return st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key=key)
 
 
 def number(

@@ -18,7 +18,7 @@ def show(source: Source) -> None:
     if source.adds == "none":
         told_none(source)
     words = st.container()
-    with row():
+    with row("shift"):
         n, d = sizes(source)
         pair = pair_of(d)
         place = number("Position, pos", "place", 0, n - 1, min(3, n - 1))

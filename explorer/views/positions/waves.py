@@ -31,7 +31,7 @@ def show(source: Source) -> None:
         return
     if source.adds == "none":
         told_none(source)
-    with row():
+    with row("waves"):
         n, d = sizes(source)
         pair = pair_of(d)
     wave, turns = numbers.wave(n, d, pair), numbers.wavelengths(d)
@@ -71,7 +71,7 @@ def show(source: Source) -> None:
 def learned_rows(source: Source) -> Any:
     """As many first rows of a learned table as the reader asks for."""
     table = source.learned()
-    with row():
+    with row("learned"):
         n = len(table)
         if n > 2:
             n = number("Positions", "places", 2, n, min(DEFAULT_PLACES, n))

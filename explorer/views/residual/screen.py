@@ -71,11 +71,12 @@ def pick(
     names = tuple(measure.name for measure in measures)
     address.one_of(key, names)
     told = "\n".join(f"- **{measure.name}**: {measure.meaning}" for measure in measures)
-    name = picker.pick("What the colour is", names, key, help=told)
+    room = st.container(key=f"after-{key}")
+    name = picker.pick("What the colour is", names, key, help=told, at=room)
     if not next(measure for measure in measures if measure.name == name).spread:
         return name, False
     st.session_state["logarithmic"] = address.one_of("spread", spread) == "Log"
-    return name, st.toggle(
+    return name, room.toggle(
         "Logarithmic scale",
         key="logarithmic",
         on_change=_take_scale,

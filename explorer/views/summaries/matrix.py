@@ -26,7 +26,7 @@ def show(on: Subject, what: str, controls: Any) -> None:
     """The picture, what it means and how far it can be trusted, one of its rows, and the files."""
     with controls:
         layer, head = scope(on, what)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="after-tokens"):
         st.session_state["kept shown"] = st.session_state.att_keep
         st.segmented_control(
             "Which tokens",

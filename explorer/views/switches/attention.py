@@ -19,6 +19,7 @@ from explorer.memory import address, passes, shelf
 from explorer.sentences import switches as sentences
 from explorer.views.switches.runs import Runs, target_of
 from explorer.views.switches.write import nothing
+from models.edits import ZeroHead
 from models.recording import Attention
 
 MOST_LISTED = 6
@@ -71,6 +72,7 @@ def one_head(
         shelf.name_of(on.other, "trio", before.name, layer, head),
     )
     st.subheader(picture.title, anchor=False)
+    asked_about(on, before.name, at)
     matrices = before.pattern[at], after.pattern[at]
     data = pictures.trio(matrices, (before.allowed, after.allowed), at, labels, picture)
     pictures.show(data, "trio", nothing)
@@ -80,6 +82,27 @@ def one_head(
     with_table(columns, about, picture.file, "This head as a table", form="%.4f")
     target = target_of(on.plain)
     offer_recording(on.model, on.plain.text, target, on.edits)
+
+
+def asked_about(on: Runs, name: str, at: tuple[int, int]) -> None:
+    """Why this head is shown where the question above names another, and the way to that one."""
+    link = on.link
+    if link is None or (link.attention, link.at) == (name, at):
+        return
+    chosen = st.session_state.layer and st.session_state.head
+    says = sentences.another_head(link, bool(chosen), isinstance(on.edits[0], ZeroHead))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(says, width="content")
+        words = f"Show layer {link.layer}, head {link.head}"
+        first = link.attention == on.plain.attention[0].name
+        where = "" if first else link.attention, link.at
+        st.button(words, key="head asked about", on_click=take_asked, args=where)
+
+
+def take_asked(attention: str, at: tuple[int, int]) -> None:
+    """The head that the question is about. For a callback."""
+    st.session_state.attention = attention
+    take_head(*at)
 
 
 def both_matrices(
