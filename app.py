@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import streamlit as st
 
 from explorer.memory import background, collector, told
-from explorer.server import lessons, theme
+from explorer.server import lessons, messages, theme
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
@@ -34,6 +34,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     told.begin()
     collector.begin()
     theme.read_once()
+    messages.gather()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
     yield
     await lessons.close()

@@ -17,6 +17,8 @@ import streamlit as st
 from streamlit.logger import get_logger
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.memory.runs import line
+
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
 SLOW = 3.0  # seconds after which a run is told of
@@ -38,13 +40,15 @@ def begin() -> None:
 
 @contextmanager
 def run(**facts: object) -> Iterator[None]:
-    """Tells of a run of the script, or of a part of it by itself, that takes long."""
+    """A run of the script, or of a part of it by itself, after those of other readers
+    (`runs.line`). Tells of one that takes long."""
     if _within.get():
         yield
         return
     start, before = time.perf_counter(), _within.set(True)
     try:
-        yield
+        with line.run():
+            yield
     finally:
         _within.reset(before)
         if (seconds := time.perf_counter() - start) >= SLOW:

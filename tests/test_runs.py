@@ -1,0 +1,98 @@
+"""Readers' runs wait for one another for a moment at most, and their messages keep their order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from explorer.memory.runs import Line
+from explorer.server.messages import Group
+
+
+def begun(work) -> threading.Thread:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def until(true) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_runs_follow_one_another_in_the_order_of_asking():
+    line, done, at_once = Line(moment=60), [], []
+    within, hold = set(), threading.Event()
+
+    def work(number: int) -> None:
+        with line.run():
+            within.add(number)
+            at_once.append(len(within))
+            hold.wait(20)
+            within.remove(number)
+            done.append(number)
+
+    threads = []
+    for number in range(5):
+        threads.append(begun(lambda number=number: work(number)))
+        until(lambda: line.waiting() + len(at_once) == number + 1)
+    hold.set()
+    for thread in threads:
+        thread.join(20)
+    assert done == [0, 1, 2, 3, 4] and at_once == [1] * 5
+
+
+def test_nobody_waits_for_a_long_run_beyond_its_moment():
+    line, leave, entered = Line(moment=0.02), threading.Event(), []
+
+    def long() -> None:
+        with line.run():
+            entered.append(1)
+            leave.wait(20)
+
+    others = [begun(long) for _ in range(3)]
+    until(lambda: len(entered) == 3)
+    with line.run():  # each of the three has had its moment, and goes on
+        assert all(thread.is_alive() for thread in others) and not line.waiting()
+    leave.set()
+    for thread in others:
+        thread.join(20)
+
+
+def test_a_run_that_fails_leaves_its_place():
+    line = Line(moment=60)
+    with pytest.raises(ZeroDivisionError), line.run():
+        1 / 0
+    with line.run():
+        assert not line.waiting()
+
+
+def test_messages_arrive_in_order_in_few_groups_and_one_that_fails_takes_no_other_along():
+    told, wakes, n = [], [], 200
+
+    async def listen() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: told.append("failed"))
+        wake = loop.call_soon_threadsafe
+        loop.call_soon_threadsafe = lambda *given: (wakes.append(1), wake(*given))
+        group = Group(loop)
+
+        def say() -> None:
+            for number in range(n):
+                group.add(lambda number=number: told.append(number))
+            group.add(lambda: 1 / 0)
+            group.add(lambda: told.append("last"))
+
+        thread = begun(say)
+        while "last" not in told:
+            await asyncio.sleep(0.001)
+        thread.join(20)
+
+    asyncio.run(asyncio.wait_for(listen(), 20))
+    assert told == [*range(n), "failed", "last"]
+    assert len(wakes) < n / 2
