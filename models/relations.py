@@ -119,7 +119,9 @@ def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """What each query that has a masked key gives to its masked keys in all, (layer, head, query
     with one)."""
     rows = mask.any(axis=1)
-    return np.einsum("lhqk,qk->lhq", pattern[:, :, rows], mask[rows].astype(pattern.dtype))
+    if not rows.all():
+        pattern, mask = pattern[:, :, rows], mask[rows]
+    return np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
@@ -134,6 +136,7 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
     rows = n_allowed > 1
     if not rows.any():
         return np.full(pattern.shape[:2], np.nan)
-    p = pattern[:, :, rows]
-    nats = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    p = pattern if rows.all() else pattern[:, :, rows]
+    logs = np.where(p > 0, p, np.ones((), p.dtype))
+    nats = -np.einsum("lhqk,lhqk->lhq", p, np.log(logs, out=logs))
     return (nats / np.log(n_allowed[rows])).mean(axis=-1)

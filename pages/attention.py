@@ -49,7 +49,7 @@ def explore(source: Shown) -> None:
     It takes names and not the recording, which Streamlit would keep for every visitor for as long
     as the visit lasts.
     """
-    top = st.container(key="findings")
+    top = st.container(key="findings", gap="xsmall")
     which(source)
     on = screen(source, st.session_state.attention)
     left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
@@ -74,22 +74,21 @@ def which(source: Shown) -> None:
     whom."""
     recording = source.recording()
     names = attention_names(recording)
-    with st.container(gap="xsmall"):
-        if len(names) > 1:
-            st.segmented_control(
-                "Attention",
-                names,
-                key="attention",
-                wrap=True,
-                format_func=partial(labelled, recording.attention[0].name),
-                required=True,
-                persist_state="session",
-                label_visibility="collapsed",
-                on_change=partial(take_attention, source),
-            )
-        attention = recording.attention[names.index(st.session_state.attention)]
-        if len(names) > 1 or not attention.allowed.all():
-            terms.caption(sentences.WHO[attention.name], *sentences.WHO_TERMS[attention.name])
+    if len(names) > 1:
+        st.segmented_control(
+            "Attention",
+            names,
+            key="attention",
+            wrap=True,
+            format_func=partial(labelled, recording.attention[0].name),
+            required=True,
+            persist_state="session",
+            label_visibility="collapsed",
+            on_change=partial(take_attention, source),
+        )
+    attention = recording.attention[names.index(st.session_state.attention)]
+    if len(names) > 1 or not attention.allowed.all():
+        terms.caption(sentences.WHO[attention.name], *sentences.WHO_TERMS[attention.name])
 
 
 def labelled(first: str, name: str) -> str:

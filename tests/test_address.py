@@ -53,7 +53,8 @@ def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
     for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
         assert part in told(app)
     assert "tone" not in told(app) and app.session_state["tone"] == "Log"
-    app.segmented_control(key="scale").set_value("Row").run()
+    app.session_state["colours"] = True
+    app.run().segmented_control(key="scale").set_value("Row").run()
     assert not app.toast
 
 

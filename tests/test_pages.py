@@ -109,6 +109,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
         "3",
         "2",
     )
+    app.session_state["colours"] = True
     app.segmented_control(key="view").set_value("Matrix").run()
     app.segmented_control(key="scale").set_value("Row").run()
     asked = {
@@ -177,6 +178,8 @@ def test_the_other_views_of_the_same_numbers(view: str) -> None:
 
 def test_presets_fill_the_bar() -> None:
     app = clean(opened())
+    app.session_state["examples"] = True
+    app.run()
     for label, text in EXAMPLES.items():
         app.pills(key="preset").set_value(label).run()
         assert clean(app).session_state["text"] == text

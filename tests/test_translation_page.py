@@ -338,7 +338,8 @@ def test_a_new_text_starts_at_the_first_word_and_an_example_lets_ones_own_words_
     assert sent(clean(app), "steps")[0]["step"] == 0 and sent(app, "beams")[0]["chosen"] == 0
     app.text_input(key="target").set_value("Le chien").run()
     assert sent(clean(app), "steps")[0]["forced"]
-    app.pills(key="preset").set_value("Pizza").run()
+    app.session_state["examples"] = True
+    app.run().pills(key="preset").set_value("Pizza").run()
     assert not sent(clean(app), "steps")[0]["forced"] and app.text_input(key="target").value == ""
 
 

@@ -94,10 +94,11 @@ def strongest_link(
     where the head has no name, at a near one; None where there is none, and of cross-attention."""
     if attention.query != attention.key:
         return None
-    seen, at = between_words(recording, attention, ""), (head.layer, head.head)
-    found = tied.links(seen, only=at)
+    at = (head.layer, head.head)
+    seen = between_words(recording, attention, "", at)
+    found = tied.links(seen)
     if not found and head.name == naming.NO_PATTERN:
-        found = tied.links(seen, far=1, only=at)
+        found = tied.links(seen, far=1)
     return found[0] if found else None
 
 
@@ -153,9 +154,14 @@ def _quieter(one: Finding, idle: np.ndarray) -> Finding:
     return replace(one, score=one.score - BEHIND) if idle[one.at] else one
 
 
-def between_words(recording: Recording, attention: Attention, after: str) -> tied.Between:
-    """An attention between the words of its texts. `after`: what follows a target, for its last
-    row."""
+def between_words(
+    recording: Recording,
+    attention: Attention,
+    after: str,
+    only: tuple[int, int] | None = None,
+) -> tied.Between:
+    """An attention, or one head of it, between the words of its texts. `after`: what follows a
+    target, for its last row."""
     rows, keys = (
         words.words(recording.stream(name), _text(recording, name))
         for name in (attention.query, attention.key)
@@ -163,7 +169,7 @@ def between_words(recording: Recording, attention: Attention, after: str) -> tie
     if attention.query != attention.key:
         said = axes_of.axes(recording, attention, after).said or ()
         rows = words.produced(rows, *said[-1])
-    return tied.between(attention, rows, keys)
+    return tied.between(attention, rows, keys, only)
 
 
 def _text(recording: Recording, stream: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -166,13 +167,14 @@ def is_trained(recording: Recording) -> bool:
 @dataclass(frozen=True, eq=False)
 class Between:
     """An attention between words: weights (layer, head, row, column), allowed (row, column), and
-    which tokens the words are."""
+    which tokens the words are. only: the layer and head that the weights are of alone."""
 
     attention: Attention
     weights: np.ndarray
     allowed: np.ndarray
     rows: words.Groups
     keys: words.Groups
+    only: tuple[int, int] | None = None
 
     @property
     def telling(self) -> tuple[np.ndarray, np.ndarray]:
@@ -203,27 +205,28 @@ class Between:
         return top + int(query), left + int(column)
 
 
-def between(attention: Attention, rows: words.Groups, keys: words.Groups) -> Between:
-    """An attention between the words that `rows` and `keys` make: summed over a word's tokens as a
-    key, averaged over them as a query."""
-    weights = attention.pattern
+def between(
+    attention: Attention,
+    rows: words.Groups,
+    keys: words.Groups,
+    only: tuple[int, int] | None = None,
+) -> Between:
+    """An attention, or one head of it (layer, head), between the words that `rows` and `keys` make:
+    summed over a word's tokens as a key, averaged over them as a query."""
+    weights = attention.pattern if only is None else attention.pattern[only][None, None]
     if len(keys.starts) < keys.n:
-        weights = np.add.reduceat(weights, keys.starts, axis=3)
+        weights = words.summed(weights, keys, 3)
     if len(rows.starts) < rows.n:
-        weights = np.add.reduceat(weights, rows.starts, axis=2)
+        weights = words.summed(weights, rows, 2)
         weights /= rows.sizes.astype(weights.dtype)[:, None]
-    return Between(
-        attention, weights, words.merged_allowed(attention.allowed, rows, keys), rows, keys
-    )
+    allowed = words.merged_allowed(attention.allowed, rows, keys)
+    return Between(attention, weights, allowed, rows, keys, only)
 
 
-def links(seen: Between, far: int = FAR, only: tuple[int, int] | None = None) -> list[Link]:
+def links(seen: Between, far: int = FAR) -> list[Link]:
     """The words that look at a word at least `far` words away, the most telling first: each pair of
-    words once, in the head that shows it best, or the best of one head (layer, head)."""
+    words once, in the head that shows it best; of one head alone the best."""
     weights, allowed = seen.weights, seen.allowed
-    at = (0, 0)
-    if only is not None:
-        at, weights = only, weights[only[0], only[1]][None, None]
     n_rows, n_keys = allowed.shape
     strong = np.flatnonzero(weights >= FAINT)
     layer, head, row, key = np.unravel_index(strong, weights.shape)
@@ -256,17 +259,10 @@ def links(seen: Between, far: int = FAR, only: tuple[int, int] | None = None) ->
     _, first, counts = np.unique(
         row[keep] * n_keys + key[keep], return_index=True, return_counts=True
     )
-    best = np.argsort(first)[: MOST if only is None else 1]
-    made = []
-    for one, also in zip(keep[first[best]], counts[best] - 1):
-        made.append(
-            _closely(
-                seen,
-                (at[0] + int(layer[one]), at[1] + int(head[one]), int(row[one]), int(key[one])),
-                float(chance[one]),
-                int(also),
-            )
-        )
+    best = np.argsort(first)[: MOST if seen.only is None else 1]
+    found = keep[first[best]]
+    cells = np.stack([layer[found], head[found], row[found], key[found]], axis=1)
+    made = _closely(seen, cells, chance[found], counts[best] - 1)
     return sorted((one for one in made if one.lift >= LEAST_LIFT), key=lambda one: -one.score)
 
 
@@ -296,36 +292,49 @@ def _weight_of(label: str, as_query: bool) -> float:
     return 1.0
 
 
-def _closely(seen: Between, cell: tuple[int, int, int, int], chance: float, also: int) -> Link:
-    """A link with the keys of the layer's other heads among its chances."""
-    layer, head, row, key = cell
-    query, token = seen.tokens(*cell)
-    chance = max(chance, _mismatched(seen, cell, query))
-    weight = float(seen.weights[cell])
-    lift = (weight - chance) / max(1 - chance, 1e-9)
-    interest = float(_interest(seen, np.array([row]), np.array([key]))[0])
+def _closely(
+    seen: Between, cells: np.ndarray, chances: np.ndarray, also: np.ndarray
+) -> Iterator[Link]:
+    """Links with the keys of the layer's other heads among their chances; cells (link, 4) of
+    `seen.weights`, chances and heads that agree (link)."""
+    weights = seen.weights[tuple(cells.T)].astype(np.float64)
+    if seen.only is not None:
+        cells = cells + (*seen.only, 0, 0)
+    tokens = [seen.tokens(*cell) for cell in cells.tolist()]
+    chances = np.maximum(chances, _mismatched(seen, cells, tokens))
+    lifts = (weights - chances) / np.maximum(1 - chances, 1e-9)
     # Heads that agree speak for it, a little.
-    score = lift * interest * (1 + 0.03 * min(also, 3))
-    labels = seen.rows.labels[row], seen.keys.labels[key]
-    return Link(layer, head, query, token, labels, (row, key), weight, chance, also, score)
+    scores = lifts * _interest(seen, *cells.T[2:]) * (1 + 0.03 * np.minimum(also, 3))
+    figures = (each.tolist() for each in (weights, chances, also, scores))
+    for (layer, head, row, key), (query, token), *told in zip(cells.tolist(), tokens, *figures):
+        labels = seen.rows.labels[row], seen.keys.labels[key]
+        yield Link(layer, head, query, token, labels, (row, key), *told)
 
 
-def _mismatched(seen: Between, cell: tuple[int, int, int, int], query: int) -> float:
-    """What a token's query gives a word on average with the keys of the layer's other heads; 0
-    where they are not known."""
-    layer, head, _, key = cell
-    attention = seen.attention
+def _mismatched(seen: Between, cells: np.ndarray, tokens: Sequence[tuple[int, int]]) -> np.ndarray:
+    """What each link's query (of `tokens`) gives its word on average with the keys of the layer's
+    other heads, (link); 0 where they are not known."""
+    attention, given = seen.attention, np.zeros(len(cells))
     heads = attention.pattern.shape[1]
     if not attention.opens or heads < 2:
-        return 0.0
-    products = (attention.k[layer] @ attention.q[layer, head, query]).astype(np.float64)
-    own = products[head]
-    scores = attention.scores[layer, head, query].astype(np.float64)
-    around = own - own.mean()
-    times = float(around @ scores) / float(around @ around) if around.any() else 0.0
-    products = products[np.arange(heads) != head]
-    others = np.where(attention.allowed[query], times * products, -np.inf)
-    shares = np.exp(others - others.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    first = seen.keys.starts[key]
-    return float(shares[:, first : first + seen.keys.sizes[key]].sum(axis=1).mean())
+        return given
+    for layer in set(cells[:, 0].tolist()):
+        which = np.flatnonzero(cells[:, 0] == layer)
+        head, queries = cells[which, 1], np.array([tokens[at][0] for at in which])
+        products = (attention.k[layer] @ attention.q[layer, head, queries].T).astype(np.float64)
+        products = products.transpose(2, 0, 1)  # (link, head, token)
+        scores = attention.scores[layer, head, queries].astype(np.float64)
+        own = products[np.arange(len(which)), head]
+        around = own - own.mean(axis=1, keepdims=True)
+        length = (around**2).sum(axis=1)
+        times = np.divide((around * scores).sum(axis=1), length, where=length > 0, out=length * 0)
+        others = times[:, None, None] * products
+        others[np.broadcast_to(~attention.allowed[queries][:, None], others.shape)] = -np.inf
+        shares = np.exp(others - others.max(axis=2, keepdims=True))
+        shares /= shares.sum(axis=2, keepdims=True)
+        shares[np.arange(len(which)), head] = 0  # its own keys are no others
+        to = shares.sum(axis=1) / (heads - 1)
+        for at, (link, key) in enumerate(zip(which, cells[which, 3])):
+            first = seen.keys.starts[key]
+            given[link] = to[at, first : first + seen.keys.sizes[key]].sum()
+    return given

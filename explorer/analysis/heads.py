@@ -23,7 +23,7 @@ first token must look at itself.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -109,8 +109,7 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     return MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One cell that speaks for a name: query and key position and the weight between them."""
 
     query: int
@@ -118,8 +117,7 @@ class Evidence:
     weight: float
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(NamedTuple):
     """How much one head follows one relation: mean attention, what a uniform row gives, how many
     queries could show it, and how many do (their own lift reaches `NAMED`; for a sink, their
     attention `RESTED` times an even row's).
@@ -141,8 +139,7 @@ class Relation:
         return lift(self.score, self.chance)
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """One head on one text. `score` and `chance` belong to `name`; NaN where it has none.
 
     entropy: mean row entropy as a share of a uniform row's (0 to 1), over the rows that have a
@@ -236,7 +233,9 @@ def _relations(
         mass = relations.mass(attention.pattern, mask)
         least = RESTED * chance if name == SINK else chance + NAMED * (1 - chance)
         shown = mass >= least
-        different = (shown @ np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]] > 0).sum(-1)
+        # in fp32, as which alone a product of matrices is fast
+        of_kind = np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]]
+        different = (shown.astype(np.float32) @ of_kind > 0).sum(-1)
         n_shown = shown.sum(axis=-1)
         fluke = np.full(n_shown.shape, agreed) if name == SINK else at_least(chance)[n_shown]
         of_heads = (each.ravel().tolist() for each in (mass.mean(-1), n_shown, fluke, different))

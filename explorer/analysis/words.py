@@ -96,6 +96,18 @@ def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     return (np.add.reduceat(summed, rows.starts, axis=0) / rows.sizes[:, None]).astype(matrix.dtype)
 
 
+def summed(array: np.ndarray, groups: Groups, axis: int) -> np.ndarray:
+    """An array with its tokens along `axis` summed by groups. Most groups are one token, so that
+    taking these and adding what is left is several times faster than `np.add.reduceat`."""
+    starts, sizes = np.array(groups.starts), groups.sizes
+    made = array.take(starts, axis)
+    for more in range(1, int(sizes.max())):
+        longer = np.flatnonzero(sizes > more)
+        at = (*[slice(None)] * (axis % array.ndim), longer)
+        made[at] += array.take(starts[longer] + more, axis)
+    return made
+
+
 def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """Which groups may attend to which, (row group, key group): those of which any part may.
     allowed (query, key)."""

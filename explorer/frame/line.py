@@ -24,14 +24,13 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
     them. Returns the Export menu, to be filled when the page has run."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
-        with st.container(width="stretch"):
-            sentence.show(
-                state.text,
-                "typed text",
-                settings().max_chars,
-                len(state.text) <= MOST_LIVE and not models.is_borrowed(state.model),
-                _take_typed,
-            )
+        sentence.show(
+            state.text,
+            "typed text",
+            settings().max_chars,
+            len(state.text) <= MOST_LIVE and not models.is_borrowed(state.model),
+            _take_typed,
+        )
         st.selectbox(
             "Model",
             names,
@@ -48,8 +47,9 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
             on_click=on_borrow,
             help="Any Hugging Face model, from the hub or a folder",
         )
-        with st.popover("Examples", width="content"):
-            _examples()
+        with st.popover("Examples", width="content", key="examples", on_change="rerun") as box:
+            if box.open:
+                _examples()
         st.button(
             "",
             key="to class",

@@ -93,9 +93,10 @@ def first(recording: Recording, attention: Attention) -> Finding | None:
 
 
 def choose_attention(recording: Recording) -> None:
-    """Where nothing is chosen yet: the attention that the strongest finding is seen in."""
+    """Where nothing is chosen yet: of several attentions the one that the strongest finding is seen
+    in. Of one the findings are made later, when the grid is on its way to the browser."""
     state = st.session_state
-    if any(state[name] for name in CHOSEN):
+    if len(recording.attention) == 1 or any(state[name] for name in CHOSEN):
         return
     first = next((one for one in found(recording) if one.page == "attention"), None)
     state.attention = dict(first.address)["attention"] if first else ""

@@ -4,6 +4,7 @@ to head and word."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from explorer.sentences import findings as sentences
 from explorer.sentences import glossary
 from explorer.sentences.attention import WHAT_A_HEAD_IS
 from explorer.views.attention.screen import Screen
+from models.examples import DEFAULT_TEXT
 
 MOST = 5
 
@@ -28,26 +30,27 @@ def show(on: Screen, view: HeadView) -> None:
     if not chosen:
         return
     one = seen(found, view) if st.session_state.layer else chosen[0]
-    with st.container(gap="xxsmall"):
-        title(on, one, headline(one) if one else of_head(on, view))
-        st.caption(WHAT_A_HEAD_IS)
+    title(on, one, headline(one) if one else of_head(on, view))
+    st.caption(f"{WHAT_A_HEAD_IS} Worth a look:")
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
-        st.caption("Worth a look", width="content")
         for at, one in enumerate(chosen):
             button(at, one)
 
 
 def title(on: Screen, one: Finding | None, said: str) -> None:
-    """The headline, and a press that tests it where a word offers itself."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
-    ):
+    """The headline, and beside it a press that tests it where a word offers itself, and the
+    Tour."""
+    text = on.source.text
+    test = sentences.question(one) if one else ""
+    new = text == DEFAULT_TEXT and not st.session_state.get("toured")
+    row = {"vertical_alignment": "center", "horizontal_alignment": "distribute"}
+    with st.container(horizontal=True, key="headline", **row) if test or new else nullcontext():
         why = f"{sentences.evidence(one)}\n\n" if one else ""
         words = glossary.explained(f"{said} {why}", "head")
         st.title(said, anchor=False, help=f"{why}{words}", width="content")
-        with st.container(horizontal=True, width="content", gap="medium", key="asides"):
-            if one:
-                offer_test(one, on.source.text)
+        if one and test:
+            offer_test(test, one, text)
+        if new:
             offer_tour()
 
 
@@ -82,41 +85,25 @@ def of_head(on: Screen, view: HeadView) -> str:
     return sentences.row(head, on.axes.rows[row], on.axes.keys[best], float(weights[best]))
 
 
-def offer_test(one: Finding, text: str) -> None:
-    """A word to change, where that would show whether a finding moves."""
-    if test := sentences.question(one):
-        pressed = st.button(
-            test,
-            key="retype",
-            type="tertiary",
-            icon=":material/edit:",
-            on_click=retype,
-            args=(text, one),
-        )
-        if pressed:
-            st.rerun()  # the whole page: the text stands above it
+def offer_test(test: str, one: Finding, text: str) -> None:
+    """A word to change, which would show whether a finding moves."""
+    pressed = st.button(
+        test,
+        key="retype",
+        type="tertiary",
+        icon=":material/edit:",
+        on_click=retype,
+        args=(text, one),
+    )
+    if pressed:
+        st.rerun()  # the whole page: the text stands above it
 
 
 def offer_tour() -> None:
-    """The Tour, offered quietly until it was taken or put aside in this visit."""
-    if st.session_state.get("toured"):
-        return
-    with st.container(horizontal=True, gap=None, width="content", key="tour-offer"):
-        if st.button("New here? Take the tour", key="take tour", type="tertiary"):
-            st.switch_page("../pages/tour.py")
-        st.button(
-            "",
-            key="no tour",
-            type="tertiary",
-            icon=":material/close:",
-            help="Not now",
-            on_click=put_aside,
-        )
-
-
-def put_aside() -> None:
-    """The reader needs no Tour, or has been there."""
-    st.session_state.toured = True
+    """The Tour, offered quietly: until it was taken in this visit, or the reader has a text of
+    their own."""
+    if st.button("New here? Take the tour", key="take tour", type="tertiary"):
+        st.switch_page("../pages/tour.py")
 
 
 def button(at: int, one: Finding) -> None:

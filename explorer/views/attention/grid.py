@@ -74,32 +74,44 @@ def controls() -> None:
         "and those on which a quarter of the heads rest; no own sinks, in the picture of one "
         "head, those on which that head rests. What goes there is stated.",
     )
-    with st.popover("", icon=":material/palette:", help="Colour scale and tone"):
-        st.segmented_control(
-            "Colour scale",
-            numbers.SCALES,
-            key="scale",
-            wrap=True,
-            format_func=SCALE_LABELS.get,
-            required=True,
-            persist_state="session",
-            help=(
-                "What the top of the colour scale is: each head’s largest weight, each row’s, "
-                "or 1 for all heads alike."
-            ),
-        )
-        st.segmented_control(
-            "Tone",
-            numbers.TONES,
-            key="tone",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            help=(
-                "Log shows three powers of ten below the top of the scale, so that faint "
-                "attention is seen."
-            ),
-        )
+    with st.popover(
+        "",
+        icon=":material/palette:",
+        help="Colour scale and tone",
+        key="colours",
+        on_change="rerun",
+    ) as box:
+        if box.open:
+            colours()
+
+
+def colours() -> None:
+    """How weights become colours."""
+    st.segmented_control(
+        "Colour scale",
+        numbers.SCALES,
+        key="scale",
+        wrap=True,
+        format_func=SCALE_LABELS.get,
+        required=True,
+        persist_state="session",
+        help=(
+            "What the top of the colour scale is: each head’s largest weight, each row’s, "
+            "or 1 for all heads alike."
+        ),
+    )
+    st.segmented_control(
+        "Tone",
+        numbers.TONES,
+        key="tone",
+        wrap=True,
+        required=True,
+        persist_state="session",
+        help=(
+            "Log shows three powers of ten below the top of the scale, so that faint "
+            "attention is seen."
+        ),
+    )
 
 
 def take_head() -> None:

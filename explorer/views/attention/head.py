@@ -3,6 +3,7 @@ files."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 import streamlit as st
@@ -169,7 +170,11 @@ def units() -> None:
     """What rows and columns are: tokens or words; and whether rows sum to 1 again where some are
     left out."""
     state = st.session_state
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+    left_out = state.att_keep != "All"
+    if not left_out:
+        state.att_sum = numbers.SUMS[0]
+    row = {"horizontal": True, "gap": "small", "vertical_alignment": "center"}
+    with st.container(**row) if left_out else nullcontext():
         st.segmented_control(
             "Rows and columns",
             numbers.UNITS,
@@ -179,9 +184,7 @@ def units() -> None:
             persist_state="session",
             label_visibility="collapsed",
         )
-        if state.att_keep == "All":
-            state.att_sum = numbers.SUMS[0]
-        else:
+        if left_out:
             state["att renormalise"] = state.att_sum == "Renormalised"
             st.toggle(
                 "Renormalise",
