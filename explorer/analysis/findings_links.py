@@ -318,9 +318,10 @@ def _mismatched(seen: Between, cells: np.ndarray, tokens: Sequence[tuple[int, in
     heads = attention.pattern.shape[1]
     if not attention.opens or heads < 2:
         return given
+    asked = np.array([query for query, _ in tokens])
     for layer in set(cells[:, 0].tolist()):
         which = np.flatnonzero(cells[:, 0] == layer)
-        head, queries = cells[which, 1], np.array([tokens[at][0] for at in which])
+        head, queries = cells[which, 1], asked[which]
         products = (attention.k[layer] @ attention.q[layer, head, queries].T).astype(np.float64)
         products = products.transpose(2, 0, 1)  # (link, head, token)
         scores = attention.scores[layer, head, queries].astype(np.float64)

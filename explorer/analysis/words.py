@@ -101,10 +101,10 @@ def summed(array: np.ndarray, groups: Groups, axis: int) -> np.ndarray:
     taking these and adding what is left is several times faster than `np.add.reduceat`."""
     starts, sizes = np.array(groups.starts), groups.sizes
     made = array.take(starts, axis)
+    along = np.moveaxis(made, axis, 0)
     for more in range(1, int(sizes.max())):
         longer = np.flatnonzero(sizes > more)
-        at = (*[slice(None)] * (axis % array.ndim), longer)
-        made[at] += array.take(starts[longer] + more, axis)
+        along[longer] += np.moveaxis(array.take(starts[longer] + more, axis), axis, 0)
     return made
 
 
