@@ -24,7 +24,7 @@ from models.recording import Recording
 if TYPE_CHECKING:
     from models.library import Handle
 
-VIEWS: dict[str, Callable[[Asked], Sheet]] = {
+VIEWS: dict[str, Callable[..., Sheet]] = {
     "heads": heads.heads,
     "findings": heads.findings,
     "anatomy": anatomy.anatomy,

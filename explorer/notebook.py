@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from explorer import export
 from models import library
@@ -64,7 +64,7 @@ def show(
     other: Recording | None = None,
     target: str | None = None,
     height: int = HEIGHT,
-    **choices: object,
+    **choices: Any,
 ) -> Shown:
     """Any view of a text, or of a recording: one of `export.VIEWS`, under the choices that the
     address of its page has."""
@@ -80,26 +80,26 @@ def show(
     return Shown(page, height)
 
 
-def heads(text: str | Recording, model: str = "encoder", **choices: object) -> Shown:
+def heads(text: str | Recording, model: str = "encoder", **choices: Any) -> Shown:
     """All heads, one of them opened."""
     return show(text, "heads", model, **choices)
 
 
-def anatomy(text: str | Recording, model: str = "encoder", **choices: object) -> Shown:
+def anatomy(text: str | Recording, model: str = "encoder", **choices: Any) -> Shown:
     """One head's weights, each cell to be taken apart."""
     return show(text, "anatomy", model, **choices)
 
 
-def lens(text: str | Recording, model: str = "decoder", **choices: object) -> Shown:
+def lens(text: str | Recording, model: str = "decoder", **choices: Any) -> Shown:
     """What the model would say at every layer."""
     return show(text, "lens", model, **choices)
 
 
-def alignment(text: str | Recording, model: str = "translator", **choices: object) -> Shown:
+def alignment(text: str | Recording, model: str = "translator", **choices: Any) -> Shown:
     """A translation, and how the decoder looks back at the source."""
     return show(text, "alignment", model, **choices)
 
 
-def comparison(a: Recording, b: Recording, **choices: object) -> Shown:
+def comparison(a: Recording, b: Recording, **choices: Any) -> Shown:
     """Two recordings beside each other, head by head."""
     return show(a, "comparison", other=b, **choices)

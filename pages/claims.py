@@ -73,7 +73,7 @@ def verdicts(model: str, text: str, target: str | None, was_ready: bool) -> None
         open=opened,
         told=told,
         token=shelf.name_of(
-            recording, "claims", len(found), [claim.id for *_, own in groups for claim in own]
+            recording, "claims", len(found), tuple(claim.id for *_, own in groups for claim in own)
         ),
     )
     pictures.show(data, "claims", take_claim, take_page)

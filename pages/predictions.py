@@ -33,7 +33,8 @@ def explore(source: Shown) -> None:
     which Streamlit would keep for as long as the visit lasts."""
     recording = source.recording()
     model, text, kind = source.model, source.text, recording.model.kind
-    edits, place = (), None
+    edits: tuple[HideToken, ...] = ()
+    place = None
     if kind == "encoder" and HideToken in models.offers(model).edits:
         edits, place = filling.show(model, text)
     elif kind == "encoder":

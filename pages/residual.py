@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import residual as numbers
 from explorer.analysis.called import norm_of
 from explorer.frame import onscreen
+from explorer.frame.picker import pick
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import residual as words
@@ -55,21 +56,15 @@ def controls(source: Shown, norm: str) -> tuple[str, Screen]:
     recording = source.recording()
     names = tuple(stream.name for stream in recording.streams)
     left, right = st.columns([2.2, 1]) if len(names) > 1 else (st.container(), None)
-    flow = left.segmented_control(
-        "Look at",
-        tuple(FLOWS),
-        key="flow",
-        wrap=True,
-        format_func=lambda each: FLOWS[each][0] or norm,
-        required=True,
-        persist_state="session",
-    )
+    flows = {each: said or norm for each, (said, _) in FLOWS.items()}
+    flow = pick("Look at", flows, "flow", at=left)
     name = names[0]
     if right:
         st.session_state["stream shown"] = address.one_of("stream", names)
-        name = right.segmented_control(
+        right.segmented_control(
             "Stream", names, key="stream shown", required=True, on_change=take_stream
         )
+        name = st.session_state["stream shown"]
     return flow, Screen(source, recording, recording.stream(name))
 
 

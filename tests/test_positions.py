@@ -524,6 +524,9 @@ def test_a_model_without_positions_has_none_and_says_so() -> None:
         assert "adds nothing for positions" in told(app)
     turned_to(app, "Order")
     assert app.metric[0].value == app.metric[1].value
+    table = next(each for each in app.segmented_control if each.label == "Table")
+    clean(table.set_value("Sites").run())
+    assert {"site"} < set(app.dataframe[-1].value.columns)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ stream; errors and explained variances are shares from 0 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,7 @@ def places(stream: Stream, specials: bool) -> np.ndarray:
 # -------------------------------------------------------------------------------------
 
 
-def followed(first: Stream, second: Stream | None, shown: np.ndarray) -> int:
+def followed(first: Stream, second: Stream | None, shown: Iterable[int]) -> int:
     """The token (its place) to follow where the reader has chosen none: the longest one that both
     texts have, else the longest."""
     here = [int(at) for at in shown]

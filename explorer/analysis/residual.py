@@ -7,7 +7,7 @@ in where a number needs them. A cosine or angle with a vector of length 0 does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -302,7 +302,7 @@ def followed(stream: Stream, token: int) -> Columns:
     return way
 
 
-def furthest(way: Mapping[str, Sequence]) -> int:
+def furthest(way: Columns) -> int:
     """The row of `followed` that turned the vector furthest, positions left aside."""
     turned = np.nan_to_num(way["turned in all °"], nan=-1.0)
     return int(

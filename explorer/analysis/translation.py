@@ -82,7 +82,7 @@ def said(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> Said:
     )
 
 
-def perplexity(logprobs: Sequence[float]) -> float:
+def perplexity(logprobs: Sequence[float] | np.ndarray) -> float:
     """e to the mean of -log p: among how many equally likely tokens the model would have been as
     unsure. 1 for no tokens."""
     return float(np.exp(-np.mean(logprobs))) if len(logprobs) else 1.0

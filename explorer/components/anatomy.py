@@ -75,8 +75,16 @@ def strip(
     scale: the |value| of full colour, the vector's largest where None.
     """
     top = float(np.abs(vector).max(initial=0.0)) if scale is None else scale
-    header = {"kind": "strip", "token": token, "name": name, "unit": "dimension", "about": about}
-    header |= {"heads": heads, "head": head, "top": top}
+    header = {
+        "kind": "strip",
+        "token": token,
+        "name": name,
+        "unit": "dimension",
+        "about": about,
+        "heads": heads,
+        "head": head,
+        "top": top,
+    }
     return wire.encode(header, {"vector": np.asarray(vector, dtype=np.float32)})
 
 

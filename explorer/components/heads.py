@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Protocol
 
 import numpy as np
 import streamlit as st
@@ -46,6 +47,14 @@ CHOICE = " Tokens without a choice are left out."
 RESTS = 0.5  # of a head's attention, from which on it is one that rests on quiet tokens
 
 
+class Named(Protocol):
+    """A head as it is listed: its layer, head and name, and every one of COLUMNS as a number."""
+
+    @property
+    def name(self) -> str:
+        """The habit that it is called by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
     """What is drawn of all heads; no selection is in it, so choosing a head sends none of it again.
@@ -60,7 +69,7 @@ class Grid:
 
     pattern: np.ndarray
     allowed: np.ndarray
-    heads: Sequence
+    heads: Sequence[Named]
     meaning: Mapping[str, str]
     tokens: Sequence[str]
     keys: Sequence[str]
@@ -102,12 +111,10 @@ def payload(grid: Grid) -> bytes:
     return wire.encode(header, {"cells": cells, "peak": peak} | runs(grid.allowed))
 
 
-def _plain(head: object) -> dict:
-    fields = ("layer", "head", "name", "score", "chance", "entropy", "distance", "sink")
+def _plain(head: Named) -> dict:
     # A broad head's score is an entropy and not a mean attention: it has its own column.
-    fields = tuple(
-        field for field in fields if head.name != "broad" or field not in ("score", "chance")
-    )
+    scores = () if head.name == "broad" else ("score", "chance")
+    fields = ("layer", "head", "name", *scores, "entropy", "distance", "sink")
     values = {"score": None, "chance": None} | {field: getattr(head, field) for field in fields}
     return {
         k: (

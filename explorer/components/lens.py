@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import streamlit as st
@@ -14,6 +15,24 @@ from explorer.components.bundle import loader
 
 TOP_SHOWN = 5  # words of a cell that is pointed at
 NONE = -1
+
+
+class Lens(Protocol):
+    """What each site says: top_ids and top_logprobs (site, token, rank); final_id (token); rank,
+    logprob and kl (site, token)."""
+
+    @property
+    def top_ids(self) -> np.ndarray: ...
+    @property
+    def top_logprobs(self) -> np.ndarray: ...
+    @property
+    def final_id(self) -> np.ndarray: ...
+    @property
+    def rank(self) -> np.ndarray: ...
+    @property
+    def logprob(self) -> np.ndarray: ...
+    @property
+    def kl(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +56,7 @@ class Asked:
 
 
 def grid(
-    lens: object,
+    lens: Lens,
     right: np.ndarray,
     words: Mapping[int, str],
     axes: Axes,
@@ -47,9 +66,8 @@ def grid(
     """What the browser needs to draw the table; no choice of a cell is in it, so choosing one sends
     none of it again.
 
-    lens: with top_ids and top_logprobs (site, token, rank); final_id (token); rank, logprob and kl
-    (site, token). right (token): the id that would be right, -1 for none. words: the labels of all
-    that these name, by ascending id. `token` names this picture, for whoever waits for it.
+    right (token): the id that would be right, -1 for none. words: the labels of all that these
+    name, by ascending id. `token` names this picture, for whoever waits for it.
     """
     ids = np.fromiter(words, dtype=np.int64)
     top = lens.top_ids[..., :TOP_SHOWN]

@@ -41,7 +41,7 @@ def payload(row: Row, label: str, temperature: float, picture: Picture) -> bytes
         "hottest": HOTTEST,
         **picture.plain(),
     }
-    blocks = {
+    blocks: dict[str, np.ndarray] = {
         "scores": row.scores.astype(np.float32),
         "allowed": row.allowed.astype(np.uint8),
         "values": row.values.astype(np.float32),

@@ -7,7 +7,7 @@ small one, and stepping and playing stay in the browser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -50,7 +50,7 @@ def walk(
     arrays: dict[str, np.ndarray],
     titles: Sequence[str],
     axes: Sequence[str],
-    explained: Sequence[float],
+    explained: Iterable[float],
     named: Named,
 ) -> bytes:
     """What the browser needs to draw paths and move along them.

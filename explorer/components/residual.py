@@ -4,6 +4,7 @@ through it beside all others'."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import streamlit as st
@@ -13,21 +14,59 @@ from explorer.components.bundle import loader
 from explorer.components.picture import Picture
 
 
+class Measure(Protocol):
+    """What a number is, its unit and digits, whether it has two signs, and the ends of its scale,
+    None for the largest here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def digits(self) -> int: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def diverging(self) -> bool: ...
+
+
+class Column(Protocol):
+    """A column: the group it stands in, its short label there, and its full name."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+class Grid(Protocol):
+    """One measure of every token: values (token, column)."""
+
+    @property
+    def measure(self) -> Measure: ...
+    @property
+    def columns(self) -> Sequence[Column]: ...
+    @property
+    def values(self) -> np.ndarray: ...
+
+
 def chart(
-    grid: object,
+    grid: Grid,
     tokens: Sequence[str],
-    special: Sequence[bool],
+    special: Sequence[bool] | np.ndarray,
     picture: Picture,
     *,
     log: bool = False,
     hint: str = "click a row to follow its token.",
 ) -> bytes:
-    """The map: `grid` has values (token, column), columns (group, label, name) and a measure (name,
-    meaning, unit, digits, low, high, diverging).
-
-    It holds no selection, so that following another token sends none of it again. `hint` says what
-    a click does.
-    """
+    """The map. It holds no selection, so that following another token sends none of it again.
+    `hint` says what a click does."""
     low, high = scale(grid, log)
     header = {
         "kind": "chart",
@@ -44,7 +83,7 @@ def chart(
 
 
 def followed(
-    grid: object,
+    grid: Grid,
     tokens: Sequence[str],
     chosen: int,
     picture: Picture,
@@ -78,7 +117,7 @@ def followed(
     return wire.encode(header, {name: block.astype(np.float32) for name, block in blocks.items()})
 
 
-def scale(grid: object, log: bool) -> tuple[float, float]:
+def scale(grid: Grid, log: bool) -> tuple[float, float]:
     """The two ends of a grid's colour scale: the measure's own, else 0 and the largest number here,
     the same on both sides for two signs.
 
@@ -94,7 +133,7 @@ def scale(grid: object, log: bool) -> tuple[float, float]:
     return (-high if measure.diverging else measure.low or 0.0), high
 
 
-def _of(grid: object) -> dict:
+def _of(grid: Grid) -> dict:
     measure = grid.measure
     return {
         "measure": {

@@ -87,7 +87,7 @@ def trio(
         "keys": list(labels[1]),
         **picture.plain(),
     }
-    blocks = {}
+    blocks: dict[str, np.ndarray] = {}
     for name, matrix, may in zip(("before", "after"), matrices, allowed):
         parts = wire.fine(matrix) | runs(may)
         blocks |= {f"{name}.{part}": block for part, block in parts.items()}

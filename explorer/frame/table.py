@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from explorer.analysis.csv import cells_of, to_csv
+from explorer.analysis.csv import Cells, Columns, cells_of, to_csv
 from explorer.frame import export
 from explorer.memory.passes import record
 from models.edits import Edit
@@ -17,8 +17,6 @@ MOST_CELLS = 60_000  # of a table on screen: with more a browser is slow
 ROW, HEAD, TALLEST = 35, 40, 440  # pixels
 EVERY = "Every number of this picture as a table"
 LONGEST = 60  # letters of a file's name in the menu
-
-Columns = Mapping[str, Sequence]
 
 
 def offer_csv(
@@ -96,6 +94,6 @@ def _made(columns: Columns | Callable[[], Columns]) -> Columns:
     return columns() if callable(columns) else columns
 
 
-def _has_fractions(values: Sequence) -> bool:
+def _has_fractions(values: Cells) -> bool:
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     return kind == "f" or (not kind and any(isinstance(value, float) for value in values))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ class Asked:
             [int(np.argmax(library.logits(self.model, self.recording, stream, last)))]
         )[0]
 
-    def labels(self, ids: list[int]) -> list[str]:
+    def labels(self, ids: Iterable[int]) -> list[str]:
         """Tokens of the vocabulary as a person reads them."""
         return library.labels(self.model, ids)
 

@@ -3,13 +3,13 @@ wrote and what a sub-layer does to a gradient. Markdown, with words of the text 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from explorer.analysis.called import EITHER, a
+from explorer.analysis.csv import Columns
 from explorer.analysis.numbers import enough_for, fixed, plural, power
 from explorer.analysis.residual import furthest
 
@@ -78,9 +78,7 @@ def way_on(place: str | None, norm: str) -> str:
     return f"{does[place]} {ONLY_ADDED}"
 
 
-def written(
-    way: Mapping[str, Sequence], label: str, adds: bool, place: str | None, norm: str
-) -> str:
+def written(way: Columns, label: str, adds: bool, place: str | None, norm: str) -> str:
     """The formula with a token's numbers, at the sub-layer that turned it furthest. way: what
     `analysis.residual.followed` gives; place: where the norm stands; norm: what it is called."""
     at = furthest(way)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from math import exp
 from typing import Any
 
+import numpy as np
+
 from explorer.analysis import translation as numbers
 from explorer.analysis.numbers import enough, fixed, plural, sum_told
 
@@ -30,13 +32,13 @@ def nats(value: float) -> str:
     return fixed(value, 3)
 
 
-def perplexity(logprobs: Sequence[float]) -> str:
+def perplexity(logprobs: Sequence[float] | np.ndarray) -> str:
     """Among how many equally likely tokens the model would have been as unsure."""
     value = numbers.perplexity(logprobs)
     return f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
 
 
-def likely(logprobs: Sequence[float], ended: bool = False) -> str:
+def likely(logprobs: Sequence[float] | np.ndarray, ended: bool = False) -> str:
     """How likely an output is; ended: with [EOS] at its end."""
     n = plural(len(logprobs), "token") + (" with [EOS]" if ended else "")
     return f"log p = {nats(sum(logprobs))} nats over {n}, perplexity {perplexity(logprobs)}"
@@ -52,7 +54,7 @@ def beside(own: str, theirs: str, text: str, better: bool | None) -> str:
     return f"{told} {more if better else 'The model prefers its own.'}"
 
 
-def made(model: Any, scale: str, n_source: int, logprobs: Sequence[float]) -> str:
+def made(model: Any, scale: str, n_source: int, logprobs: Sequence[float] | np.ndarray) -> str:
     """What happens, in plain words, with the formulas and this sentence's numbers. scale: what
     follows q · k in a score."""
     n = len(logprobs)

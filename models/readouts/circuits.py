@@ -42,9 +42,15 @@ def circuits(
     w_o = of.w_o.weight.T[head * of.d_head : (head + 1) * of.d_head]
     q = words @ w_q / of.scale
     best, best_ids = _keys(handle, q, w_k)
+    up, by, down, by_less, own, rank = _raised(handle, v @ w_o, torch.tensor(ids))
     return Circuits(
         np.array(ids),
-        *_raised(handle, v @ w_o, torch.tensor(ids)),
+        up,
+        by,
+        down,
+        by_less,
+        own,
+        rank,
         best_ids.numpy(),
         best.numpy(),
         (q @ (words @ w_k).T).numpy(),

@@ -9,7 +9,7 @@ from models import since as kinds
 from models.edits import Edit, SideBySide, applies
 from models.own import Handle
 from models.recording import Stream
-from models.transformer import AddAndNorm, EncoderDecoder, Layer
+from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
 
 Norm = tuple[np.ndarray, np.ndarray, float, bool]
 
@@ -65,14 +65,15 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def layers_of(handle: Handle, stream: str) -> list[Layer]:
     """A stream's layers in order. Raises ValueError for no such stream."""
-    stacks: dict[str, nn.ModuleList] = (
-        {"encoder": handle.model.encoder, "decoder": handle.model.decoder}
-        if isinstance(handle.model, EncoderDecoder)
-        else {handle.card.kind: handle.model.layers}
-    )
+    model = handle.model
+    stacks: dict[str, nn.ModuleList] = {}
+    if isinstance(model, EncoderDecoder):
+        stacks = {"encoder": model.encoder, "decoder": model.decoder}
+    elif isinstance(model, (Encoder, Decoder)):
+        stacks = {handle.card.kind: model.layers}
     if stream not in stacks:
         raise ValueError(f"{handle.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
-    return list(stacks[stream])
+    return [layer for layer in stacks[stream] if isinstance(layer, Layer)]
 
 
 def looks_at(layer: Layer, stream: Stream, place: str, edits: tuple[Edit, ...]) -> str:

@@ -14,10 +14,11 @@ from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
 from models.readouts.bend import Linear, bend
+from models.readouts.parameters import layers_of
 from models.recording import Attention, Recording, Stream
 from models.since import Norm, is_rms
 from models.slices import breath
-from models.transformer import AddAndNorm, EncoderDecoder, Layer
+from models.transformer import AddAndNorm
 
 # A part of a logit: its kind, layer, head and attention, as in `Part`.
 Key = tuple[str, int, int, str]
@@ -73,13 +74,10 @@ def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], 
         kl.append(
             ((p * (final - here)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(min=0)
         )
-    return Lens(
-        stream,
-        sites,
-        *(torch.stack(each).numpy() for each in (ids, logprobs)),
-        final_id.numpy(),
-        *(torch.stack(each).numpy() for each in (rank, own, kl)),
+    words, words_logprobs, ranks, logprob, differs = (
+        torch.stack(each).numpy() for each in (ids, logprobs, rank, own, kl)
     )
+    return Lens(stream, sites, words, words_logprobs, final_id.numpy(), ranks, logprob, differs)
 
 
 def _last(handle: Handle, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
@@ -173,7 +171,8 @@ def followed(handle: Handle, recording: Recording, stream: str, token: int) -> F
     held: dict[Key, Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
     after: dict[int, list[Linear]] = {}
 
-    def through(norm: Norm, at: int | None = None) -> None:
+    def through(norm: Norm | None, at: int | None = None) -> None:
+        assert norm is not None  # the site is there, so it is
         parts = torch.stack(list(held.values()))
         still = held_still(norm, parts.sum(0), is_rms(norm, edits, at))
         held.update(zip(held, still(parts)))
@@ -204,7 +203,9 @@ def followed(handle: Handle, recording: Recording, stream: str, token: int) -> F
 def word_direction(handle: Handle, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
     """What a last vector is multiplied with for a word's logit, (d_model), and what is added;
     `against` another word, the difference."""
-    words, bias = handle.model.readout_matrix, handle.model.readout_bias.double()
+    words, kept_bias = handle.model.readout_matrix, handle.model.readout_bias
+    assert kept_bias is not None  # there is a readout
+    bias = kept_bias.double()
     if against is None:
         return words[id].double(), bias[id]
     return words[id].double() - words[against].double(), bias[id] - bias[against]
@@ -240,30 +241,24 @@ def _sublayers(
     handle: Handle, recording: Recording, stream: Stream, token: int
 ) -> Iterator[tuple[dict, AddAndNorm]]:
     """In order: what was written by whom, and how it joins the stream."""
-    model = handle.model
-    stack: nn.ModuleList = (
-        (getattr(model, stream.name)) if isinstance(model, EncoderDecoder) else model.layers
-    )
     by_label = {attention.name: attention for attention in recording.attention}
-    layer: Layer
-    for at, layer in enumerate(stack):
-        for place, module, out in (
-            ("attn", layer.attention, layer.attention_out),
-            ("cross", getattr(layer, "cross", None), getattr(layer, "cross_out", None)),
-        ):
-            if module is not None:
-                yield (
-                    _heads(
-                        handle,
-                        by_label[module.label],
-                        at,
-                        token,
-                        module.w_o,
-                        _vector(stream, f"{at}.{place}.wrote", token),
-                        recording,
-                    ),
-                    out,
-                )
+    for at, layer in enumerate(layers_of(handle, stream.name)):
+        places = [("attn", layer.attention, layer.attention_out)]
+        if hasattr(layer, "cross"):
+            places.append(("cross", layer.cross, layer.cross_out))
+        for place, module, out in places:
+            yield (
+                _heads(
+                    handle,
+                    by_label[module.label],
+                    at,
+                    token,
+                    module.w_o,
+                    _vector(stream, f"{at}.{place}.wrote", token),
+                    recording,
+                ),
+                out,
+            )
         yield (
             {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)},
             layer.feed_forward_out,
@@ -313,11 +308,11 @@ def outputs_of_heads(
                 layer,
             ):
                 continue
-            if kind is MeanHead:
+            if isinstance(edit, MeanHead):
                 z[edit.head] = torch.tensor(
                     attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]
                 ).double()
-            elif kind is ZeroHead:
+            elif isinstance(edit, ZeroHead):
                 z[edit.head] = 0
             else:
                 stream, name = place_of(handle, attention.name, layer)

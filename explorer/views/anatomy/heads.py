@@ -31,8 +31,10 @@ def split(shown: Opened) -> None:
     cell, attention = shown.cell, shown.on.attention
     n_head, d_head = attention.q.shape[1], attention.q.shape[-1]
     token = shown.on.name("split", cell.layer, cell.head, cell.query)
+    n, m = attention.allowed.shape
     sizes = pictures.Split(
-        *attention.allowed.shape,
+        n,
+        m,
         heads=n_head,
         d_head=d_head,
         d_v=attention.v.shape[-1],
@@ -59,19 +61,19 @@ def three_forms(shown: Opened) -> None:
         anchor=False,
         help="What this layer’s attention writes at the chosen token, computed in three ways.",
     )
-    on, cell = shown.on, shown.cell
+    on, cell, outputs = shown.on, shown.cell, shown.outputs
+    assert outputs is not None  # else the page does not show this
     what = ("forms", cell.layer, cell.query)
     found = on.kept(
         what,
-        lambda: numbers.forms(on.recording, on.attention, cell.layer, cell.query, shown.outputs),
+        lambda: numbers.forms(on.recording, on.attention, cell.layer, cell.query, outputs),
     )
     token, top = on.name(*what), numbers.top_of(found)
     names = ("Per position", "Matrices, then concat", "A sum over heads")
     vectors = (found.per_position, found.concatenated, found.by_head)
     n_head, d_v = on.attention.v.shape[1], on.attention.v.shape[-1]
-    shapes = sentences.shapes_of(
-        n_head, *on.attention.allowed.shape, d_v, on.recording.model.d_model
-    )
+    n, m = on.attention.allowed.shape
+    shapes = sentences.shapes_of(n_head, n, m, d_v, on.recording.model.d_model)
     places = st.columns(3, gap="medium")
     for place, name, formula, vector, shape in zip(places, names, FORMULAS, vectors, shapes):
         with place:

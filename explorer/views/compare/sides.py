@@ -20,6 +20,7 @@ from models.recording import NotFinite, Recording
 from models.written_edits import from_line, to_line
 
 WHATS = {"Edit": "Before and after", "Sentence": "Two sentences", "Model": "Two models"}
+SETTINGS = ZeroHead, MeanHead, UniformHead
 HOWS = {"silent": ZeroHead, "mean": MeanHead, "even": UniformHead}
 COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
 
@@ -48,7 +49,7 @@ def asked(model: str, text: str) -> tuple[Side, Side]:
         tuple(WHATS),
         key="other_what",
         wrap=True,
-        format_func=WHATS.get,
+        format_func=WHATS.__getitem__,
         required=True,
         persist_state="session",
         on_change=forget_pair,
@@ -83,8 +84,9 @@ def other_letter() -> str:
 def _edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
     """The run as it is, and under edits. Both runs' decoders read the same. What cannot be followed
     is said `below`."""
-    target = onscreen.typed_target(model)
-    plain = passes.record(model, text, target=target)
+    typed = onscreen.typed_target(model)
+    target: str | tuple[int, ...] | None = typed
+    plain = passes.record(model, text, target=typed)
     if len(plain.streams) > 1:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
     if not follows(model, ZeroHead):
@@ -108,7 +110,8 @@ def _edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
 
 def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
     """The edits of a line, and what is wrong with its other words."""
-    edits, wrong = [], []
+    edits: list[Edit] = []
+    wrong: list[str] = []
     for word in filter(None, (each.strip() for each in line.split(","))):
         try:
             edits += from_line(word)
@@ -149,7 +152,7 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...]) -> None:
         for layer in range(each.pattern.shape[0])
         for head in range(each.pattern.shape[1])
     ]
-    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], tuple(HOWS.values())) else None
+    alone = edits[0] if len(edits) == 1 and isinstance(edits[0], SETTINGS) else None
     now = (alone.layer, alone.head, alone.attention) if alone is not None else None
     state["head of B"] = now = now if now in heads else None
     kinds = [how for how, kind in HOWS.items() if now and isinstance(alone, kind)]

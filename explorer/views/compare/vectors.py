@@ -72,9 +72,9 @@ def show(both: Both) -> None:
 
 def _spaces(both: Both) -> numbers.Spaces:
     sides = ((both.a, both.of_a.query), (both.b, both.of_b.query))
-    streams = [of.stream(name) for of, name in sides]
+    one, other = (of.stream(name) for of, name in sides)
     units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
-    return numbers.spaces(*streams, units)
+    return numbers.spaces(one, other, units)
 
 
 def _lengths(on: Vectors) -> None:
@@ -109,7 +109,8 @@ def _likeness(on: Vectors) -> None:
         return
     like = on.both.kept("likeness", lambda: numbers.likeness(on.found))
     caption = on.both.figure_caption("How alike the two spaces are: linear CKA", on.words)
-    figure = figures.likeness(like.values, like.chance, *on.titles, caption)
+    rows, columns = on.titles
+    figure = figures.likeness(like.values, like.chance, rows, columns, caption)
     on.chart(figure, "likeness", "cka", caption[0])
     st.markdown(literal(sentences.likeness(like)))
     with st.expander("What CKA is, and its caution"):

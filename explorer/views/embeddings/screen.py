@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from typing import Any
 
 import streamlit as st
 
@@ -63,7 +64,7 @@ class Drawn:
     def stream(self) -> Stream:
         return self.first.stream(self.asked.stream)
 
-    def nearest(self, text: int, place: int) -> tuple[list[list[str]], object]:
+    def nearest(self, text: int, place: int) -> tuple[list[list[str]], Any]:
         """The nearest words (site, rank) to a token of a text, and their cosines."""
         recording, name = self.recordings[text], self.asked.stream
         ids, cosines = passes.nearest(recording, name, place, N_NEAR)

@@ -85,7 +85,7 @@ def controls(shown: Screen) -> tuple[int | None, int, bool]:
             "Read it as",
             tuple(AS),
             key="look_as",
-            format_func=AS.get,
+            format_func=AS.__getitem__,
             required=True,
             persist_state="session",
             disabled=typed is not None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
 from explorer.analysis import lookup as numbers
+from explorer.analysis.csv import Columns
 from explorer.components import lookup as lookups
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
@@ -53,7 +55,13 @@ def show(shown: Screen) -> None:
     over_all(on, one)
 
 
-def columns_of(source: passes.Shown, name: str, at: tuple, temperature: float, keys) -> dict:
+def columns_of(
+    source: passes.Shown,
+    name: str,
+    at: tuple[int, int, int],
+    temperature: float,
+    keys: Sequence[str],
+) -> Columns:
     """A row's numbers as columns, from the name of the recording: a button holds no arrays."""
     return numbers.row_table(source.attention(name), *at, temperature, keys)
 

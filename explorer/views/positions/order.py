@@ -52,8 +52,10 @@ class Asked:
         """One head's weights in both orders."""
 
         def made() -> numbers.Maps:
-            both = (attention_of(each, self.source.stream_name) for each in self.recordings(bare))
-            return numbers.both_maps(*both, layer, head, self.orders().pairs)
+            one, other = (
+                attention_of(each, self.source.stream_name) for each in self.recordings(bare)
+            )
+            return numbers.both_maps(one, other, layer, head, self.orders().pairs)
 
         return shelf.kept(self.source.model, ("order maps", self, layer, head, bare), made)
 
@@ -100,7 +102,7 @@ def show(source: Source) -> None:
         (
             "Sites",
             ("Largest difference by site", *about),
-            lambda: numbers.site_columns(asked.orders()),
+            lambda: numbers.site_columns(asked.orders().with_, asked.orders().without),
         ),
         ("Maps", (title, *about), lambda: _map_columns(asked, layer, at, bare)),
         file=f"positions-order-{source.model}",

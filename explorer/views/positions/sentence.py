@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import added
+from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from explorer.analysis.right import scaling
 from explorer.figures import order as draw
@@ -65,7 +66,7 @@ def _lengths(source: Source) -> tuple:
     after = sentences.after(added.follows(stream), source.norm)
     st.markdown(sentences.lengths(found, stream.tokens, names, scale, after))
 
-    def columns() -> dict:
+    def columns() -> Columns:
         again = source.stream
         return added.added_columns(added.added(again), again.tokens, names[0])
 

@@ -3,8 +3,9 @@ make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -93,6 +94,10 @@ def likeliest(recording: Recording, after: Next, words: Sequence[numbers.Word]) 
     )
 
 
+def _named(names: Mapping[str, str], value: str) -> str:
+    return names.get(value, value)
+
+
 def sliders(seed: int) -> None:
     """Temperature, top-k, top-p and seed."""
     st.session_state["seed field"] = seed
@@ -110,7 +115,7 @@ def sliders(seed: int) -> None:
             options,
             key=key,
             persist_state="session",
-            format_func=lambda value, named=named: named.get(value, value),
+            format_func=partial(_named, named),
             help=says,
         )
     columns[-1].number_input(

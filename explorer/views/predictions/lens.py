@@ -3,9 +3,9 @@ sites."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -17,12 +17,14 @@ from explorer.analysis.csv import Columns
 from explorer.analysis.numbers import chance
 from explorer.components import bars
 from explorer.components import lens as pictures
+from explorer.frame.picker import pick
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import lens as sentences
 from explorer.sentences.escape import literal
 from explorer.views.predictions.screen import nothing
+from models.edits import HideToken
 from models.prediction import Lens
 from models.recording import Recording, Stream
 
@@ -76,7 +78,7 @@ def show(on: Inside) -> None:
     )
     asks_next = reading.asks_next(recording)
     st.markdown(sentences.TABLE + (sentences.NEXT if asks_next else sentences.HERE))
-    hidden = tuple(edit.token for edit in on.source.edits)
+    hidden = tuple(edit.token for edit in on.source.edits if isinstance(edit, HideToken))
     take = partial(take_cell, found.sites, hidden)
     pictures.show_grid(table(on, right, measure()), "lens table", lambda: take("lens table"))
     way = reading.column(found, on.token)
@@ -102,16 +104,7 @@ def show(on: Inside) -> None:
 def measure() -> str:
     """What the cells are coloured by, with the control that chooses it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        chosen = st.segmented_control(
-            "Colour of the cells",
-            tuple(reading.MEASURES),
-            key="lens",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-            width="content",
-        )
+        chosen = pick("Colour of the cells", tuple(reading.MEASURES), "lens", bare=True)
         st.caption(f"Colour: {reading.MEASURES[chosen]}", width="stretch")
     return chosen
 
@@ -125,7 +118,7 @@ def axes(on: Inside) -> pictures.Axes:
     )
 
 
-def table(on: Inside, right: Sequence[int], by: str) -> bytes:
+def table(on: Inside, right: Any, by: str) -> bytes:
     """The picture of the table, made once in each colour."""
     what = "lens picture", by
 

@@ -228,7 +228,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
             where = f"{part.layer}.{part.head}"
             way_to("translation", "Open it on the Translation page", recording, cross=where)
             return
-        at = {"layer": part.layer, "head": part.head, "token": token}
+        at: dict[str, object] = {"layer": part.layer, "head": part.head, "token": token}
         if attention is not recording.attention[0]:
             at["attention"] = attention.name
         way_to("attention", "Open it on the Attention page", recording, **at)

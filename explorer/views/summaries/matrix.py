@@ -10,6 +10,7 @@ import streamlit as st
 
 from explorer.analysis import attention as matrices
 from explorer.analysis import summaries as numbers
+from explorer.analysis.csv import Columns
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
 from explorer.frame import export
@@ -33,7 +34,7 @@ def show(on: Subject, what: str, controls: Any) -> None:
             tuple(KEPT),
             key="kept shown",
             wrap=True,
-            format_func=KEPT.get,
+            format_func=KEPT.__getitem__,
             required=True,
             label_visibility="collapsed",
             on_change=take_kept,
@@ -126,7 +127,7 @@ def caution(made: Summary) -> str:
 
 
 def files(
-    columns: Callable[[], dict],
+    columns: Callable[[], Columns],
     arrays: tuple[Any, Sequence[str], Sequence[str]],
     picture: Picture,
 ) -> None:

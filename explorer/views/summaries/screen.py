@@ -169,7 +169,7 @@ def read(
     marked = numbers.cells(parted, layer, head) if head is not None else []
     telling = numbers.telling(mean(on), on.axes.special, not on.across)
     for token in (asked, *(query for query, _ in marked), telling):
-        if shown.row_of(token) >= 0:
+        if token is not None and shown.row_of(token) >= 0:
             return token
     return shown.row_tokens[0][0]
 

@@ -14,6 +14,7 @@ from explorer.views.switches.write import put
 from models.edits import Edit, MeanHead, OfHead, PatchHead, UniformHead, ZeroHead
 
 BRUSHES: dict[str, type[OfHead]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
+SHOWN = ZeroHead, MeanHead, UniformHead, PatchHead
 STATES = {ZeroHead: "zero", MeanHead: "mean", UniformHead: "even", PatchHead: "patch"}
 LABELS = {"Zero": "×  silent", "Mean": "μ  mean", "Even": "≡  even"}
 
@@ -33,7 +34,7 @@ def show(on: Runs) -> None:
     off = {
         (edit.layer, edit.head): STATES[type(edit)]
         for edit in on.edits
-        if isinstance(edit, tuple(STATES)) and edit.attention == of.name
+        if isinstance(edit, SHOWN) and edit.attention == of.name
     }
     name = shelf.name_of(on.plain, "board", of.name, repr(sorted(off.items())), brush)
     size = of.pattern.shape[:2]
@@ -56,7 +57,7 @@ def take(edits: tuple[Edit, ...], attention: str, size: tuple[int, int]) -> None
     rest = tuple(
         edit
         for edit in edits
-        if not isinstance(edit, tuple(STATES))
+        if not isinstance(edit, SHOWN)
         or (edit.attention, edit.layer) != (attention, int(layer))
         or edit.head not in pressed
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from explorer.analysis import switched
@@ -182,14 +184,20 @@ def positions(on: Runs) -> None:
     if models.offers(on.model).positions == "rotary":
         names = {**names, "own": "as trained: rotary (RoPE)"}
         del names["rotary"]
-    take = {"on_change": take_positions, "args": (on.edits,)}
-    st.selectbox("Positions", list(names), key="positions of", format_func=names.get, **take)
+    take = partial(take_positions, on.edits)
+    st.selectbox(
+        "Positions",
+        list(names),
+        key="positions of",
+        format_func=names.__getitem__,
+        on_change=take,
+    )
     if now in ("shuffled", "shifted"):
         longest = max(len(stream.tokens) for stream in on.plain.streams)
         most = 9999 if now == "shuffled" else on.plain.model.n_positions - longest
         label = "Seed of the shuffle" if now == "shuffled" else "Places further on"
         shown("positions by", min(by, most))
-        st.number_input(label, 0, most, step=1, key="positions by", **take)
+        st.number_input(label, 0, most, step=1, key="positions by", on_change=take)
 
 
 def take_positions(edits: tuple[Edit, ...]) -> None:
@@ -205,11 +213,13 @@ def by_layer(on: Runs) -> None:
     if layers > 1:
         shown("where", "all" if scope.only is None else str(scope.only))
         options = ["all", *map(str, range(layers))]
-        more = {"on_change": take_scope, "help": "The switches below act on this layer, or on all."}
+        told = "The switches below act on this layer, or on all."
         if layers <= MOST_BUTTONS:
-            st.segmented_control("Layer", options, key="where", required=True, **more)
+            st.segmented_control(
+                "Layer", options, key="where", required=True, on_change=take_scope, help=told
+            )
         else:
-            st.selectbox("Layer", options, key="where", **more)
+            st.selectbox("Layer", options, key="where", on_change=take_scope, help=told)
     values = {"scale": scale(on, scope)}
     if follows(on.plain, *INSIDE):
         values |= inside(on, scope)
@@ -242,7 +252,7 @@ def scale(on: Runs, scope: Scope) -> list:
         tuple(names),
         key="scale off",
         wrap=True,
-        format_func=names.get,
+        format_func=names.__getitem__,
         required=True,
         on_change=take_scale,
         args=(scope,),
@@ -288,7 +298,7 @@ def inside(on: Runs, scope: Scope) -> dict[str, list]:
             selection_mode="multi",
             key="residuals",
             wrap=True,
-            format_func=SUBLAYERS.get,
+            format_func=SUBLAYERS.__getitem__,
             on_change=take_residual,
             args=(scope, tuple(places)),
         )

@@ -40,7 +40,7 @@ def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
             "Kind of norm",
             tuple(NORMS),
             key="norm kind",
-            format_func=NORMS.get,
+            format_func=NORMS.__getitem__,
             required=True,
             help="RMSNorm divides by the root of the mean square and subtracts no mean. Gain and "
             "bias stay those the model has.",

@@ -33,7 +33,7 @@ def show(on: Runs) -> None:
     label = stream.tokens[token]
     where = literal(f"“{label}” (token {token})")
     st.subheader(f"How long are its vectors, and how far have they moved? {where}", anchor=False)
-    columns = numbers.path_columns(of, token)
+    columns = dict(numbers.path_columns(of, token))
     columns["state"] = [names.short_site(each) for each in of.places]
     left, right = st.columns(2, gap="medium")
     with left:

@@ -4,6 +4,7 @@ kept for the visit."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from explorer.analysis.training import Stage
 from explorer.components import curves
 from explorer.components import heads as all_heads
 from explorer.components.curves import Line
+from explorer.frame.picker import pick
 from explorer.memory import address, live, passes, told
 from explorer.memory.live import Training
 from explorer.memory.settings import beginning
@@ -55,16 +57,7 @@ def asked() -> None:
     address.one_of("live_task", TASKS)
     address.one_of("live_unit", UNITS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.segmented_control(
-            "Learn",
-            TASKS,
-            key="live_task",
-            wrap=True,
-            format_func=sentences.TASKS.get,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        pick("Learn", {task: sentences.TASKS[task] for task in TASKS}, "live_task", bare=True)
         sizes = sized(st.session_state.live_task)
         start = st.button("Start", key="live start", icon=":material/play_arrow:")
     text = pasted() if st.session_state.live_task == "text" else ""
@@ -113,7 +106,7 @@ def pasted() -> str:
     )
 
 
-def begin(plan: type[Plan], **given: object) -> None:
+def begin(plan: type[Plan], **given: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
         words = beginning(str(given.pop("words")))[:2_000]
@@ -192,8 +185,8 @@ def drawn(one: Training, text: str) -> None:
     """The grid as it is now, and loss and scores so far, on the reader's own text."""
     try:
         recording = passes.watched(one.run, beginning(text))
-    except ValueError as said:  # a text that this vocabulary cannot read
-        st.info(str(said))
+    except ValueError as error:  # a text that this vocabulary cannot read
+        st.info(str(error))
         return
     name = course.attention_names(recording)[0]
     attention = course.attention_of(recording, name)

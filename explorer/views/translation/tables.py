@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import translation as numbers
+from explorer.analysis.csv import Columns
 from explorer.analysis.right import scaling
 from explorer.frame import table
 from explorer.frame.table import offer_csv, offer_recording
@@ -26,7 +27,7 @@ def files(on: Screen) -> None:
     """The alignment and the recording as files."""
     source, ended, name, picture = on.source, on.ended, on.name, on.picture()
 
-    def columns() -> dict:
+    def columns() -> Columns:
         recording = source.recording()
         matrix = numbers.view(numbers.cross(recording).pattern, name)
         _, says = numbers.produced(recording, ended)
@@ -56,7 +57,7 @@ def tables(on: Screen) -> None:
         table.show(columns(on, shown), f"{shown} of the translation", "%.4g")
 
 
-def columns(on: Screen, shown: str) -> dict:
+def columns(on: Screen, shown: str) -> Columns:
     """One of the tables."""
     model, says = on.source.model, on.says
     if shown == "Words":
