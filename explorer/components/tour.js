@@ -14,6 +14,7 @@ import style from "./tour.css.js";
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 const SIZES = [10, 19]; // of the picture's type in pixels, least and most
+const TALL = 38; // lines of the largest type in a window, where it is taller than usual
 const BELOW = 60; // pixels kept for what stands under the picture
 const NARROW = 600; // pixels of width under which panels stand under each other
 const LEAST = 400; // pixels of height that a step has on any page
@@ -141,7 +142,8 @@ function fit(view) {
   else {
     if (plate.matches(".large")) plate.replaceChildren(...drawn(view));
     plate.classList.remove("large");
-    sized(plate, SIZES);
+    const [least, most] = SIZES;
+    sized(plate, [least, narrow ? most : Math.max(most, Math.round(innerHeight / TALL))]);
     painted(view);
   }
   put(plate, { data: { size: plate.style.fontSize } });
