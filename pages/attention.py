@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.analysis import attention as numbers
+from explorer.analysis.called import windowed
 from explorer.frame import onscreen, opening, terms
 from explorer.frame.picker import attention_names
 from explorer.memory import address, told
@@ -88,7 +89,10 @@ def which(source: Shown) -> None:
         )
     attention = recording.attention[names.index(st.session_state.attention)]
     if len(names) > 1 or not attention.allowed.all():
-        terms.caption(sentences.WHO[attention.name], *sentences.WHO_TERMS[attention.name])
+        said = sentences.WHO[attention.name]
+        if windowed(attention.allowed):
+            said += sentences.WINDOW
+        terms.caption(said, *sentences.WHO_TERMS[attention.name])
 
 
 def labelled(first: str, name: str) -> str:

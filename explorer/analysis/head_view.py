@@ -140,7 +140,7 @@ def head_view(
     axes: numbers.Axes,
     choices: Choices,
     asked: Asked,
-    target: str | None = None,
+    target: str | tuple[int, ...] | None = None,
 ) -> HeadView:
     """The panel of one head. `target`: what a reader typed for the decoder to read, None for the
     model's own words."""
@@ -294,7 +294,7 @@ def caption(
     attention: Attention,
     shown: numbers.Shown,
     choices: Choices,
-    target: str | None,
+    target: str | tuple[int, ...] | None,
 ) -> tuple[str, ...]:
     """What a figure must say when it stands alone, in lines."""
     lines = [
@@ -312,7 +312,7 @@ def caption(
     return (*lines, f"Text: {read_text(recording)}")
 
 
-def row_rule(target: str | None) -> str:
+def row_rule(target: str | tuple[int, ...] | None) -> str:
     """What a row between two texts is named after. A typed target is not what the model
     produces."""
     return ROW_RULE if target is None else ROW_RULE_TYPED

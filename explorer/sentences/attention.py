@@ -36,6 +36,8 @@ WHO = {
     ),
 }
 # The terms of the glossary that each of these lines is about.
+# of a model with a window, after these
+WINDOW = " Those before its window are not allowed either."
 WHO_TERMS = {
     "encoder self": ("encoder",),
     "decoder self": ("decoder", "mask"),

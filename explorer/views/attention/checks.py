@@ -46,14 +46,12 @@ def is_it_right(recording: Recording) -> None:
 
 
 def parameters(recording: Recording) -> tuple:
-    """What the laws are checked with: W_O, the LayerNorms by stream, and how the model was built;
-    None for what a model does not show."""
-    try:
-        outputs, norms = (
-            passes.outputs(recording),
-            {stream.name: passes.norms(recording, stream.name) for stream in recording.streams},
-        )
-    except (ValueError, AttributeError):
-        outputs = norms = None
+    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
+    for what a model does not show."""
     built = models.cards().get(recording.model.name, {}).get("config") or {}
-    return outputs, norms, built | {"biased": models.offers(recording.model.name).biased}
+    built = built | {"biased": models.offers(recording.model.name).biased}
+    try:
+        norms = {stream.name: passes.norms(recording, stream.name) for stream in recording.streams}
+        return passes.outputs(recording), norms, built
+    except (ValueError, AttributeError):
+        return None, None, built

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.finding import CROWD, Finding
 from explorer.analysis.findings import worth
@@ -43,8 +44,7 @@ def title(on: Screen, one: Finding | None, said: str) -> None:
     text = on.source.text
     test = sentences.question(one) if one else ""
     new = text == DEFAULT_TEXT and not st.session_state.get("toured")
-    row = {"vertical_alignment": "center", "horizontal_alignment": "distribute"}
-    with st.container(horizontal=True, key="headline", **row) if test or new else nullcontext():
+    with row() if test or new else nullcontext():
         why = f"{sentences.evidence(one)}\n\n" if one else ""
         words = glossary.explained(f"{said} {why}", "head")
         st.title(said, anchor=False, help=f"{why}{words}", width="content")
@@ -52,6 +52,13 @@ def title(on: Screen, one: Finding | None, said: str) -> None:
             offer_test(test, one, text)
         if new:
             offer_tour()
+
+
+def row() -> DeltaGenerator:
+    """Room for the headline and what stands at its side."""
+    return st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    )
 
 
 def headline(one: Finding) -> str:

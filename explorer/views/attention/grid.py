@@ -66,7 +66,7 @@ def controls() -> None:
         numbers.KEPT,
         key="att_keep",
         wrap=True,
-        format_func=KEPT_LABELS.get,
+        format_func=KEPT_LABELS.__getitem__,
         required=True,
         persist_state="session",
         label_visibility="collapsed",
@@ -92,7 +92,7 @@ def colours() -> None:
         numbers.SCALES,
         key="scale",
         wrap=True,
-        format_func=SCALE_LABELS.get,
+        format_func=SCALE_LABELS.__getitem__,
         required=True,
         persist_state="session",
         help=(

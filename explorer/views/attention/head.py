@@ -7,10 +7,20 @@ from contextlib import nullcontext
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.analysis.head_view import NOT_ALLOWED, HeadView, heat, looked_at, notes, row_rule
+from explorer.analysis.called import windowed
+from explorer.analysis.head_view import (
+    BEFORE,
+    NOT_ALLOWED,
+    HeadView,
+    heat,
+    looked_at,
+    notes,
+    row_rule,
+)
 from explorer.components import head as one_head
 from explorer.components.picture import Picture
 from explorer.frame import opening, terms
@@ -91,7 +101,7 @@ def title(on: Screen, view: HeadView) -> str:
     meanings = naming.meanings(on.recording, on.attention)
     link = opening.link(on.recording, on.attention, head)
     terms.markdown(sentences.summary(head, meanings, link))
-    return as_
+    return as_ or VIEWS[0]
 
 
 def picture(on: Screen, view: HeadView, as_: str) -> None:
@@ -173,8 +183,7 @@ def units() -> None:
     left_out = state.att_keep != "All"
     if not left_out:
         state.att_sum = numbers.SUMS[0]
-    row = {"horizontal": True, "gap": "small", "vertical_alignment": "center"}
-    with st.container(**row) if left_out else nullcontext():
+    with beside() if left_out else nullcontext():
         st.segmented_control(
             "Rows and columns",
             numbers.UNITS,
@@ -197,6 +206,11 @@ def units() -> None:
             )
 
 
+def beside() -> DeltaGenerator:
+    """Room for a choice and what belongs to it."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="center")
+
+
 def told(on: Screen, view: HeadView, as_: str) -> None:
     """What is measured of the head, and what the picture shows and by which rules."""
     terms.caption(names.figures(view.head))
@@ -206,7 +220,8 @@ def told(on: Screen, view: HeadView, as_: str) -> None:
     if on.axes.said is not None:
         st.caption(row_rule(on.source.target))
     elif as_ == "Table" and not on.attention.allowed.all():
-        st.caption(f"{NOT_ALLOWED} Their weight is 0.")
+        before = BEFORE if windowed(on.attention.allowed) else ""
+        st.caption(f"{NOT_ALLOWED}{before} Their weight is 0.")
 
 
 def files(on: Screen, view: HeadView) -> None:
@@ -215,7 +230,7 @@ def files(on: Screen, view: HeadView) -> None:
     source, name, asked = on.source, st.session_state.attention, view.choices
     at = view.head.layer, view.head.head
 
-    def columns() -> dict:
+    def columns() -> numbers.Columns:
         again = screen(source, name)
         shown = looked_at(again.recording, again.attention, at, again.axes, asked)
         return numbers.columns(shown.matrix, shown.axes, shown.hidden)
