@@ -35,9 +35,8 @@ WHO = {
         "the model learned to say what comes next."
     ),
 }
+WINDOW = " Those before its window are not allowed either."  # added where there is one
 # The terms of the glossary that each of these lines is about.
-# of a model with a window, after these
-WINDOW = " Those before its window are not allowed either."
 WHO_TERMS = {
     "encoder self": ("encoder",),
     "decoder self": ("decoder", "mask"),
