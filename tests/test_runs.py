@@ -8,9 +8,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from streamlit.runtime.app_session import AppSession
 
 from explorer.memory.runs import Line
-from explorer.server.messages import Group
+from explorer.server.messages import Group, gather
 
 
 def begun(work) -> threading.Thread:
@@ -98,3 +99,32 @@ def test_messages_arrive_in_order_in_few_groups_and_one_that_fails_takes_no_othe
         threads.submit(lambda: asyncio.run(asyncio.wait_for(listen(), 20))).result()
     assert told == [*range(n), "failed", "last"]
     assert len(wakes) < n / 2
+
+
+class Session:
+    """As much of a session as hands messages over."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._event_loop = loop
+
+
+def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
+    # where Streamlit does it in another way `gather` changes nothing, and this fails
+    streamlits = AppSession._call_soon_on_event_loop
+    monkeypatch.setattr(AppSession, "_call_soon_on_event_loop", streamlits)
+    gather()
+    soon, told = AppSession._call_soon_on_event_loop, []
+    assert soon is not streamlits
+
+    def live() -> None:
+        loop = asyncio.new_event_loop()
+        session = Session(loop)
+        soon(session, lambda: told.append("first"))
+        soon(session, lambda: told.append("second"))
+        loop.run_until_complete(asyncio.sleep(0.1))
+        loop.close()
+        soon(session, lambda: told.append("too late"))
+
+    with ThreadPoolExecutor() as threads:
+        threads.submit(live).result()
+    assert told == ["first", "second"]
