@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.grounds import enough
-from explorer.analysis.numbers import power
+from explorer.analysis.numbers import percent, power
 from explorer.analysis.plates import (
     Bars,
     Box,
@@ -17,7 +17,6 @@ from explorer.analysis.plates import (
     Rung,
     Shown,
     left_out,
-    share,
 )
 from explorer.analysis.tour_seen import Seen, word_held, words_of
 from models.recording import Stream
@@ -42,11 +41,11 @@ def words(seen: Seen) -> Shown:
         p = np.exp(lens.top_logprobs[at, token, :3])
         labels = seen.labels(map(int, lens.top_ids[at, token, :3]))
         last = at == sites[-1]
-        number = share(float(p[0])) if last else number
+        number = percent(float(p[0])) if last else number
         rungs.append(
             Rung(
                 _called(lens.sites[at]),
-                tuple((label, float(each), share(float(each))) for label, each in zip(labels, p)),
+                tuple((label, float(each), percent(float(each))) for label, each in zip(labels, p)),
                 last,
             )
         )
@@ -98,7 +97,7 @@ def chain(seen: Seen) -> Shown:
         Row(
             stream.tokens[at + 1],
             (float(np.exp(found[at])),),
-            (share(float(np.exp(found[at]))),),
+            (percent(float(np.exp(found[at]))),),
             tone="",
         )
         for at in range(min(n - 1, MOST_ROWS))
