@@ -454,10 +454,10 @@ def test_a_lens_weighs_what_its_arrays_weigh() -> None:
 def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
     app = opened(model="minilm", text="Apples fall.")
     assert any(
-        "minilm has no readout" in each.value and "**encoder** is shown" in each.value
+        "minilm has no readout" in each.value and "this page shows **encoder**" in each.value
         for each in app.caption
     )
-    assert app.session_state["model"] == "minilm" and bars_of(app, "What fits")["rows"]
+    assert app.session_state["model"] == "encoder" and bars_of(app, "What fits")["rows"]
 
 
 @pytest.mark.slow

@@ -99,9 +99,11 @@ def test_translation_opens_on_a_sentence_that_comes_out_right_and_the_map_is_its
     app.switch_page(str(ROOT / "pages" / "translation.py")).run()
     assert not app.exception and app.session_state["text"] == EXAMPLES["Red car"]
     assert any("voiture rouge est devant la maison blanche" in each.value for each in app.markdown)
-    assert app.session_state["model"] == "encoder"
+    assert app.session_state["model"] == "translator"
     assert "[BOS]" in {stop["label"] for stop in shown(app)["stops"]}, "the translator’s decoder"
+    app.query_params.clear()  # as a tab has it
     app.switch_page(str(ROOT / "pages" / "attention.py")).run()
+    assert app.session_state["model"] == "encoder", "the chosen one is back"
     assert app.session_state["text"] == first, "what nobody chose goes with the page"
     app.session_state["wanted_text"] = "I love to eat pizza."
     app.run()

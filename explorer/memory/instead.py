@@ -40,9 +40,12 @@ class Need:
     why: Callable[[str], str]
 
 
+def _translates(model: str) -> bool:
+    return facts(model)["kind"] == "encoder-decoder"
+
+
 def _writes(model: str) -> bool:
-    across = facts(model)["kind"] == "encoder-decoder"
-    return across and (models.is_light(model) or bool(models.offers(model).weights))
+    return _translates(model) and bool(models.offers(model).weights)
 
 
 def _speaks(model: str) -> bool:
@@ -59,14 +62,14 @@ def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
 
 
 def _why_not_written(model: str) -> str:
-    if facts(model)["kind"] == "encoder-decoder":
+    if _translates(model):
         return "cannot be made to write word by word here (its cross-attention is on Attention)"
     return "writes no translation"
 
 
 NEEDS = {
     "translation": Need(
-        _writes, lambda: _shipped(_writes), lambda _: "translator", _why_not_written
+        _writes, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
     ),
     "predictions": Need(
         _speaks,

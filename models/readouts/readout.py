@@ -168,36 +168,58 @@ def followed(handle: Handle, recording: Recording, stream: str, token: int) -> F
     """Every part of a token's last vector, each through all LayerNorms that come after it, held at
     the sigma that they have there."""
     of, model, edits = recording.stream(stream), handle.model, recording.edits
-    held: dict[Key, Tensor] = {("embedding", -1, -1, ""): _vector(of, "embed", token)}
+    held = _Parts(("embedding", -1, -1, ""), _vector(of, "embed", token))
     after: dict[int, list[Linear]] = {}
 
     def through(norm: Norm | None, at: int | None = None) -> None:
         assert norm is not None  # the site is there, so it is
-        parts = torch.stack(list(held.values()))
-        still = held_still(norm, parts.sum(0), is_rms(norm, edits, at))
-        held.update(zip(held, still(parts)))
+        still = held_still(norm, held.rows.sum(0), is_rms(norm, edits, at))
+        held.rows = still(held.rows)
         if norm.bias is not None:
-            held[BIAS] = held.get(BIAS, 0) + norm.bias.double()
+            held.add({BIAS: norm.bias.double()})
         for way in after.values():
             way.append(still)
 
     if "pos.wrote" in of.sites:
-        held["position", -1, -1, ""] = _vector(of, "pos.wrote", token)
+        held.add({("position", -1, -1, ""): _vector(of, "pos.wrote", token)})
     if "embed.normed" in of.sites:
         through(model.embedding.norm)
     for wrote, out in _sublayers(handle, recording, of, token):
         if not out.adds(edits):
             held.clear()
             after.clear()
-        for key, vector in wrote.items():
-            held[key] = held.get(key, 0) + vector
-            if key[0] == "ffn":
-                after[key[1]] = []
+        held.add(wrote)
+        after.update((layer, []) for kind, layer, *_ in wrote if kind == "ffn")
         if out.norm_at(edits) == "post":
             through(out.norm, out.layer)
     if "final.normed" in of.sites:
         through(model.last_norm.one())
-    return Followed(held, after)
+    return Followed(held.named(), after)
+
+
+class _Parts:
+    """Vectors by what wrote them, as the rows (part, d_model) of one matrix."""
+
+    def __init__(self, key: Key, vector: Tensor) -> None:
+        self._at = {key: 0}
+        self.rows = vector[None]
+
+    def add(self, wrote: dict[Key, Tensor]) -> None:
+        """What is written by those who wrote before goes to what they wrote."""
+        for key in wrote.keys() & self._at.keys():
+            self.rows[self._at[key]] += wrote[key]
+        new = [key for key in wrote if key not in self._at]
+        if new:
+            self._at.update(zip(new, range(len(self._at), len(self._at) + len(new))))
+            self.rows = torch.cat([self.rows, torch.stack([wrote[key] for key in new])])
+
+    def clear(self) -> None:
+        """Nothing of what was written is left."""
+        self._at, self.rows = {}, self.rows[:0]
+
+    def named(self) -> dict[Key, Tensor]:
+        """Each vector, (d_model)."""
+        return dict(zip(self._at, self.rows.unbind()))
 
 
 def word_direction(handle: Handle, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
@@ -287,12 +309,10 @@ def _heads(
     gone = {edit.head for edit in here if isinstance(edit, ZeroHead)} - {
         edit.head for edit in here if isinstance(edit, PatchHead)
     }
-    parts = {
-        ("head", layer, head, attention.name): z[head] @ slices[head]
-        for head in range(len(z))
-        if head not in gone
-    }
-    return {**parts, ("bias", -1, -1, ""): wrote - sum(parts.values(), torch.zeros_like(wrote))}
+    heads = [head for head in range(len(z)) if head not in gone]
+    parts = torch.einsum("hd,hdm->hm", z, slices)[heads]
+    keys = (("head", layer, head, attention.name) for head in heads)
+    return {**dict(zip(keys, parts.unbind())), BIAS: wrote - parts.sum(0)}
 
 
 def outputs_of_heads(
