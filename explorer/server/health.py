@@ -7,12 +7,16 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from explorer.server.room import places
+
+if TYPE_CHECKING:  # it is there before torch is
+    from models import library
 
 KEPT = 2.0  # seconds for which an answer is given again, so that asking often costs nothing
 PATIENCE = 10.0  # seconds that the pass may take
@@ -45,18 +49,19 @@ def look() -> dict[str, object]:
 
 def _look() -> dict[str, object]:
     from explorer.memory import models
+    from explorer.memory.runs import line
     from explorer.memory.turns import turns
     from models import library
 
     here = tuple(models._handles)
     shipped = [name for name in here if not models.is_borrowed(name)]
-    found = {
+    found: dict[str, object] = {
         "ok": False,
         "seconds": None,
         "rss_bytes": rss(),
         "sessions": places.taken,
         "most_sessions": places.limit,
-        "queue": turns.waiting(),
+        "queue": turns.waiting() + line.waiting(),
         # What readers opened is theirs to know: of borrowed models the number alone.
         "models": shipped,
         "borrowed_models": len(here) - len(shipped),
@@ -70,7 +75,7 @@ def _look() -> dict[str, object]:
     return found
 
 
-def _first_model() -> object | None:
+def _first_model() -> library.Handle | None:
     """The first model, None as long as it is not in memory."""
     from explorer.memory import models
 

@@ -70,12 +70,13 @@ def question(said: object) -> dict[str, Any] | None:
         raise ValueError("This is no question.")
     choices = [_words(each, LONGEST_CHOICE) for each in said["choices"]]
     right = said.get("right")
-    if not 2 <= len(choices) <= MOST_CHOICES or right not in range(len(choices)):
+    a_choice = isinstance(right, int) and right in range(len(choices))
+    if not 2 <= len(choices) <= MOST_CHOICES or not a_choice:
         raise ValueError("A question has two to six answers, one of them right.")
     return {
         "text": _words(said.get("text"), LONGEST_TEXT),
         "choices": choices,
-        "right": int(right),
+        "right": right,
         "says": _words(said.get("says", ""), LONGEST_TEXT),
         "to": goal(said["to"]) if said.get("to") else "",
     }

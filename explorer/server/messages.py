@@ -59,4 +59,4 @@ def gather() -> None:
             if not loop.is_closed():
                 raise
 
-    AppSession._call_soon_on_event_loop = soon  # type: ignore[method-assign]
+    AppSession._call_soon_on_event_loop = soon  # type: ignore[assignment]
