@@ -155,6 +155,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
         assert panel["x"] >= 0 and panel["x"] + panel["width"] <= one.page.viewport_size["width"]
     press(teacher, "See it")
     page.wait_for_url(lambda url: "/classroom" not in url)
+    teacher.drawn()  # and has written all that it shows into its address
     for one in students:
         one.page.wait_for_function(
             "at => location.href.includes(at)", arg=page.url.rpartition("/")[2]
