@@ -10,6 +10,7 @@ from explorer.analysis import heads as naming
 from explorer.analysis.head_view import SCALE_LABELS, Choices, left_out
 from explorer.components import heads as all_heads
 from explorer.frame import terms
+from explorer.frame.picker import pick
 from explorer.memory import shelf
 from explorer.sentences.escape import literal
 from explorer.views.attention.screen import Screen, choices
@@ -61,15 +62,11 @@ def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:
 
 def controls() -> None:
     """What holds for grid, matrix, lines and sentence alike."""
-    st.segmented_control(
+    pick(
         "Which tokens",
-        numbers.KEPT,
+        KEPT_LABELS,
         key="att_keep",
-        wrap=True,
-        format_func=KEPT_LABELS.__getitem__,
-        required=True,
-        persist_state="session",
-        label_visibility="collapsed",
+        bare=True,
         help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens "
         "and those on which a quarter of the heads rest; no own sinks, in the picture of one "
         "head, those on which that head rests. What goes there is stated.",
@@ -87,26 +84,19 @@ def controls() -> None:
 
 def colours() -> None:
     """How weights become colours."""
-    st.segmented_control(
+    pick(
         "Colour scale",
-        numbers.SCALES,
+        SCALE_LABELS,
         key="scale",
-        wrap=True,
-        format_func=SCALE_LABELS.__getitem__,
-        required=True,
-        persist_state="session",
         help=(
             "What the top of the colour scale is: each head’s largest weight, each row’s, "
             "or 1 for all heads alike."
         ),
     )
-    st.segmented_control(
+    pick(
         "Tone",
         numbers.TONES,
         key="tone",
-        wrap=True,
-        required=True,
-        persist_state="session",
         help=(
             "Log shows three powers of ten below the top of the scale, so that faint "
             "attention is seen."

@@ -24,6 +24,7 @@ from explorer.analysis.head_view import (
 from explorer.components import head as one_head
 from explorer.components.picture import Picture
 from explorer.frame import opening, terms
+from explorer.frame.picker import pick
 from explorer.frame.table import offer_csv, offer_recording
 from explorer.memory import models, shelf
 from explorer.memory.passes import Shown
@@ -89,19 +90,11 @@ def title(on: Screen, view: HeadView) -> str:
             anchor=False,
             help=glossary.meaning("layer", "head", "weight"),
         )
-        as_ = st.segmented_control(
-            "View",
-            VIEWS,
-            key="view",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        as_ = pick("View", VIEWS, key="view", bare=True)
     meanings = naming.meanings(on.recording, on.attention)
     link = opening.link(on.recording, on.attention, head)
     terms.markdown(sentences.summary(head, meanings, link))
-    return as_ or VIEWS[0]
+    return as_
 
 
 def picture(on: Screen, view: HeadView, as_: str) -> None:
@@ -184,15 +177,7 @@ def units() -> None:
     if not left_out:
         state.att_sum = numbers.SUMS[0]
     with beside() if left_out else nullcontext():
-        st.segmented_control(
-            "Rows and columns",
-            numbers.UNITS,
-            key="att_unit",
-            wrap=True,
-            required=True,
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        pick("Rows and columns", numbers.UNITS, key="att_unit", bare=True)
         if left_out:
             state["att renormalise"] = state.att_sum == "Renormalised"
             st.toggle(
