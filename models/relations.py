@@ -118,10 +118,8 @@ def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
 def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """What each query that has a masked key gives to its masked keys in all, (layer, head, query
     with one)."""
-    rows = mask.any(axis=1)
-    if not rows.all():
-        pattern, mask = pattern[:, :, rows], mask[rows]
-    return np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
+    given = np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
+    return given[:, :, mask.any(axis=1)]
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:
@@ -136,7 +134,6 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
     rows = n_allowed > 1
     if not rows.any():
         return np.full(pattern.shape[:2], np.nan)
-    p = pattern if rows.all() else pattern[:, :, rows]
-    logs = np.where(p > 0, p, np.ones((), p.dtype))
-    nats = -np.einsum("lhqk,lhqk->lhq", p, np.log(logs, out=logs))
-    return (nats / np.log(n_allowed[rows])).mean(axis=-1)
+    logs = np.maximum(pattern, np.finfo(pattern.dtype).tiny)
+    nats = -np.einsum("lhqk,lhqk->lhq", pattern, np.log(logs, out=logs))
+    return (nats[:, :, rows] / np.log(n_allowed[rows])).mean(axis=-1)

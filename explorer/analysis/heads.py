@@ -326,8 +326,7 @@ def _shares(
         (
             label,
             relations.mass(
-                attention.pattern[:, :, rows],
-                mask[rows] & np.array([each == label for each in labels]),
+                attention.pattern, mask & np.array([each == label for each in labels])
             ).sum(axis=-1)
             / rows.sum(),
         )
@@ -343,11 +342,22 @@ def _evidence_of(
     heads = pattern.reshape(-1, *pattern.shape[2:])
     found: list[tuple[Evidence, ...]] = [()] * len(heads)
     for name in set(names) & set(masks):
-        which = [at for at, each in enumerate(names) if each == name]
-        held = np.where(masks[name], heads[which], -1.0)
-        keys, weights = held.argmax(axis=-1), held.max(axis=-1)
+        which = np.array([at for at, each in enumerate(names) if each == name])
+        keys, real = _keys_of(masks[name])
+        held = heads[which[:, None, None], np.arange(len(keys))[:, None], keys]
+        held = np.where(real, held, -1.0)
+        best, weights = held.argmax(axis=-1), held.max(axis=-1)
         first = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
-        cells = (first, np.take_along_axis(keys, first, -1), np.take_along_axis(weights, first, -1))
+        keys = keys[first, np.take_along_axis(best, first, -1)]
+        cells = (first, keys, np.take_along_axis(weights, first, -1))
         for at, one in zip(which, zip(*(each.tolist() for each in cells))):
             found[at] = tuple(Evidence(*cell) for cell in zip(*one) if cell[2] >= 0)
     return found
+
+
+def _keys_of(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each row's masked keys in order, (query, most of a row), and which entries are one."""
+    real = np.arange(mask.sum(axis=1).max()) < mask.sum(axis=1)[:, None]
+    keys = np.zeros(real.shape, int)
+    keys[real] = np.nonzero(mask)[1]
+    return keys, real

@@ -38,7 +38,7 @@ def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     if not choice.any():
         return np.zeros((*pattern.shape[:-2], pattern.shape[-1]), bool)
     even = allowed[choice] / allowed[choice].sum(axis=1, keepdims=True)
-    mean = pattern[..., choice, :].mean(axis=-2, dtype=np.float64)
+    mean = np.einsum("...qk,q->...k", pattern, choice.astype(pattern.dtype)) / choice.sum()
     return (mean >= SINK) & (mean >= SINK_LIFT * even.mean(axis=0))
 
 
@@ -78,11 +78,12 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
     none = np.full(attention.pattern.shape[:2], np.nan)
     if attention.query != attention.key or not rows.any():
         return none, none.copy()
-    n = len(rows)
-    apart = np.abs(np.arange(n)[rows, None] - np.arange(n)).astype(attention.pattern.dtype)
-    taken = attention.pattern[:, :, rows]
-    weight = np.einsum("lhqk,lhk->lh", taken, keys.astype(taken.dtype))
-    far = np.einsum("lhqk,qk,lhk->lh", taken, apart, keys.astype(taken.dtype), optimize=True)
+    places = np.arange(len(rows))
+    apart = np.abs(places[:, None] - places) * rows[:, None]
+    weight, far = (
+        (np.einsum(summed, attention.pattern, of.astype(attention.pattern.dtype)) * keys).sum(-1)
+        for summed, of in (("lhqk,q->lhk", rows), ("lhqk,qk->lhk", apart))
+    )
     share = weight / rows.sum()
     told = share >= FAINT
     return np.where(told, far / np.where(told, weight, 1), np.nan), share

@@ -31,6 +31,7 @@ CONTINUES = (
 # is a word, of the last each with its marks.
 RUNS = ("HIRAGANA", "KATAKANA")
 SINGLE = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
+Span = tuple[int, int]  # a token's start and end in the text
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,22 @@ def alone(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
 
 def words(stream: Stream, text: str) -> Groups:
     """The tokens of a stream over `text` as words, in the order in which the model reads them."""
-    n = len(stream.tokens)
-    spans = [(int(start), int(end)) for start, end in stream.spans]
+    special = tuple(stream.special.tolist())
+    return _words(stream.tokens, special, tuple(map(tuple, stream.spans.tolist())), text)
+
+
+@lru_cache(maxsize=32)  # one recording asks several times
+def _words(
+    tokens: tuple[str, ...], special: tuple[bool, ...], spans: tuple[Span, ...], text: str
+) -> Groups:
+    n = len(tokens)
     word = numbered(text[: max((end for _, end in spans), default=0)])
-    starts = [at for at in range(n) if at == 0 or not _joined(text, word, stream, spans, at)]
+    starts = [at for at in range(n) if at == 0 or not _joined(text, word, special, spans, at)]
     ends = [*starts[1:], n]
     labels = tuple(
-        _label(text, stream.tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)
+        _label(text, tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)
     )
-    return Groups(n, tuple(starts), labels, tuple(bool(stream.special[first]) for first in starts))
+    return Groups(n, tuple(starts), labels, tuple(special[first] for first in starts))
 
 
 def produced(groups: Groups, after: str, after_special: bool) -> Groups:
@@ -111,6 +119,8 @@ def summed(array: np.ndarray, groups: Groups, axis: int) -> np.ndarray:
 def merged_allowed(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """Which groups may attend to which, (row group, key group): those of which any part may.
     allowed (query, key)."""
+    if allowed.all():
+        return np.ones((len(rows.starts), len(keys.starts)), bool)
     return np.logical_or.reduceat(
         np.logical_or.reduceat(allowed, keys.starts, axis=1), rows.starts, axis=0
     )
@@ -181,10 +191,10 @@ def _kind(letter: str) -> str:
 
 
 def _joined(
-    text: str, word: list[int], stream: Stream, spans: list[tuple[int, int]], at: int
+    text: str, word: list[int], special: tuple[bool, ...], spans: tuple[Span, ...], at: int
 ) -> bool:
     """True where a token goes on with the word of the token before it."""
-    if stream.special[at - 1] or stream.special[at]:
+    if special[at - 1] or special[at]:
         return False
     (start0, end0), (start, end) = spans[at - 1], spans[at]
     if min(start0, start) < 0 or not start0 <= start <= end0 or end <= start:
@@ -194,7 +204,7 @@ def _joined(
     return start < end0 or word[start] == word[end0 - 1] >= 0
 
 
-def _label(text: str, tokens: tuple[str, ...], spans: list[tuple[int, int]]) -> str:
+def _label(text: str, tokens: tuple[str, ...], spans: tuple[Span, ...]) -> str:
     if len(tokens) == 1:
         return tokens[0].removeprefix(CONTINUES) or tokens[0]
     piece = text[spans[0][0] : max(end for _, end in spans)].strip(" ")
