@@ -53,6 +53,8 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, value, word 
       sized();
     },
   });
+  // Many names are laid out slowly: at once at the size that they will have.
+  if (n * READABLE > window.innerWidth && !view.whole) size(READABLE);
   // Twice: names grow with the cells, and leave them less room.
   const sized = () => [1, 2].forEach(measured);
   const measured = () => {
