@@ -532,6 +532,7 @@ def test_what_needs_corpora_says_so() -> None:
         train.recipe_of("translator", None)
     assert set(train.RECIPES) == {
         "encoder",
+        "encoder-onward",
         "decoder",
         "translator",
         "twin-post",

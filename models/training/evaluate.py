@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument(
         "models",
         nargs="*",
-        choices=[*train.RECIPES, []],
+        choices=[*shipped.names(), []],
         help="all shipped ones where none is named",
     )
     parser.add_argument(

@@ -25,11 +25,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
-from models.training import algorithms, masked, next_word, translation, twins
+from models.training import algorithms, masked, next_word, onward, translation, twins
 from models.training.recipes import SEED, Moment, Recipe, half_helps
 
 ON_CORPORA = {
     "encoder": masked.Masked,
+    "encoder-onward": onward.Onward,
     "decoder": next_word.NextWord,
     "translator": translation.Translation,
     **twins.RECIPES,
