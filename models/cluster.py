@@ -152,7 +152,8 @@ def offers_as_data(offered: Offers) -> dict[str, Any]:
     plain = {each.name: getattr(offered, each.name) for each in fields(offered)}
     edits = [each.__name__ for each in offered.edits]
     sites = {stream: list(each) for stream, each in offered.sites.items()}
-    return plain | {"edits": edits, "sites": sites, "weights": False, "linear_readout": False}
+    absent = dict.fromkeys(("weights", "linear_readout", "writes"), False)
+    return plain | {"edits": edits, "sites": sites, **absent}
 
 
 def card_as_data(card: Card) -> dict[str, Any]:

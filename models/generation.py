@@ -3,7 +3,8 @@ newest token."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -146,23 +147,43 @@ def score(logprobs: tuple[float, ...]) -> float:
     return sum(logprobs) / ((5 + len(logprobs)) / 6) ** ALPHA
 
 
-@torch.inference_mode()
 def beams(
     model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search from the tokens `ids`: after every step the `n_beams` best hypotheses, best
+    """Beam search from the tokens `ids`, as `search` yields it. memory (1, key, d_model) for an
+    encoder-decoder."""
+    stored = Stored()
+
+    def likely(new: Tensor, rows: Tensor | None) -> Tensor:
+        nonlocal stored
+        if rows is not None:
+            stored = stored.rows(rows)
+        seen = memory if memory is None else memory.expand(len(new), -1, -1)
+        x = decode(model, new, seen, stored=stored)
+        return model.logits(x[:, -1]).double().log_softmax(dim=-1)
+
+    return search(likely, torch.tensor([ids]), end, n_beams, longest)
+
+
+@torch.inference_mode()
+def search(
+    likely: Callable[[Tensor, Tensor | None], Tensor],
+    ids: Tensor,
+    end: int,
+    n_beams: int,
+    longest: int,
+) -> Iterator[tuple[Beam, ...]]:
+    """Beam search from `ids` (1, token): after every step the `n_beams` best hypotheses, best
     first, ended ones among them.
 
-    Stops when all kept ones have ended, or after `longest` tokens. memory (1, key, d_model) for an
-    encoder-decoder.
+    `likely(new, rows)` reads new (row, token) after the rows of the step before that `rows` (row)
+    names, and gives the log-probabilities (row, id) of the next token, -inf for one that may not
+    be taken. Stops when all kept ones have ended, or after `longest` tokens.
     """
-    stored = Stored()
-    memory = memory if memory is None else memory.expand(1, -1, -1)
-    logits = model.logits(decode(model, torch.tensor([ids]), memory, stored=stored)[:, -1])
+    logprobs = likely(ids, None)
     held: list[Beam] = [Beam((), (), False, -1, 0.0)]
     live = [0]  # places in `held` that are rows of the batch
     for _ in range(longest):
-        logprobs = logits.double().log_softmax(dim=-1)  # (row, id)
         top = logprobs.topk(min(n_beams, logprobs.shape[-1]), dim=-1)
         grown: list[tuple[Beam, int]] = [
             (Beam(beam.ids, beam.logprobs, True, at, beam.score), -1)
@@ -172,6 +193,8 @@ def beams(
         for row, at in enumerate(live):
             beam = held[at]
             for logprob, token in zip(top.values[row].tolist(), top.indices[row].tolist()):
+                if isinf(logprob):
+                    continue
                 each = (*beam.logprobs, logprob)
                 grown.append((Beam((*beam.ids, token), each, token == end, at, score(each)), row))
         grown.sort(key=lambda pair: -pair[0].score)
@@ -182,13 +205,4 @@ def beams(
         if not live:
             return
         rows = torch.tensor([grown[at][1] for at in live])
-        stored = stored.rows(rows)
-        last = torch.tensor([[held[at].ids[-1]] for at in live])
-        logits = model.logits(
-            decode(
-                model,
-                last,
-                memory if memory is None else memory.expand(len(live), -1, -1),
-                stored=stored,
-            )[:, -1]
-        )
+        logprobs = likely(torch.tensor([[held[at].ids[-1]] for at in live]), rows)

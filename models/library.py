@@ -175,21 +175,8 @@ def writing(handle: Handle, text: str) -> Writing:
 
 def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, one step at a time: the best hypotheses so far,
-    best first."""
-    from models import generation, own
-
-    handle = ours(handle)
-    tokens, _ = own.frame(handle, own.clean(text))
-    begin, end = handle.tokenizer.ends
-    longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
-    return generation.beams(
-        handle.model,
-        [begin],
-        end,
-        n_beams,
-        longest,
-        own.memory_of(handle, tokens),
-    )
+    best first. Raises ValueError for a model that translates nothing."""
+    return _source(handle).beams(handle, text, n_beams)
 
 
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ from models.edits import Edit
 if TYPE_CHECKING:
     import numpy as np
 
-    from models.prediction import Attribution, Lens
+    from models.prediction import Attribution, Beam, Lens
     from models.recording import Recording
 
 
@@ -33,6 +33,7 @@ class Offers:
     sees, None where all. untied: words are read by a matrix of its own. readout_bias: something
     is added then. Those from gate on are known of models in our own classes alone.
     no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
+    writes: `library.writing` writes a text with it, a token at a time.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Offers:
     untied: bool = False
     readout_bias: bool = True
     no_parts: str = ""
+    writes: bool = True
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -117,6 +119,9 @@ class Source(Protocol):
 
     def writing(self, handle: Any, text: str) -> Writing:
         """A text in the making, going on from `text`."""
+
+    def beams(self, handle: Any, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+        """Beam search for the translation of `text`, a step at a time."""
 
     def attribute(
         self,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from models import generation, own
 from models.edits import KINDS
 from models.offers import Offers
 from models.own import Handle, record
+from models.prediction import Beam
 from models.readouts import readout
 from models.readouts.gradients import highway
 from models.readouts.readout import attribute, lens
@@ -15,6 +18,7 @@ from models.readouts.readout import logits_at as logits
 
 __all__ = [
     "attribute",
+    "beams",
     "highway",
     "lens",
     "logits",
@@ -51,6 +55,7 @@ def offers(handle: Handle) -> Offers:
         untied=config.readout == "untied",
         readout_bias=bias is not None and bool(bias.any()),
         no_parts="" if config.readout else "it has no readout",
+        writes=kind != "encoder" and config.readout is not None,
     )
 
 
@@ -70,3 +75,14 @@ def writing(handle: Handle, text: str) -> generation.Writing:
         )
     generation.expect_room(handle.card, len(tokens.ids), dropped)
     return generation.Writing(handle.model, list(tokens.ids))
+
+
+def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for the translation of a text, as `library.beams`."""
+    if handle.card.kind != "encoder-decoder":
+        raise ValueError(f"{handle.card.name} writes no translation")
+    tokens, _ = own.frame(handle, own.clean(text))
+    begin, end = handle.tokenizer.ends
+    longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
+    memory = own.memory_of(handle, tokens)
+    return generation.beams(handle.model, [begin], end, n_beams, longest, memory)

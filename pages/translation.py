@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.analysis.translation import views
 from explorer.frame import onscreen
-from explorer.memory import address, models, told
+from explorer.memory import address, told
 from explorer.views.translation import search, steps, tables
 from explorer.views.translation.screen import screen
 
@@ -31,8 +30,6 @@ def explore(model: str, text: str) -> None:
             "cross-attention weighs the source tokens: that is what is drawn."
         ),
     )
-    card = models.handle(model).card
-    address.one_of("cross", views(card.n_layer, card.n_head))
     with st.container(key="after-search"):  # on a phone behind the translation
         forced = search.controls(model, text)
     with st.container():

@@ -4,7 +4,9 @@ readout is linear, and gradients go back through their code."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,17 +14,22 @@ import tiny
 import torch
 from bounds import PASSED, SUMMED, TOTAL
 
-from models import library
+from models import generation, library
+from models.prediction import Sampling
 from models.pretrained import huggingface as hf
-from models.pretrained import parts, writing
+from models.pretrained import parts, reading, writing
 from models.pretrained.handle import Handle, load
 from models.recording import Recording
+
+if TYPE_CHECKING:
+    from transformers.utils import ModelOutput
 
 pytestmark = pytest.mark.slow
 
 TEXT, SECOND = "the cat sat on the old", "the old dog ran"
 WRITERS = ["gpt2", "opt", "gpt_neox", "bloom", "llama", "qwen2", "mistral"]
 BENT = ["bert", "distilbert", "roberta", "electra", "albert", "mpnet", "deberta-v2"]
+TRANSLATORS = ["t5", "bart", "marian"]
 WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
 
 
@@ -75,11 +82,94 @@ def test_it_writes_with_its_own_cache_what_full_passes_say(
     np.testing.assert_allclose(draft.rows["attn"], rows, atol=SUMMED)
 
 
+@torch.no_grad()
+def said(handle: Handle, source: list[int], ids: list[int]) -> ModelOutput:
+    """One whole pass of the bare model, nothing stored."""
+    inputs = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([ids])}
+    return handle.model(**inputs, use_cache=False, output_attentions=True)
+
+
+def check_draft(handle: Handle, draft: writing.Writing) -> None:
+    """A draft's logits and rows are a whole pass's, and a recording's of the same two texts."""
+    whole = said(handle, list(draft.source), draft.ids)
+    np.testing.assert_allclose(draft.logits, whole.logits[0, -1].numpy(), atol=PASSED)
+    for place, layers in (("attn", whole.decoder_attentions), ("cross", whole.cross_attentions)):
+        rows = np.stack([each[0, :, -1].numpy() for each in layers])
+        np.testing.assert_allclose(draft.rows[place], rows, atol=SUMMED)
+    read = library.record(handle, TEXT, (), tuple(draft.ids[1:]))
+    logits = library.logits(handle, read, "decoder", len(draft.ids) - 1)
+    np.testing.assert_allclose(draft.logits, logits, atol=PASSED)
+    for attention in read.attention[1:]:
+        place = "cross" if attention.name == "cross" else "attn"
+        np.testing.assert_allclose(draft.rows[place], attention.pattern[:, :, -1], atol=SUMMED)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", TRANSLATORS)
+def test_a_translation_is_written_token_by_token_as_full_passes_say(
+    kind: str, kept: bool, loaded: Callable[[str], Handle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own."""
+    handle, rng = loaded(kind), np.random.default_rng(0)
+    assert reading.keeps(handle), "its own cache is good"
+    monkeypatch.setitem(reading._kept, handle, kept)
+    encoded: list[int] = []
+    hook = handle.model.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
+    draft = library.writing(handle, TEXT)
+    assert draft.ids == [handle.start] and library.offers(handle).writes
+    for drawn in (False, True, True, False):
+        how = Sampling(0.0) if not drawn else Sampling(1.5, 20, 0.9)
+        draft.add(generation.draw(draft.logits, how, rng))
+    draft.back()
+    hook.remove()
+    assert len(encoded) == (1 if kept else 6)
+    assert len(draft.ids) == 4
+    n = (len(draft.ids) + len(draft.source)) * handle.plan.n_layer["cross"]
+    assert draft.stored.nbytes == (2 * n * handle.card.n_head * handle.card.d_head * 4) * kept
+    check_draft(handle, draft)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", TRANSLATORS)
+def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
+    kind: str, kept: bool, loaded: Callable[[str], Handle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one beam says what the model's own `generate` says."""
+    handle = loaded(kind)
+    monkeypatch.setitem(reading._kept, handle, kept)
+    source = list(library.writing(handle, TEXT).source)
+    *_, last = islice(library.beams(handle, TEXT, 3), 6)
+    assert len({beam.ids for beam in last}) == 3 and len(last[0].ids) > 2
+    for beam in last:
+        logits = said(handle, source, [handle.start, *beam.ids[:-1]]).logits[0].double()
+        logprobs = logits.log_softmax(-1)[range(len(beam.ids)), list(beam.ids)]
+        np.testing.assert_allclose(beam.logprobs, logprobs.numpy(), atol=PASSED)
+        assert beam.score == pytest.approx(generation.score(beam.logprobs))
+    *_, (one,) = islice(library.beams(handle, TEXT, 1), 8)
+    with torch.no_grad():
+        own = handle.model.generate(
+            torch.tensor([source]), do_sample=False, num_beams=1, max_new_tokens=len(one.ids)
+        )
+    assert one.ids == tuple(own[0, 1:].tolist())
+
+
+def test_a_search_takes_no_token_that_the_models_settings_rule_out(
+    loaded: Callable[[str], Handle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, rules = loaded("marian"), loaded("marian").model.generation_config
+    *_, (plain,) = islice(library.beams(handle, TEXT, 1), 4)
+    monkeypatch.setattr(rules, "bad_words_ids", [[plain.ids[1]]])
+    monkeypatch.setattr(rules, "forced_bos_token_id", 77)
+    *_, last = islice(library.beams(handle, TEXT, 3), 4)
+    assert all(beam.ids[0] == 77 and plain.ids[1] not in beam.ids for beam in last)
+    assert all(beam.logprobs[0] < -0.1 for beam in last), "what is forced is not made certain"
+
+
 def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
     loaded: Callable[[str], Handle], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = loaded("gpt2")
-    monkeypatch.setitem(writing._kept, handle, False)
+    monkeypatch.setitem(reading._kept, handle, False)
     draft = library.writing(handle, TEXT)
     draft.add(9)
     assert draft.stored.nbytes == 0

@@ -143,7 +143,7 @@ def test_thumbnails_keep_the_largest_weights() -> None:
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:
     recording = translated(SENTENCE, FRENCH)
     app_words = numbers.produced_words(recording, True)
-    ids, labels = numbers.produced(recording, True)
+    ids, labels = numbers.produced(recording, models.end("translator"))
     told = numbers.said(passes.all_logits(recording, "decoder"), ids)
     table = numbers.word_table(told, labels, app_words)
     assert table["word"] == [*FRENCH.split(), "[EOS]"]
@@ -660,7 +660,7 @@ def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Vi
     at_rest(visitor)
     recording = translated(SENTENCE, "Le chat")
     assert output(visitor) == [*recording.stream("decoder").tokens[1:], "[EOS]"]
-    ids, _ = numbers.produced(recording, True)
+    ids, _ = numbers.produced(recording, models.end("translator"))
     rows = log_probabilities(recording.stream("encoder").ids, recording.stream("decoder").ids)
     rank = int((rows[1] > rows[1, ids[1]]).sum())
     said = page.locator(".reading .says").inner_text()

@@ -1,8 +1,9 @@
 """A translation step by step: what the decoder said, how sure it was of it, and where in the source
 it looked.
 
-Step i is row i of the decoder's stream: it reads token i and says token i + 1. The last row says
-[EOS] where the translation ended itself, and nothing where it was cut off."""
+Step i is row i of the decoder's stream: it reads token i and says token i + 1. Where the
+translation ended itself the last row says the `end`, the token that ends a text (its id and its
+label), and nothing where it was cut off."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from models.recording import Attention, Recording, Stream
 MOST_TOP = 5
 THUMBNAIL_SIDE = 40
 EVERYTHING = ""  # the name of the mean over all layers and heads
+End = tuple[int, str]
 
 
 def cross(recording: Recording) -> Attention:
@@ -33,14 +35,13 @@ def cross(recording: Recording) -> Attention:
 # ---- what was said ----
 
 
-def produced(recording: Recording, ended: bool) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The tokens that the decoder's rows produced: ids (step) and their labels. With [EOS] at the
-    end where the translation `ended`."""
-    decoder, encoder = recording.stream("decoder"), recording.stream("encoder")
-    if not ended:
+def produced(recording: Recording, end: End | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The tokens that the decoder's rows produced: ids (step) and their labels, with the `end`
+    where there is one."""
+    decoder = recording.stream("decoder")
+    if end is None:
         return decoder.ids[1:], decoder.tokens[1:]
-    # A source ends with [EOS], in the vocabulary that both sides share.
-    return np.append(decoder.ids[1:], encoder.ids[-1]), (*decoder.tokens[1:], encoder.tokens[-1])
+    return np.append(decoder.ids[1:], end[0]), (*decoder.tokens[1:], end[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +115,8 @@ def words(text: str, stream: Stream) -> tuple[int, ...]:
 
 
 def produced_words(recording: Recording, ended: bool) -> tuple[int, ...]:
-    """Which word each produced token belongs to, counted from 0, as `words` has it; [EOS] is one of
-    its own."""
+    """Which word each produced token belongs to, counted from 0, as `words` has it; the end is one
+    of its own."""
     groups = tuple(group - 1 for group in words(recording.target, recording.stream("decoder"))[1:])
     return (*groups, max(groups, default=-1) + 1) if ended else groups
 

@@ -134,7 +134,7 @@ function beams(view) {
     "note",
     "log p: the sum of the tokens’ log-probabilities. Every token makes it smaller, so beams are ranked by the sum ÷ ((5 + n) / 6)",
     make("sup", "", "0.6"),
-    " for n tokens, [EOS] among them. Choose one to see it below.",
+    " for n tokens, the one that ends a text among them. Choose one to see it below.",
   );
   const box = make(
     "div",

@@ -111,10 +111,10 @@ def beams(
 
 
 def tree(
-    held: Sequence[Sequence], labels: Sequence[Sequence[str]], chosen: int, token: str
+    held: Sequence[Sequence], labels: Sequence[Sequence[str]], start: str, chosen: int, token: str
 ) -> bytes:
-    """How a beam search grew: for each step its hypotheses, best first, each with the label of its
-    newest token. chosen: place in the last step."""
+    """How a beam search grew from the token `start`: for each step its hypotheses, best first, each
+    with the label of its newest token. chosen: place in the last step."""
     rows = []
     for at, (beams_now, named) in enumerate(zip(held, labels)):
         before = held[at - 1] if at else ()
@@ -131,7 +131,8 @@ def tree(
                 for beam, label in zip(beams_now, named)
             ]
         )
-    return wire.encode({"kind": "tree", "token": token, "steps": rows, "chosen": chosen}, {})
+    header = {"kind": "tree", "token": token, "start": start, "steps": rows, "chosen": chosen}
+    return wire.encode(header, {})
 
 
 _mount = st.components.v2.component(

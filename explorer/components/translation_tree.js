@@ -66,7 +66,7 @@ function grown(view) {
   const start = make(
     "span",
     { class: "node way", vars: { x: across / 2 } },
-    make("span", "label", "[BOS]"),
+    make("span", { class: "label", dir: "auto" }, view.header.start),
   );
   const size = `0 0 ${across} ${steps.length + 1}`;
   view.scroll = make(

@@ -45,7 +45,7 @@ def _translates(model: str) -> bool:
 
 
 def _writes(model: str) -> bool:
-    return _translates(model) and bool(models.offers(model).weights)
+    return _translates(model) and models.offers(model).writes
 
 
 def _speaks(model: str) -> bool:
@@ -63,7 +63,9 @@ def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
 
 def _why_not_written(model: str) -> str:
     if _translates(model):
-        return "cannot be made to write word by word here (its cross-attention is on Attention)"
+        speaks = bool(models.offers(model).logits)
+        why = "runs on the cluster, which" if speaks else "was saved without a readout, so it"
+        return f"{why} writes no text here (its cross-attention is on Attention)"
     return "writes no translation"
 
 

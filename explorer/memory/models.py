@@ -364,6 +364,13 @@ def spelled(model: str, ids: Iterable[int]) -> str:
     return handle(model).tokenizer.text(ids)
 
 
+def end(model: str) -> tuple[int, str] | None:
+    """The token that ends what a model writes, and its label; None where it has none."""
+    tokenizer = handle(model).tokenizer
+    token = getattr(tokenizer, "eos", None)
+    return None if token is None else (token, tokenizer.label(token))
+
+
 def first_token(model: str, text: str) -> tuple[int, int] | None:
     """The id of the first token that a text is split into when it stands alone, and how many there
     are. None where there are none."""

@@ -24,12 +24,12 @@ def alignment(asked: Asked) -> Sheet:
         raise ValueError(f"{recording.model.name} is no encoder-decoder, so it aligns nothing")
     cross = numbers.cross(recording)
     names = numbers.views(*cross.pattern.shape[:2])
-    logits, ended = _said(asked)
-    ids, says = numbers.produced(recording, ended)
+    logits, end = _said(asked)
+    ids, says = numbers.produced(recording, end)
     step = (asked.whole("step", len(says) + 1) or 1) - 1
     whose = "Output, typed" if asked.target is not None else "Output, the model’s own"
     about = caption(recording, of="cross-attention", target=whose)
-    texts, choices = _told(asked, logits, ended)
+    texts, choices = _told(asked, logits, end)
     layers, heads = cross.pattern.shape[:2]
     titles = [numbers.title(each, layers, heads) for each in names]
     small = numbers.small(cross.pattern[:, :, : max(1, len(says))])
@@ -53,8 +53,9 @@ def alignment(asked: Asked) -> Sheet:
     )
 
 
-def _said(asked: Asked) -> tuple[np.ndarray, bool]:
-    """The decoder's scores at every token (token, id), and whether its words end there."""
+def _said(asked: Asked) -> tuple[np.ndarray, numbers.End | None]:
+    """The decoder's scores at every token (token, id), and the token that ends its words, None
+    where none does."""
     recording = asked.recording
     logits = np.stack(
         [
@@ -62,14 +63,19 @@ def _said(asked: Asked) -> tuple[np.ndarray, bool]:
             for token in range(len(recording.stream("decoder").tokens))
         ]
     )
-    whole = asked.target is not None or _ends(asked, int(logits[-1].argmax()))
-    return logits, whole and not recording.target_dropped
+    id = getattr(asked.model.tokenizer, "eos", None)  # a cluster tells no more than its words
+    if id is None or recording.target_dropped:
+        return logits, None
+    whole = asked.target is not None or int(logits[-1].argmax()) == id
+    return logits, (id, asked.labels([id])[0]) if whole else None
 
 
-def _told(asked: Asked, logits: np.ndarray, ended: bool) -> tuple[pictures.Texts, pictures.Choices]:
+def _told(
+    asked: Asked, logits: np.ndarray, end: numbers.End | None
+) -> tuple[pictures.Texts, pictures.Choices]:
     """What every head's picture of a translation says alike."""
     recording = asked.recording
-    ids, says = numbers.produced(recording, ended)
+    ids, says = numbers.produced(recording, end)
     said = numbers.said(logits, ids)
     source = recording.stream("encoder")
     texts = pictures.Texts(
@@ -77,13 +83,8 @@ def _told(asked: Asked, logits: np.ndarray, ended: bool) -> tuple[pictures.Texts
         numbers.words(recording.text, source),
         recording.stream("decoder").tokens,
         says,
-        numbers.produced_words(recording, ended),
+        numbers.produced_words(recording, end is not None),
     )
     tops = [asked.labels(row) for row in said.top_ids]
     size, forced = recording.model.n_vocab, asked.target is not None
     return texts, pictures.Choices(said, asked.labels(ids), tops, size, forced)
-
-
-def _ends(asked: Asked, id: int) -> bool:
-    """True for the token that ends a text; what was said before it is whole."""
-    return asked.labels([id])[0] == "[EOS]"

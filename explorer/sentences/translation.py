@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
-from typing import Any
 
 import numpy as np
 
 from explorer.analysis import translation as numbers
 from explorer.analysis.numbers import enough, fixed, plural, sum_told
+from explorer.sentences.escape import literal
+from models.recording import Recording
 
 MOST_ADDENDS = 12
 ROW = (
@@ -38,9 +39,9 @@ def perplexity(logprobs: Sequence[float] | np.ndarray) -> str:
     return f"{value:.2f}" if value < 1000 else f"{value:,.0f}"
 
 
-def likely(logprobs: Sequence[float] | np.ndarray, ended: bool = False) -> str:
-    """How likely an output is; ended: with [EOS] at its end."""
-    n = plural(len(logprobs), "token") + (" with [EOS]" if ended else "")
+def likely(logprobs: Sequence[float] | np.ndarray, end: str = "") -> str:
+    """How likely an output is; end: the label of the token that ends it, "" where none does."""
+    n = plural(len(logprobs), "token") + (f" with {literal(end)}" if end else "")
     return f"log p = {nats(sum(logprobs))} nats over {n}, perplexity {perplexity(logprobs)}"
 
 
@@ -54,10 +55,11 @@ def beside(own: str, theirs: str, text: str, better: bool | None) -> str:
     return f"{told} {more if better else 'The model prefers its own.'}"
 
 
-def made(model: Any, scale: str, n_source: int, logprobs: Sequence[float] | np.ndarray) -> str:
+def made(recording: Recording, scale: str, logprobs: Sequence[float] | np.ndarray) -> str:
     """What happens, in plain words, with the formulas and this sentence's numbers. scale: what
     follows q · k in a score."""
-    n = len(logprobs)
+    n, first = len(logprobs), literal(recording.stream("decoder").tokens[0])
+    n_layer, n_head, _, n_source = numbers.cross(recording).pattern.shape
     if not n:
         return "There is no token yet."
     addends, total = sum_told(*logprobs) if n <= MOST_ADDENDS else ("", nats(sum(logprobs)))
@@ -66,14 +68,14 @@ def made(model: Any, scale: str, n_source: int, logprobs: Sequence[float] | np.n
     unsure = perplexity(logprobs)
     logs = enough(unsure, lambda each: exp(each / n), abs(sum(logprobs)))[0]
     return (
-        f"**Looking back.** In each of {plural(model.n_layer, 'layer')} the decoder’s newest "
+        f"**Looking back.** In each of {plural(n_layer, 'layer')} the decoder’s newest "
         "vector becomes a query q, and every source token offers a key k and a value v. "
         f"softmax(q · k{scale}) over the {plural(n_source, 'source token')} gives the weights "
-        f"drawn here, one row for each of {plural(model.n_head, 'head')}.  \n**Saying a "
+        f"drawn here, one row for each of {plural(n_head, 'head')}.  \n**Saying a "
         "word.** The vector that has read token i gives a score z to each of the "
-        f"{model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the probability "
-        "that it is token i + 1. So the row that reads [BOS] says the first word: rows here "
-        "are named after what they say.  \n**A sentence.** Probabilities multiply, so their "
+        f"{recording.model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the "
+        f"probability that it is token i + 1. So the row that reads {first} says the first word: "
+        "rows here are named after what they say.  \n**A sentence.** Probabilities multiply, so their "
         f"logarithms add up: log p = {addends} = **{total}** nats. Perplexity is e to the "
         f"mean of −log p, e^({logs} / {n}) = **{unsure}**: as unsure as between so many "
         "equally likely tokens."

@@ -11,6 +11,8 @@ Headlight's own classes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,7 +22,7 @@ from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.offers import Offers
 from models.own import clean
-from models.prediction import Lens
+from models.prediction import Beam, Lens
 from models.pretrained import own_readout, parts
 from models.pretrained.from_files import first_line
 from models.pretrained.gradients import highway
@@ -33,6 +35,7 @@ from models.pretrained.parts import attribute
 from models.pretrained.survey import words_of
 from models.pretrained.target import target_of
 from models.pretrained.writing import Writing
+from models.pretrained.writing import beams as search_of
 from models.readouts import readout
 from models.readouts.readout import lens_of, states
 from models.recording import Recording
@@ -40,6 +43,7 @@ from models.token_edits import hidden, shuffled
 
 __all__ = [
     "attribute",
+    "beams",
     "highway",
     "lens",
     "logits",
@@ -160,6 +164,7 @@ def offers(handle: Handle) -> Offers:
         edits=(*always, *(HONOURED if plan.opens else ())),
         weights=False,
         no_parts=parts.missing(handle),
+        writes=plan.door is not None and handle.card.kind != "encoder",
         rms=not centres(plan.streams[-1].final_norm),
     )
 
@@ -171,15 +176,24 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
 
 def writing(handle: Handle, text: str) -> Writing:
     """A text in the making, as `library.writing`, by the model's own code."""
-    kind, name = handle.card.kind, handle.card.name
-    if kind == "encoder":
-        raise ValueError(f"{name} fills masked words and does not write")
+    card = handle.card
+    if card.kind == "encoder":
+        raise ValueError(f"{card.name} fills masked words and does not write")
     expect_readout(handle, handle.plan.streams[-1].name)
-    if kind == "encoder-decoder":
-        raise ValueError(f"{name} runs in its own code, which writes its translation at once")
-    tokens, dropped = handle.tokenizer.tokens(clean(text), handle.card.n_positions)
-    expect_room(handle.card, len(tokens.ids), dropped)
+    tokens, dropped = handle.tokenizer.tokens(clean(text), card.n_positions)
+    if handle.start is not None:
+        return Writing(handle, [handle.start], list(tokens.ids))
+    expect_room(card, len(tokens.ids), dropped)
     return Writing(handle, list(tokens.ids))
+
+
+def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for the translation of a text, as `library.beams`, by the model's own code."""
+    if handle.start is None:
+        raise ValueError(f"{handle.card.name} writes no translation")
+    expect_readout(handle, handle.plan.streams[-1].name)
+    tokens, _ = handle.tokenizer.tokens(clean(text), handle.card.n_positions)
+    return search_of(handle, list(tokens.ids), n_beams)
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:

@@ -1,18 +1,28 @@
-"""Writing a text a token at a time by a model's own code, with its own stored keys and values."""
+"""Writing a text a token at a time by a model's own code, with its own stored keys and values, and
+the search for the likeliest text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.generation import longest_answer, search
+from models.prediction import Beam
 from models.pretrained.handle import Handle
-from models.pretrained.hooks import Pass, listening
-from models.pretrained.overheard import same
-from models.pretrained.survey import patterns_of
+from models.pretrained.hooks import Pass
+from models.pretrained.reading import Reading, keeps, layers_of
+
+if TYPE_CHECKING:
+    from transformers import LogitsProcessorList
+
+# Where the newest token looks, by an attention's place in a layer; closed: its name in an output.
+LOOKS = {"self": "attn", "decoder self": "attn", "cross": "cross"}
+CLOSED = {"self": "attentions", "decoder self": "decoder_attentions", "cross": "cross_attentions"}
 
 
 @dataclass(frozen=True)
@@ -29,17 +39,19 @@ class Writing:
     """One text in the making, as `models.generation.Writing`, by a model in its own code.
 
     `ids` (token); `logits` (id) of the next token, float32; `rows`: under "attn" what the newest
-    token looks at, (layer, head, key). Where the model's code keeps no keys and values that give
-    the same logits, every step reads the whole text.
+    token looks at, (layer, head, key), and under "cross" what it looks at in `source`, the tokens
+    that an encoder reads, once. Where the model's code keeps no keys and values that give the same
+    logits, every step reads the whole text.
     """
 
-    def __init__(self, handle: Handle, ids: list[int]) -> None:
+    def __init__(self, handle: Handle, ids: list[int], source: list[int] | None = None) -> None:
         self.handle, self.n_positions = handle, handle.card.n_positions
         self.keeps = keeps(handle)
+        self.source = source
         self.ids: list[int] = []
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
-        self._cache: object = None
+        self._reading = Reading(handle, source, self.keeps)
         self._read(ids)
 
     @property
@@ -49,12 +61,8 @@ class Writing:
 
     @property
     def stored(self) -> Kept:
-        """What is kept of the text so far."""
-        layers = [
-            (layer.keys, layer.values)
-            for layer in getattr(self._cache, "layers", ())
-            if isinstance(getattr(layer, "keys", None), Tensor)
-        ]
+        """What is kept of the text so far, and of the source."""
+        layers = [(layer.keys, layer.values) for layer in layers_of(self._reading.cache)]
         if not layers:
             return Kept()
         nbytes = sum(each.numel() * each.element_size() for pair in layers for each in pair)
@@ -71,60 +79,75 @@ class Writing:
         if len(self.ids) < 2:
             return
         *left, last = self.ids[:-1]
-        if left and getattr(self._cache, "is_croppable", False):
-            self._cache.crop(-2)  # type: ignore[attr-defined]
+        if left and self._reading.is_croppable:
+            self._reading.crop(2)
             self.ids = left
             self._read([last])
         else:
-            self._cache, self.ids = None, []
+            self._reading, self.ids = Reading(self.handle, self.source, self.keeps), []
             self._read([*left, last])
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
-        handle = self.handle
-        new = ids if self.keeps else [*self.ids, *ids]
-        heard = Pass(handle.plan.attentions, handle.plan.n_layer)
-        with handle.lock, listening(heard):
-            output = handle.model(
-                input_ids=torch.tensor([new]),
-                past_key_values=self._cache,
-                use_cache=self.keeps,
-                **({} if handle.plan.opens else {"output_attentions": True}),
-            )
-        self._cache = output.get("past_key_values") if self.keeps else None
+        plan = self.handle.plan
+        heard = Pass(plan.attentions, plan.n_layer)
+        output = self._reading.read(torch.tensor([ids]), heard=heard)
         self.logits = output.logits[0, -1].float().numpy()
-        if handle.plan.opens:
-            pattern = heard.heads["self"].arrays["pattern"][:, :, -1].copy()
-        else:
-            pattern = torch.stack([each[0, :, -1] for each in patterns_of(output)["self"]]).numpy()
-        self.rows = {"attn": pattern}
+        self.rows = {
+            place: heard.heads[name].arrays["pattern"][:, :, -1].copy()
+            if plan.opens
+            else torch.stack([each[0, :, -1] for each in output[CLOSED[name]]]).numpy()
+            for name, place in LOOKS.items()
+            if name in plan.n_layer
+        }
         self.ids += ids
 
 
-_kept: WeakKeyDictionary[Handle, bool] = WeakKeyDictionary()
-PROBE = 5  # tokens
+def beams(handle: Handle, source: list[int], n_beams: int) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for what a model of two streams says of a source, as `models.generation.beams`.
+
+    Probabilities are the model's own. A token that its own settings rule out (such as padding) is
+    never taken.
+    """
+    assert handle.start is not None  # it has two streams
+    reading, rules = Reading(handle, source, keeps(handle)), _rules(handle)
+
+    def likely(new: Tensor, rows: Tensor | None) -> Tensor:
+        logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
+        ruled_out = rules(reading.ids, logprobs.clone()).isneginf()
+        return logprobs.masked_fill(ruled_out, float("-inf"))
+
+    longest = longest_answer(len(source), handle.card.n_positions)
+    return search(likely, torch.tensor([[handle.start]]), ends(handle), n_beams, longest)
 
 
-def keeps(handle: Handle) -> bool:
-    """True for a model whose code, given the keys and values of a text that it has read, says after
-    one more token what it says after reading all. Tried once for a handle."""
-    if handle not in _kept:
-        try:
-            _kept[handle] = _tried(handle)
-        except (RuntimeError, ValueError, TypeError, AttributeError, LookupError):
-            _kept[handle] = False  # a family's code may keep its past in another way, or not at all
-    return _kept[handle]
+def ends(handle: Handle) -> int:
+    """The token that ends a text, -1 where the model has none."""
+    found = handle.tokenizer.eos
+    if found is None:
+        found = _setting(handle, "eos_token_id")
+    return -1 if not isinstance(found, int) else found
 
 
-@torch.inference_mode()
-def _tried(handle: Handle) -> bool:
-    n = handle.card.n_vocab
-    ids = torch.arange(n // 3, n // 3 + PROBE)[None] % n
-    with handle.lock:
-        whole = handle.model(input_ids=ids, use_cache=False).logits[0, -1]
-        first = handle.model(input_ids=ids[:, :-1], use_cache=True)
-        cache = first.get("past_key_values")
-        if not getattr(cache, "layers", None):
-            return False
-        last = handle.model(input_ids=ids[:, -1:], past_key_values=cache, use_cache=True)
-    return same(last.logits[0, -1], whole)
+def _setting(handle: Handle, name: str) -> Any:
+    return getattr(getattr(handle.model, "generation_config", None), name, None)
+
+
+def _rules(handle: Handle) -> LogitsProcessorList:
+    """What a model's own settings say of the tokens that it may not take, and when."""
+    import transformers as of
+
+    end = ends(handle)
+    made: dict[str, Callable[[Any], Any]] = {
+        "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, end),
+        "suppress_tokens": of.SuppressTokensLogitsProcessor,
+        "forced_bos_token_id": of.ForcedBOSTokenLogitsProcessor,
+        "no_repeat_ngram_size": of.NoRepeatNGramLogitsProcessor,
+        "min_length": lambda n: of.MinLengthLogitsProcessor(n, end),
+    }
+    given = {name: _setting(handle, name) for name in made}
+    return of.LogitsProcessorList(
+        make(given[name])
+        for name, make in made.items()
+        if given[name] or (name == "forced_bos_token_id" and given[name] == 0)
+    )

@@ -11,7 +11,7 @@ from explorer.analysis import translation as numbers
 from explorer.analysis.caption import model_line, read_text
 from explorer.components.picture import Picture
 from explorer.frame import onscreen
-from explorer.memory import background, passes, shelf
+from explorer.memory import address, background, models, passes, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import translation as words
 from explorer.views.translation import search as searching
@@ -21,24 +21,25 @@ from models.recording import Recording
 @dataclass(frozen=True, eq=False)
 class Screen:
     """One translation. place: of the hypothesis on screen; forced: what the reader typed, None for
-    the model's own; ended: whether its last row says [EOS]. It is made anew in every run."""
+    the model's own; end: what its last row says, None where it was cut off. It is made anew in
+    every run."""
 
     source: Shown
     recording: Recording
     search: background.Search
     place: int
     forced: str | None
-    ended: bool
+    end: numbers.End | None
 
     @property
     def said(self) -> numbers.Said:
         """How likely the model held each produced token."""
-        return said_of(self.recording, self.ended)
+        return said_of(self.recording, self.end)
 
     @property
     def says(self) -> tuple[str, ...]:
         """The produced tokens."""
-        return numbers.produced(self.recording, self.ended)[1]
+        return numbers.produced(self.recording, self.end)[1]
 
     @property
     def name(self) -> str:
@@ -48,10 +49,10 @@ class Screen:
     def picture(self) -> Picture:
         """How the picture of that view is called."""
         model, name = self.recording.model, self.name
-        title = numbers.title(name, model.n_layer, model.n_head)
+        title = numbers.title(name, *numbers.cross(self.recording).pattern.shape[:2])
         layer, _, head = name.partition(".")
         at = f"L{layer}H{head}" if head else f"L{layer}-mean" if layer else "mean"
-        ids, _ = numbers.produced(self.recording, self.ended)
+        ids, _ = numbers.produced(self.recording, self.end)
         token = shelf.name_of(self.recording, ids.tobytes(), self.forced is not None)
         return Picture(
             title, caption(self, title), f"headlight-{model.name}-cross-{at}", f"{token} {name}"
@@ -80,12 +81,14 @@ def screen(model: str, text: str, forced: str | None) -> Screen:
     recording = source.recording()
     ended = beam.done if forced is None else not recording.target_dropped
     st.session_state["on the map"] = source
-    return Screen(source, recording, search, place, forced, bool(ended))
+    address.one_of("cross", numbers.views(*numbers.cross(recording).pattern.shape[:2]))
+    end = models.end(model) if ended else None
+    return Screen(source, recording, search, place, forced, end)
 
 
-def said_of(recording: Recording, ended: bool) -> numbers.Said:
+def said_of(recording: Recording, end: numbers.End | None) -> numbers.Said:
     """How likely the model held each produced token of a recording."""
-    ids, _ = numbers.produced(recording, ended)
+    ids, _ = numbers.produced(recording, end)
     return shelf.derived(
         recording,
         ("said", ids.tobytes()),

@@ -29,15 +29,15 @@ def totals(on: Screen) -> None:
     best, said = on.search.steps[-1][0], on.said
     if not len(said.ids):
         return
-    own = words.likely(said.logprob, on.ended)
+    own = words.likely(said.logprob, on.end[1] if on.end else "")
     if on.forced is None:
-        ending = words.CUT if on.search.finished and not on.ended else ""
+        ending = words.CUT if on.search.finished and not on.end else ""
         st.markdown(f"**{literal(on.recording.target) or '(nothing)'}**  \n{own}.{ending}")
     elif tuple(map(int, said.ids)) == best.ids:
         st.markdown(f"**Yours:** {own}.  \nThese are the model’s own words.")
     else:
         theirs, text = words.likely(best.logprobs), models.spelled(on.source.model, best.ids)
-        better = sum(said.logprob) > sum(best.logprobs) if best.done and on.ended else None
+        better = sum(said.logprob) > sum(best.logprobs) if best.done and on.end else None
         st.markdown(words.beside(own, theirs, literal(text), better))
 
 
@@ -45,16 +45,16 @@ def alignment(on: Screen) -> None:
     """The chips with lines, the alignment matrix and all heads small."""
     recording, said, says = on.recording, on.said, on.says
     encoder, decoder = recording.stream("encoder"), recording.stream("decoder")
-    ids, _ = numbers.produced(recording, on.ended)
+    ids, _ = numbers.produced(recording, on.end)
     # Of one's own words the last that was typed.
-    newest = len(says) - on.ended if on.forced is not None else 1
+    newest = len(says) - bool(on.end) if on.forced is not None else 1
     step = (address.whole("step", len(says) + 1) or max(1, newest)) - 1
     texts = pictures.Texts(
         encoder.tokens,
         numbers.words(recording.text, encoder),
         decoder.tokens,
         says,
-        numbers.produced_words(recording, on.ended),
+        numbers.produced_words(recording, on.end is not None),
     )
     labels = [models.labels(recording.model.name, row) for row in (ids, *said.top_ids)]
     forced = on.forced is not None
@@ -69,7 +69,7 @@ def views(on: Screen) -> pictures.Views:
     pattern = numbers.cross(on.recording).pattern
     layers, heads = pattern.shape[:2]
     names = numbers.views(layers, heads)
-    ids, says = numbers.produced(on.recording, on.ended)
+    ids, says = numbers.produced(on.recording, on.end)
     small = shelf.derived(
         on.recording,
         ("cross, small", ids.tobytes()),
@@ -85,7 +85,8 @@ def tree(on: Screen) -> None:
     labels = [models.labels(on.source.model, [beam.ids[-1] for beam in held]) for held in steps]
     token = f"{on.place} {len(steps)} {labels}"
     st.subheader("How the beams grew", anchor=False)
-    show(pictures.tree(steps, labels, on.place, token), "tree")
+    start = on.recording.stream("decoder").tokens[0]
+    show(pictures.tree(steps, labels, start, on.place, token), "tree")
 
 
 def show(data: bytes, key: str) -> None:

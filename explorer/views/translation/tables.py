@@ -18,21 +18,20 @@ def note(on: Screen) -> None:
     """What happens, in plain words."""
     st.subheader("What happens here", anchor=False)
     scale = scaling(numbers.cross(on.recording), 0)
-    n_source = len(on.recording.stream("encoder").tokens)
-    st.markdown(words.made(on.recording.model, scale, n_source, on.said.logprob))
+    st.markdown(words.made(on.recording, scale, on.said.logprob))
     st.caption(words.LOOKING)
 
 
 def files(on: Screen) -> None:
     """The alignment and the recording as files."""
-    source, ended, name, picture = on.source, on.ended, on.name, on.picture()
+    source, end, name, picture = on.source, on.end, on.name, on.picture()
 
     def columns() -> Columns:
         recording = source.recording()
         matrix = numbers.view(numbers.cross(recording).pattern, name)
-        _, says = numbers.produced(recording, ended)
+        _, says = numbers.produced(recording, end)
         reads, of = recording.stream("decoder").tokens, recording.stream("encoder").tokens
-        return numbers.file_table(matrix, says, reads, said_of(recording, ended), of)
+        return numbers.file_table(matrix, says, reads, said_of(recording, end), of)
 
     offer_csv(columns, picture.caption, picture.file, "Alignment as CSV")
     offer_recording(source.model, source.text, source.target)
@@ -61,7 +60,7 @@ def columns(on: Screen, shown: str) -> Columns:
     """One of the tables."""
     model, says = on.source.model, on.says
     if shown == "Words":
-        groups = numbers.produced_words(on.recording, on.ended)
+        groups = numbers.produced_words(on.recording, on.end is not None)
         return numbers.word_table(on.said, says, groups)
     if shown == "Alignment":
         matrix = numbers.view(numbers.cross(on.recording).pattern, on.name)
