@@ -10,14 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounds import SUMMED
+import tiny
+import transformers
+from bounds import PASSED, SUMMED
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
+from test_translation_page import sent
 
 from explorer.analysis import anatomy, constructions, right
-from explorer.memory import models, offered
+from explorer.memory import background, models, offered
 from models import library
+from models.prediction import softmax
 
 PAGES = tuple(sorted(path.stem for path in (ROOT / "pages").glob("*.py")))
 FAMILIES = ("ours:bert", "ours:gpt2", "hub:t5", "hub:gpt_neox", "hub:bloom")
@@ -79,6 +83,39 @@ def test_every_page_opens_on_every_family(model: str, page: str) -> None:
     if app.session_state.model != model:
         says = f"so this page shows **{app.session_state.model}**"
         assert any(says in each.value for each in app.caption), "and says why"
+
+
+@pytest.mark.slow
+def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A BART whose encoder is deeper than its decoder: the page, its search and its numbers."""
+    config = tiny.BART | {"encoder_layers": 3, "decoder_layers": 1}
+    kind = transformers.BartForConditionalGeneration
+    deep = (tiny.framed_bytes, lambda: kind(transformers.BartConfig(**config)))
+    monkeypatch.setitem(tiny.MODELS, "bart", deep)
+    name = f"hub:{tiny.build('bart', tmp_path)}"
+    there(name)
+    app = opened("translation", model=name, text=TEXT, beams="3", target="the dog <b>ran")
+    assert not app.exception and not app.error and app.session_state.model == name
+    typed, blocks = sent(app, "steps")
+    handle = models.handle(name)
+    recording = library.record(handle, TEXT, target="the dog <b>ran")
+    assert typed["reads"][0] == typed["says"][-1] == "</s>" and typed["n_head"] == 4
+    assert typed["names"] == [*(f"0.{head}" for head in range(4)), "0", ""]
+    logits = [library.logits(handle, recording, "decoder", at) for at in range(len(typed["says"]))]
+    logprobs = np.log(softmax(np.stack(logits)))
+    ids = [*recording.stream("decoder").ids[1:], handle.tokenizer.eos]
+    own = logprobs[range(len(ids)), ids]
+    np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
+    assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
+    app.button[[each.label for each in app.button].index("Back to the model’s own")].click().run()
+    searched = background.search(name, TEXT, 3)
+    found, blocks = sent(app, "steps")
+    best = searched.steps[-1][0]
+    assert not app.exception and searched.finished and len(found["says"]) == len(best.ids)
+    np.testing.assert_allclose(blocks["logprob"], best.logprobs, atol=PASSED)
+    assert sent(app, "tree")[0]["start"] == "</s>" and len(sent(app, "beams")[0]["beams"]) == 3
 
 
 @pytest.fixture(params=MODERN, scope="module")

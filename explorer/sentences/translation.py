@@ -75,8 +75,8 @@ def made(recording: Recording, scale: str, logprobs: Sequence[float] | np.ndarra
         "word.** The vector that has read token i gives a score z to each of the "
         f"{recording.model.n_vocab:,} tokens of the vocabulary; p(word) = softmax(z) is the "
         f"probability that it is token i + 1. So the row that reads {first} says the first word: "
-        "rows here are named after what they say.  \n**A sentence.** Probabilities multiply, so their "
-        f"logarithms add up: log p = {addends} = **{total}** nats. Perplexity is e to the "
+        "rows here are named after what they say.  \n**A sentence.** Probabilities multiply, so "
+        f"their logarithms add up: log p = {addends} = **{total}** nats. Perplexity is e to the "
         f"mean of −log p, e^({logs} / {n}) = **{unsure}**: as unsure as between so many "
         "equally likely tokens."
     )
