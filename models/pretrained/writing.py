@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from models.pretrained.hooks import Pass
 from models.pretrained.reading import Reading, keeps, layers_of
 
 if TYPE_CHECKING:
+    from torch import FloatTensor, LongTensor
     from transformers import LogitsProcessorList
 
 # Where the newest token looks, by an attention's place in a layer; closed: its name in an output.
@@ -114,7 +115,8 @@ def beams(handle: Handle, source: list[int], n_beams: int) -> Iterator[tuple[Bea
 
     def likely(new: Tensor, rows: Tensor | None) -> Tensor:
         logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
-        ruled_out = rules(reading.ids, logprobs.clone()).isneginf()
+        ids, scores = cast("LongTensor", reading.ids), cast("FloatTensor", logprobs.clone())
+        ruled_out = rules(ids, scores).isneginf()
         return logprobs.masked_fill(ruled_out, float("-inf"))
 
     longest = longest_answer(len(source), handle.card.n_positions)
