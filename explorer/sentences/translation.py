@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
+from typing import Any
 
 import numpy as np
 
 from explorer.analysis import translation as numbers
 from explorer.analysis.numbers import enough, fixed, plural, sum_told
 from explorer.sentences.escape import literal
-from models.recording import Recording
 
 MOST_ADDENDS = 12
 ROW = (
@@ -55,7 +55,7 @@ def beside(own: str, theirs: str, text: str, better: bool | None) -> str:
     return f"{told} {more if better else 'The model prefers its own.'}"
 
 
-def made(recording: Recording, scale: str, logprobs: Sequence[float] | np.ndarray) -> str:
+def made(recording: Any, scale: str, logprobs: Sequence[float] | np.ndarray) -> str:
     """What happens, in plain words, with the formulas and this sentence's numbers. scale: what
     follows q · k in a score."""
     n, first = len(logprobs), literal(recording.stream("decoder").tokens[0])
