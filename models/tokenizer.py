@@ -136,6 +136,21 @@ class Tokenizer:
             raise ValueError("this vocabulary has no token to begin or end a text with")
         return self.bos, self.eos
 
+    @property
+    def fills(self) -> tuple[int, int, int]:
+        """The ids of [CLS], [SEP] and [MASK], for a model that fills words. Raises ValueError where
+        one is missing."""
+        if self.cls is None or self.sep is None or self.mask is None:
+            raise ValueError("this vocabulary has no tokens to fill a masked word with")
+        return self.cls, self.sep, self.mask
+
+    @property
+    def padding(self) -> int:
+        """The id of [PAD]. Raises ValueError where there is none."""
+        if self.pad is None:
+            raise ValueError("this vocabulary has no token to fill short rows with")
+        return self.pad
+
     def _id(self, name: str) -> int:
         found = self.bpe.token_to_id(name)
         if found is None:

@@ -409,7 +409,8 @@ def test_joined_pairs_state_two_things_on_both_sides() -> None:
 
 def test_dropout_is_there_in_training_alone() -> None:
     torch.manual_seed(0)
-    model = with_dropout(Encoder(Config(50, 32, 2, 4, 64, 64)), 0.5)
+    model = Encoder(Config(50, 32, 2, 4, 64, 64))
+    with_dropout(model, 0.5)
     ids = torch.tensor([[1, 2, 3]])
     assert not torch.equal(model(ids), model(ids))
     assert torch.equal(model.eval()(ids), model(ids))

@@ -8,9 +8,11 @@ a fifth of whose combinations of words are kept out.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +20,7 @@ from torch import Tensor
 from models.config import Config
 from models.tokenizer import FOR_FILLING, FOR_WRITING, Tokenizer
 from models.training import grammar, masked, next_word, translation
-from models.training.recipes import SEED, Moment, padded
+from models.training.recipes import SEED, Kind, Moment, Recipe, Scores, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
 N_VOCAB, N_POSITIONS = 948, 128
@@ -31,13 +33,14 @@ def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
     return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
 
 
-class Algorithm:
+class Algorithm(Recipe[Kind]):
     """What the small recipes share. `steps` of one batch each; an epoch is 200 of them."""
 
     config = Config(N_VOCAB, 64, 2, 4, 256, N_POSITIONS)
     steps, check, rate, warm_up = 2000, 250, 2e-3, 100
-    shown = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
-    specials, in_half = FOR_WRITING, False
+    shown: tuple[int, ...] = (0, 50, 100, 200, 300, 450, 650, 900, 1200, 1500)
+    specials: tuple[str, ...] = FOR_WRITING
+    in_half = False
 
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
@@ -50,32 +53,36 @@ class Algorithm:
         for _ in range(EPOCH):
             yield self.batch(tokenizer, rng)
 
+    @abstractmethod
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        """One batch, drawn from `rng`."""
 
-class Induction(Algorithm):
+
+class Induction(Algorithm[Decoder]):
     """A decoder that learns to go on with a list said once before."""
 
     def model(self) -> Decoder:
         return Decoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        words = vocabulary_of(tokenizer)
+        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
         n = rng.randint(4, LONGEST_LIST)
         return padded(
             [
-                [tokenizer.bos, *2 * [rng.choice(words) for _ in range(n)]]
+                [bos, *2 * [rng.choice(words) for _ in range(n)]]
                 for _ in range(max(8, BATCH * 10 // n // 2))
             ],
-            tokenizer.pad,
+            tokenizer.padding,
         )
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
-    def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
-        rng, right, n = Random(0), 0, 16
-        words = vocabulary_of(tokenizer)
-        ids = torch.tensor([[tokenizer.bos, *2 * rng.sample(words, n)] for _ in range(100)])
+    def progress(self, model: Decoder, tokenizer: Tokenizer) -> Scores:
+        rng, n = Random(0), 16
+        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
+        ids = torch.tensor([[bos, *2 * rng.sample(words, n)] for _ in range(100)])
         said = model.logits(model(ids[:, :-1])).argmax(-1)
         right = (said[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
         heads = {
@@ -87,7 +94,7 @@ class Induction(Algorithm):
         return {"accuracy, second time": round(right, 4), **heads}
 
 
-class Copy(Algorithm):
+class Copy(Algorithm[EncoderDecoder]):
     """An encoder-decoder that learns to say a list again."""
 
     config = Config(N_VOCAB, 64, 1, 4, 256, N_POSITIONS)
@@ -104,15 +111,16 @@ class Copy(Algorithm):
         lists = [
             [rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)
         ]
-        sources = [[*each, tokenizer.eos] for each in lists]
-        targets = [[tokenizer.bos, *self.answer(each), tokenizer.eos] for each in lists]
-        return *padded(sources, tokenizer.pad), *padded(targets, tokenizer.pad)
+        (bos, eos), pad = tokenizer.ends, tokenizer.padding
+        sources = [[*each, eos] for each in lists]
+        targets = [[bos, *self.answer(each), eos] for each in lists]
+        return *padded(sources, pad), *padded(targets, pad)
 
     def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
-        return translation.loss(model, *batch, smoothing=0.0)
+        return translation.loss(model, batch, smoothing=0.0)
 
     @torch.inference_mode()
-    def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+    def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> Scores:
         rng, words, n = Random(0), vocabulary_of(tokenizer), 12
         lists = [rng.sample(words, n) for _ in range(100)]
         said = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
@@ -133,8 +141,9 @@ class Copy(Algorithm):
     ) -> tuple[float, int, int]:
         """(mean attention, layer, head) of the cross-attention head that most looks at the source
         token it is about to say. Lists of one length, each of different tokens."""
-        source, _ = padded([[*each, tokenizer.eos] for each in lists], tokenizer.pad)
-        target, _ = padded([[tokenizer.bos, *self.answer(each)] for each in lists], tokenizer.pad)
+        (bos, eos), pad = tokenizer.ends, tokenizer.padding
+        source, _ = padded([[*each, eos] for each in lists], pad)
+        target, _ = padded([[bos, *self.answer(each)] for each in lists], pad)
         patterns: list[Tensor] = []
 
         def tape(name: str, tensor: Tensor) -> None:
@@ -156,29 +165,28 @@ class Reverse(Copy):
         return words[::-1]
 
 
-class Grammar(Algorithm):
+class Grammar(Algorithm[Decoder]):
     """A decoder of the small grammar."""
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
-    steps, shown = 800, (0, 25, 50, 100, 150, 200, 300, 400, 550)
+    steps = 800
+    shown = (0, 25, 50, 100, 150, 200, 300, 400, 550)
 
     def model(self) -> Decoder:
         return Decoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        bos, eos = tokenizer.ends
         return padded(
-            [
-                [tokenizer.bos, *ids, tokenizer.eos]
-                for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.pad,
+            [[bos, *ids, eos] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])],
+            tokenizer.padding,
         )
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return next_word.loss(model, *batch)
 
     @torch.inference_mode()
-    def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+    def progress(self, model: Decoder, tokenizer: Tokenizer) -> Scores:
         def last(before: str, after: str) -> Tensor:
             return model.logits(
                 model(torch.tensor([[tokenizer.bos, *tokenizer.ids([before])[0]]]))
@@ -187,23 +195,22 @@ class Grammar(Algorithm):
         return grammar_scores(last, tokenizer)
 
 
-class GrammarMasked(Algorithm):
+class GrammarMasked(Algorithm[Encoder]):
     """An encoder of the small grammar."""
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
-    steps, shown = 1500, (0, 50, 100, 200, 300, 450, 650, 900, 1200)
+    steps = 1500
+    shown = (0, 50, 100, 200, 300, 450, 650, 900, 1200)
     specials = FOR_FILLING
 
     def model(self) -> Encoder:
         return Encoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        cls, sep, _ = tokenizer.fills
         return padded(
-            [
-                [tokenizer.cls, *ids, tokenizer.sep]
-                for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.pad,
+            [[cls, *ids, sep] for ids in tokenizer.ids([grammar.known(rng) for _ in range(BATCH)])],
+            tokenizer.padding,
         )
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
@@ -212,17 +219,19 @@ class GrammarMasked(Algorithm):
         return masked.loss(model, hidden, ids, present, chosen)
 
     @torch.inference_mode()
-    def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+    def progress(self, model: Encoder, tokenizer: Tokenizer) -> Scores:
+        cls, sep, mask = tokenizer.fills
+
         def at_mask(before: str, after: str) -> Tensor:
             left, right = tokenizer.ids([before, after])
             ids = torch.tensor(
                 [
                     [
-                        tokenizer.cls,
+                        cls,
                         *left,
-                        tokenizer.mask,
+                        mask,
                         *right[after[0] == "." and len(right) > 1 :],
-                        tokenizer.sep,
+                        sep,
                     ]
                 ]
             )
@@ -233,7 +242,7 @@ class GrammarMasked(Algorithm):
 
 def grammar_scores(
     logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300
-) -> dict[str, float]:
+) -> Scores:
     """On sentences whose combination of words was kept out of training: how often the language, the
     verb's number and the kind of thing are right. `logits_at(before, after)` -> scores (n_vocab) of
     the word between two parts of a sentence."""
@@ -243,7 +252,12 @@ def grammar_scores(
         if (ids := tokenizer.ids([word])[0])
     }
     languages = list(dict.fromkeys(grammar.LANGUAGE.values()))
-    rng, right = Random(7), {"language": [], "agreement": [], "agreement across a distractor": []}
+    rng = Random(7)
+    right: dict[str, list[bool]] = {
+        "language": [],
+        "agreement": [],
+        "agreement across a distractor": [],
+    }
     while min(map(len, right.values())) < most // 3:
         text = grammar.sentence(rng)
         if not grammar.kept_out(text):
@@ -273,7 +287,7 @@ def grammar_scores(
 
 
 # What a small model can be trained without, and what that is in its Config.
-PARTS = {
+PARTS: dict[str, dict[str, Any]] = {
     "positions": {"positions": None},
     "scale": {"scaled_scores": False},
     "residual": {"residual": False},
@@ -294,7 +308,7 @@ def without(recipe: type[Algorithm], part: str) -> type[Algorithm]:
     )
 
 
-WHOLE = {
+WHOLE: dict[str, type[Algorithm[Any]]] = {
     "induction": Induction,
     "copy": Copy,
     "reverse": Reverse,

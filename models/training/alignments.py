@@ -132,7 +132,8 @@ def accuracy(handle: Handle) -> dict[str, str | float]:
 
 def _tokens_of(word: str, stream: Stream, text: str) -> list[int]:
     """The places of the tokens that make up a word's first occurrence as a whole word."""
-    match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+    if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
+        raise ValueError(f"{word!r} is no word of {text!r}")
     start, end = match.span()
     return [
         at

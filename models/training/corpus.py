@@ -101,10 +101,11 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
         for at in train
         if split.folded(rows[at][1]) not in answers
     ]
-    return tuple(
+    learned, kept_out = (
         Pairs(tuple(one for one, _ in side), tuple(other for _, other in side))
         for side in (kept, [rows[at] for at in held])
     )
+    return learned, kept_out
 
 
 def read_divided(
@@ -206,7 +207,7 @@ def vary_names(
     People stay as many as they were, and men men and women women. Nothing is replaced where a name
     is not on every side.
     """
-    found = dict.fromkeys(name for name in NAMES_IN_TATOEBA.findall(texts[0]))
+    found: dict[str, None] = dict.fromkeys(NAMES_IN_TATOEBA.findall(texts[0]))
     if any(
         not re.search(rf"\b{IN_FRENCH.get(name, name)}\b", text)
         for name in found
@@ -222,7 +223,7 @@ def vary_names(
     )
     varied = [NAMES_IN_TATOEBA.sub(lambda match: new[match[0]], texts[0])]
     for text in texts[1:]:
-        by_old = {IN_FRENCH.get(name, name): fresh for name, fresh in new.items()}
+        by_old: dict[str, str] = {IN_FRENCH.get(name, name): fresh for name, fresh in new.items()}
         varied.append(
             re.sub(rf"\b({'|'.join(by_old)})\b", lambda match: by_old[match[0]], text)
             if by_old

@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable
 from math import log
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -32,12 +33,12 @@ from models.training import (
     kept_out,
     masked,
     next_word,
-    train,
     translation,
     twins,
 )
 from models.training.corpus import read, read_divided, read_library, read_pairs
 from models.training.probes import best_heads, previous_far_out
+from models.transformer import Decoder, Encoder, EncoderDecoder
 
 LONG = 8  # English words
 
@@ -97,11 +98,13 @@ def compare(name: str, folder: Path, data: Path | None) -> None:
 def measured(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
     """(scores, headline) of a model. Raises ValueError where it needs corpora and there are
     none."""
-    if name in train.ON_CORPORA and data is None:
+    if name not in MEASURES:
+        return small(name, handle)
+    if data is None:
         raise ValueError(
             f"{name} is measured on held-out text: say with --data where the corpora lie"
         )
-    return MEASURES.get(name, small)(name, handle, data)
+    return MEASURES[name](name, handle, data)
 
 
 def handle_from(name: str, folder: Path) -> Handle:
@@ -124,7 +127,8 @@ def handle_from(name: str, folder: Path) -> Handle:
 def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
-    scores = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
+    model = gates.of_kind(handle, Encoder)
+    scores = masked.held_out_scores(model, handle.tokenizer, held_out)
     scores |= gates.choosing(handle) | gates.belonging(handle) | gates.tired(handle)
     scores["heads with a sink in an ordinary sentence"] = round(
         gates.sinking(handle, gates.ordinary(held_out.sentences)), 3
@@ -141,7 +145,8 @@ def encoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
 def twin(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out text."""
     _, held_out = read_divided(data)
-    scores = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
+    model = gates.of_kind(handle, Encoder)
+    scores = masked.held_out_scores(model, handle.tokenizer, held_out)
     return (
         scores,
         f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
@@ -152,7 +157,7 @@ def decoder(name: str, handle: Handle, data: Path) -> tuple[dict, str]:
     """Perplexity on held-out text, heads on held-out sentences and on repeated text, and how sound
     what it writes is."""
     learned, (_, held_out) = read_library(data), read_divided(data)
-    model, tokenizer = handle.model, handle.tokenizer
+    model, tokenizer = gates.of_kind(handle, Decoder), handle.tokenizer
     _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
     _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
     texts = [text for text in held_out.sentences if len(text) > 40][:100]
@@ -243,7 +248,9 @@ def greedy(handle: Handle, sources: list[str]) -> list[str]:
         for place, ids in zip(
             some,
             translation.greedy(
-                handle.model, tokenizer, tokenizer.ids([sources[place] for place in some])
+                gates.of_kind(handle, EncoderDecoder),
+                tokenizer,
+                tokenizer.ids([sources[place] for place in some]),
             ),
         ):
             said[place] = tokenizer.text(ids)
@@ -253,13 +260,14 @@ def greedy(handle: Handle, sources: list[str]) -> list[str]:
 def beam(handle: Handle, sources: list[str], n_beams: int = 4) -> list[str]:
     """The best of a beam search, sentence by sentence."""
     tokenizer, said = handle.tokenizer, []
+    bos, eos = tokenizer.ends
     for text in tqdm(sources, desc="beam search", mininterval=5):
         tokens, _ = own.frame(handle, text)
         longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
         *_, last = generation.beams(
             handle.model,
-            [tokenizer.bos],
-            tokenizer.eos,
+            [bos],
+            eos,
             n_beams,
             longest,
             own.memory_of(handle, tokens),
@@ -274,7 +282,10 @@ def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, flo
     import sacrebleu
 
     most = max(map(len, answers))
-    references = [[each[at] if at < len(each) else None for each in answers] for at in range(most)]
+    # sacrebleu takes None for a sentence that has no such answer, though its types do not say so.
+    references: Any = [
+        [each[at] if at < len(each) else None for each in answers] for at in range(most)
+    ]
     first = [[each[0] for each in answers]]
     bleu = sacrebleu.corpus_bleu(said, references).score
     return (
@@ -284,7 +295,7 @@ def bleu_and_chrf(said: list[str], answers: list[list[str]]) -> tuple[float, flo
     )
 
 
-def small(name: str, handle: Handle, data: Path | None) -> tuple[dict, str]:
+def small(name: str, handle: Handle) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
     scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
     first, value = next(iter(scores.items()))

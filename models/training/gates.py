@@ -16,6 +16,8 @@ import torch
 from models.own import Handle, record
 from models.recording import Recording
 from models.training import kept_out, next_word
+from models.training.recipes import Kind
+from models.transformer import Decoder
 
 # A sink, as the app's grid calls one: a token on which a head's rows rest this much on average, and
 # so many times more than evenly.
@@ -28,9 +30,18 @@ TIRED = ("The animal didn't cross the street because it was too tired.", "it", "
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
+def of_kind(handle: Handle, kind: type[Kind]) -> Kind:
+    """The model of a handle. Raises TypeError where it is of another kind."""
+    if not isinstance(handle.model, kind):
+        raise TypeError(f"{handle.card.name} is no {kind.__name__}")
+    return handle.model
+
+
 def places(recording: Recording, word: str, text: str) -> list[int]:
     """The places of the tokens that make up a word's first occurrence as a whole word."""
-    start, end = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text).span()
+    if not (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)):
+        raise ValueError(f"{word!r} is no word of {text!r}")
+    start, end = match.span()
     spans = recording.streams[0].spans
     return [at for at, (a, b) in enumerate(spans) if a < end and b > start and a >= 0]
 
@@ -82,10 +93,10 @@ def choosing(handle: Handle) -> dict[str, str]:
 def belonging(handle: Handle) -> dict[str, str]:
     """The best heads from determiners to their nouns and from verbs to their subjects."""
     found = {}
-    for name, at in (("determiner to its noun", 1), ("verb to its subject", 2)):
-        scores = np.concatenate([given(handle, each[0], each[at]) for each in kept_out.PAIRS]).mean(
-            0
-        )
+    for name, at in (("determiner to its noun", 0), ("verb to its subject", 1)):
+        scores = np.concatenate(
+            [given(handle, text, (one, other)[at]) for text, one, other in kept_out.PAIRS]
+        ).mean(0)
         layer, head = np.unravel_index(scores.argmax(), scores.shape)
         found[name] = f"{scores.max():.3f} L{layer}H{head}"
     return found
@@ -121,11 +132,11 @@ def ordinary(texts: Sequence[str]) -> list[str]:
 def nats(handle: Handle, texts: Sequence[str]) -> float:
     """Nats that a decoder needs for all of the texts together, each by itself and cut to what it
     takes."""
-    total = 0.0
+    total, model = 0.0, of_kind(handle, Decoder)
     for text in texts:
-        ids = torch.tensor([[handle.tokenizer.bos, *handle.tokenizer.ids([text])[0]]])
+        ids = torch.tensor([[handle.tokenizer.ends[0], *handle.tokenizer.ids([text])[0]]])
         ids = ids[:, : handle.card.n_positions]
-        total += next_word.loss(handle.model, ids, torch.ones_like(ids, dtype=bool)).item() * (
+        total += next_word.loss(model, ids, torch.ones_like(ids, dtype=torch.bool)).item() * (
             ids.shape[1] - 1
         )
     return total
@@ -153,7 +164,7 @@ def written(
     temperature; the end is no token."""
     generator, said = torch.Generator().manual_seed(0), []
     for prompt in prompts:
-        ids = [handle.tokenizer.bos, *handle.tokenizer.ids([prompt])[0]]
+        ids = [handle.tokenizer.ends[0], *handle.tokenizer.ids([prompt])[0]]
         start = len(ids)
         while len(ids) < start + n:
             logits = handle.model.logits(handle.model(torch.tensor([ids])))[0, -1]

@@ -179,9 +179,17 @@ def _fields(lines: str) -> list[tuple[str, ...]]:
 
 PRONOUNS = tuple(_fields(_PRONOUNS))  # (sentence, pronoun, right noun, other noun)
 # (sentence, ((determiner, noun), ...), ((verb, subject), ...))
-PAIRS = tuple(
-    (text, *(tuple(tuple(pair.split("=")) for pair in pairs.split()) for pairs in both))
-    for text, *both in _fields(_PAIRS)
+Pairs = tuple[tuple[str, str], ...]
+
+
+def _pairs(words: str) -> Pairs:
+    """Of "a=b c=d" the words."""
+    found = (pair.partition("=") for pair in words.split())
+    return tuple((one, other) for one, _, other in found)
+
+
+PAIRS: tuple[tuple[str, Pairs, Pairs], ...] = tuple(
+    (text, _pairs(determiners), _pairs(verbs)) for text, determiners, verbs in _fields(_PAIRS)
 )
 TEXTS = (
     *(text for text, *_ in PRONOUNS),

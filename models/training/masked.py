@@ -26,7 +26,7 @@ from models.training import grammar, pronouns
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.probes import best_heads
 from models.training.readout_loss import cross_entropy
-from models.training.recipes import SEED, Moment, padded
+from models.training.recipes import SEED, Moment, Scores, padded
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
@@ -68,7 +68,7 @@ class Masked:
 
     config = Config(n_vocab=8192, d_model=256, n_layer=6, n_head=8, d_ff=1024, n_positions=512)
     steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
-    shown = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
+    shown: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
     in_half = True
 
     def __init__(self, data: Path) -> None:
@@ -123,14 +123,14 @@ class Masked:
         )
         return anywhere * (torch.rand(batch, 1, generator=generator) < ANYWHERE_SHARE)
 
-    def progress(self, model: Encoder, tokenizer: Tokenizer) -> dict[str, float | str]:
+    def progress(self, model: Encoder, tokenizer: Tokenizer) -> Scores:
         return held_out_scores(model, tokenizer, self.held_out)
 
 
 def look_alike(model: Encoder, heads: tuple[int, ...]) -> None:
     """Let W_K of these heads of layer 0 begin as W_Q, both blind to positions: a word then gives
     most to itself and its like elsewhere."""
-    attention, config = model.layers[0].attention, model.config
+    attention, config = model.attentions()["self"][0], model.config
     _, lengths, directions = torch.linalg.svd(
         sinusoids(config.n_positions, config.d_model), full_matrices=False
     )
@@ -174,8 +174,8 @@ class Words:
     @staticmethod
     def of(tokenizer: Tokenizer) -> Words:
         if tokenizer not in _WORDS:
-            stored = [tokenizer.bpe.id_to_token(token) for token in range(len(tokenizer))]
-            begins = [piece.startswith(SPACE) or not piece[0].isalnum() for piece in stored]
+            stored = [tokenizer.bpe.id_to_token(token) or "" for token in range(len(tokenizer))]
+            begins = [piece.startswith(SPACE) or not piece[:1].isalnum() for piece in stored]
             others = torch.full((len(tokenizer), 3), -1)
             for group in PRONOUNS:
                 ids = [ids[0] for ids in tokenizer.ids(list(group)) if len(ids) == 1]
@@ -245,9 +245,8 @@ def batches(
     """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the
     longest row of the batch; rows of like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
-    pool = [
-        [tokenizer.cls, *row, tokenizer.sep] for row in rows(corpus, tokenizer, rng, longest, epoch)
-    ]
+    cls, sep, _ = tokenizer.fills
+    pool = [[cls, *row, sep] for row in rows(corpus, tokenizer, rng, longest, epoch)]
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
     for row in pool:
@@ -256,7 +255,10 @@ def batches(
         groups[-1].append(row)
     rng.shuffle(groups)
     for group in groups:
-        yield *padded(group, tokenizer.pad), torch.tensor([[is_echo(row[1:-1])] for row in group])
+        yield (
+            *padded(group, tokenizer.padding),
+            torch.tensor([[is_echo(row[1:-1])] for row in group]),
+        )
 
 
 def is_echo(row: list[int]) -> bool:
@@ -274,16 +276,16 @@ def hide(
 ) -> tuple[Tensor, Tensor]:
     """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or
     FATE_IN_ECHO in rows where `echo` (batch, 1)."""
-    words = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
+    cls, sep, mask = tokenizer.fills
+    words = present & (ids != cls) & (ids != sep)
     chosen = words & (torch.rand(ids.shape, generator=generator) < MASKED_SHARE)
     fate = torch.rand(ids.shape, generator=generator)
     random = torch.randint(4, len(tokenizer), ids.shape, generator=generator)
-    to_mask, to_stay = FATE
-    if echo is not None:
-        to_mask, to_stay = (
-            torch.where(echo, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, FATE)
-        )
-    hidden = torch.where(chosen & (fate < to_mask), tokenizer.mask, ids)
+    unlike = torch.zeros((), dtype=torch.bool) if echo is None else echo
+    to_mask, to_stay = (
+        torch.where(unlike, in_echo, usual) for in_echo, usual in zip(FATE_IN_ECHO, FATE)
+    )
+    hidden = torch.where(chosen & (fate < to_mask), mask, ids)
     return torch.where(chosen & (fate > to_stay), random, hidden), chosen
 
 
@@ -293,7 +295,8 @@ def hide_words(
     """As `hide`, but whole words: all tokens of a word share its fate, and pronouns have their
     own."""
     tokenizer = words.tokenizer
-    ordinary = present & (ids != tokenizer.cls) & (ids != tokenizer.sep)
+    cls, sep, mask = tokenizer.fills
+    ordinary = present & (ids != cls) & (ids != sep)
     word = words.begins[ids].long().cumsum(1).clamp(max=ids.shape[1] - 1)  # (batch, token)
     chance, fate = (torch.rand(ids.shape, generator=generator).gather(1, word) for _ in range(2))
     others = words.others[ids]  # (batch, token, 3)
@@ -309,7 +312,7 @@ def hide_words(
         others.gather(2, which)[..., 0],
         torch.randint(4, len(tokenizer), ids.shape, generator=generator),
     )
-    hidden = torch.where(chosen & (fate < to_mask), tokenizer.mask, ids)
+    hidden = torch.where(chosen & (fate < to_mask), mask, ids)
     return torch.where(chosen & (fate > to_stay), random, hidden), chosen
 
 
@@ -328,14 +331,15 @@ def loss(
 
 
 @torch.inference_mode()
-def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> dict[str, float]:
+def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> Scores:
     """Masked loss and accuracy, and each relation's best head, on text that training never saw."""
     generator = torch.Generator().manual_seed(0)
     texts = [*held_out.sentences[:HELD_OUT_SENTENCES], *held_out.paragraphs[:HELD_OUT_PARAGRAPHS]]
-    rows = [[tokenizer.cls, *ids[: LONGEST_ROW - 2], tokenizer.sep] for ids in tokenizer.ids(texts)]
+    cls, sep, _ = tokenizer.fills
+    rows = [[cls, *ids[: LONGEST_ROW - 2], sep] for ids in tokenizer.ids(texts)]
     total = right = places = 0.0
     for at in range(0, len(rows), 16):
-        ids, present = padded(sorted(rows, key=len)[at : at + 16], tokenizer.pad)
+        ids, present = padded(sorted(rows, key=len)[at : at + 16], tokenizer.padding)
         hidden, chosen = hide(ids, present, tokenizer, generator)
         logits = model.logits(model(hidden, allowed=present[:, None, None, :])[chosen])
         total += F.cross_entropy(logits, ids[chosen], reduction="sum").item()

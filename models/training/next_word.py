@@ -129,11 +129,12 @@ def batches(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """One epoch of (ids, present, counts), all (batch, token), rows of like length together, [BOS]
     before each."""
+    bos, _ = tokenizer.ends
     pool = [
-        ([tokenizer.bos, *row], frozenset(at + 1 for at in free))
+        ([bos, *row], frozenset(at + 1 for at in free))
         for row, free in rows(corpus, tokenizer, rng, epoch)
     ]
-    yield from grouped(pool, tokenizer.pad, rng, BATCH_TOKENS)
+    yield from grouped(pool, tokenizer.padding, rng, BATCH_TOKENS)
 
 
 def grouped(
@@ -171,11 +172,10 @@ def loss(model: Decoder, ids: Tensor, counts: Tensor, start: Tensor | None = Non
 def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tuple[float, float]:
     """(loss in nats a token, perplexity a token) over the texts, each by itself after [BOS], at
     most LONGEST_MEASURED tokens of each."""
-    pool = [
-        ([tokenizer.bos, *ids[:LONGEST_MEASURED]], ALL_COUNT) for ids in tokenizer.ids(list(texts))
-    ]
+    bos, _ = tokenizer.ends
+    pool = [([bos, *ids[:LONGEST_MEASURED]], ALL_COUNT) for ids in tokenizer.ids(list(texts))]
     total = count = 0.0
-    for ids, present, _ in grouped(pool, tokenizer.pad, Random(0), BATCH_TOKENS):
+    for ids, present, _ in grouped(pool, tokenizer.padding, Random(0), BATCH_TOKENS):
         n = int(present[:, 1:].sum())
         total += loss(model, ids, present).item() * n
         count += n
@@ -221,7 +221,7 @@ class NextWord:
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
     steps, check, rate, warm_up = 12_000, 1000, 1.2e-3, 500
-    shown = (0, 100, 250, 500, 800, 1200, 2500, 5000)
+    shown: tuple[int, ...] = (0, 100, 250, 500, 800, 1200, 2500, 5000)
     in_half = True
 
     def __init__(self, data: Path) -> None:

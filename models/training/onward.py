@@ -48,14 +48,14 @@ class Onward(masked.Masked):
         masked.look_alike(fresh, masked.HEADS_OF_LIKES)
         model.load_state_dict(self.begun.model.state_dict())
         share = resting(self.begun, gates.ordinary(self.held_out.sentences))
-        for layer, begins, rests in zip(model.layers, fresh.layers, share):
+        free, new = masked.FIRST_PAYING_HEAD, len(masked.HEADS_OF_LIKES)
+        for attention, rests in zip(model.attentions()["self"], share):
             order = np.argsort(-rests).tolist()
-            if layer is model.layers[0]:
-                free, new = masked.FIRST_PAYING_HEAD, len(masked.HEADS_OF_LIKES)
+            if attention.layer == 0:
                 order = order[:free] + order[free + new :] + order[free : free + new]
-            reorder(layer.attention, order)
-            if layer is model.layers[0]:
-                renew(layer.attention, begins.attention, masked.HEADS_OF_LIKES)
+            reorder(attention, order)
+        first, begins = (each.attentions()["self"][0] for each in (model, fresh))
+        renew(first, begins, masked.HEADS_OF_LIKES)
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

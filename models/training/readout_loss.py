@@ -8,6 +8,8 @@ and only their gradient is kept, in the precision of the step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -62,9 +64,7 @@ class _CrossEntropy(torch.autograd.Function):
         return total / n
 
     @staticmethod
-    def backward(
-        ctx: torch.autograd.function.FunctionCtx, upstream: Tensor
-    ) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         x, matrix, slope = ctx.saved_tensors
         by_x = (slope @ matrix).float() * upstream
         by_matrix = (slope.T @ x).float() * upstream

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,8 @@ from models.tokenizer import Tokenizer
 from models.transformer import FeedForward, Model
 
 SEED = 1
+Kind = TypeVar("Kind", bound=Model)
+Scores = dict[str, float | str]
 MOMENT = 0.1  # seconds that trying out one kind of number may take
 
 
@@ -32,7 +34,7 @@ class Moment:
     epoch: int
 
 
-class Recipe(Protocol):
+class Recipe(Protocol[Kind]):
     """How a model is trained. `shown`: the steps whose weights are shipped beside the last ones.
     `in_half`: whether steps may be computed in bfloat16 where the processor helps; weights and
     scores stay in fp32."""
@@ -48,16 +50,16 @@ class Recipe(Protocol):
     def tokenizer(self) -> Tokenizer:
         """A new tokenizer, learned from the training text."""
 
-    def model(self) -> Model:
+    def model(self) -> Kind:
         """A fresh model, drawn from torch's global generator."""
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         """The batches of one epoch, always the same ones for the same epoch."""
 
-    def loss(self, model: Model, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+    def loss(self, model: Kind, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         """Mean loss of a batch in nats."""
 
-    def progress(self, model: Model, tokenizer: Tokenizer) -> dict[str, float | str]:
+    def progress(self, model: Kind, tokenizer: Tokenizer) -> Scores:
         """Quick scores on text that training never sees, for the log."""
 
 
@@ -70,8 +72,8 @@ def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
     return ids, ids != pad
 
 
-def with_dropout(model: Model, share: float) -> Model:
-    """The model, whose sub-layers drop a share of what they write while it is in training mode
+def with_dropout(model: Model, share: float) -> None:
+    """Let a model's sub-layers drop a share of what they write while it is in training mode
     (section 5.4 of the paper). The model's own
     code knows no dropout: it falls away with the run."""
 
@@ -81,7 +83,6 @@ def with_dropout(model: Model, share: float) -> Model:
     for module in model.modules():
         if isinstance(module, (MultiHeadAttention, FeedForward)):
             module.register_forward_hook(dropped)
-    return model
 
 
 @cache

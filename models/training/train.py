@@ -19,6 +19,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +29,7 @@ from models.tokenizer import Tokenizer
 from models.training import algorithms, masked, next_word, onward, translation, twins
 from models.training.recipes import SEED, Moment, Recipe, half_helps
 
-ON_CORPORA = {
+ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder": masked.Masked,
     "encoder-onward": onward.Onward,
     "decoder": next_word.NextWord,
@@ -67,7 +68,7 @@ def main() -> None:
 class Run:
     """One training run and its folder."""
 
-    def __init__(self, recipe: Recipe, folder: Path, steps: int, check: int) -> None:
+    def __init__(self, recipe: Recipe[Any], folder: Path, steps: int, check: int) -> None:
         self.recipe, self.folder, self.steps, self.check = recipe, folder, steps, check
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "steps").write_text(f"{steps}\n")
@@ -188,7 +189,7 @@ class Run:
         self.step, self.epoch, self.at = saved["place"]
 
 
-def recipe_of(name: str, data: Path | None) -> Recipe:
+def recipe_of(name: str, data: Path | None) -> Recipe[Any]:
     """The recipe of a model, its text read from the folder `data`. Raises ValueError where it needs
     one and there is none."""
     if name in algorithms.RECIPES:
@@ -198,7 +199,7 @@ def recipe_of(name: str, data: Path | None) -> Recipe:
     return ON_CORPORA[name](data)
 
 
-def recipe_class(name: str) -> type[Recipe]:
+def recipe_class(name: str) -> type[Recipe[Any]]:
     """The recipe of a model, without its text."""
     return algorithms.RECIPES[name] if name in algorithms.RECIPES else ON_CORPORA[name]
 

@@ -16,7 +16,7 @@ from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training.corpus import Pairs, read_pairs
 from models.training.readout_loss import cross_entropy
 from models.training.recipes import SEED, Moment, padded, with_dropout
-from models.transformer import EncoderDecoder
+from models.transformer import EncoderDecoder, Stored
 
 BATCH_TOKENS = 2000  # of the target, padding counted in
 # Longest target of each epoch, in tokens; the last one for all that follow. Alignments form in
@@ -64,13 +64,12 @@ def joined(first: Pair, second: Pair, rng: Random) -> Pair:
     starts = all(STARTS.match(text) or text.startswith("I ") for text in second)
     if not (states and starts and rng.random() < LINKED):
         return f"{first[0]} {second[0]}", f"{first[1]} {second[1]}"
-    return tuple(
-        (
-            f"{one[:-1].rstrip()}, {link} "
-            f"{other if other.startswith(('I ', 'Tom ')) else other[0].lower() + other[1:]}"
-        )
+    english, french = (
+        f"{one[:-1].rstrip()}, {link} "
+        f"{other if other.startswith(('I ', 'Tom ')) else other[0].lower() + other[1:]}"
         for one, link, other in zip(first, rng.choice(LINKS), second)
     )
+    return english, french
 
 
 def widened(pairs: list[Pair], rng: Random) -> list[Pair]:
@@ -93,8 +92,9 @@ def batches(
     """One epoch of (source, source present, target, target present), each (batch, token). A source
     ends with [EOS]; a target begins with [BOS] and ends with [EOS]. Pairs of which a side is longer
     than `longest` tokens are left out."""
+    (bos, eos), pad = tokenizer.ends, tokenizer.padding
     pool = [
-        ([*source, tokenizer.eos], [tokenizer.bos, *target, tokenizer.eos])
+        ([*source, eos], [bos, *target, eos])
         for source, target in zip(english, french)
         if max(len(source), len(target)) <= longest
     ]
@@ -110,19 +110,15 @@ def batches(
     rng.shuffle(groups)
     for group in groups:
         sources, targets = zip(*group)
-        yield *padded(list(sources), tokenizer.pad), *padded(list(targets), tokenizer.pad)
+        yield *padded(list(sources), pad), *padded(list(targets), pad)
 
 
 def loss(
-    model: EncoderDecoder,
-    source: Tensor,
-    source_present: Tensor,
-    target: Tensor,
-    target_present: Tensor,
-    smoothing: float = LABEL_SMOOTHING,
+    model: EncoderDecoder, batch: tuple[Tensor, ...], smoothing: float = LABEL_SMOOTHING
 ) -> Tensor:
     """Mean cross-entropy in nats of every target token after [BOS], given the source and the tokens
-    before it (section 5.4: smoothed)."""
+    before it (section 5.4: smoothed). batch: as `batches` yields it."""
+    source, source_present, target, target_present = batch
     memory_allowed = source_present[:, None, None]
     memory = model.encode(source, memory_allowed)
     x = model.decode(target[:, :-1], memory, memory_allowed)
@@ -136,18 +132,17 @@ def greedy(
 ) -> list[list[int]]:
     """The likeliest next token, again and again, for a batch of bare source ids at once: bare
     target ids."""
-    ids, present = padded([[*source, tokenizer.eos] for source in sources], tokenizer.pad)
+    bos, eos = tokenizer.ends
+    ids, present = padded([[*source, eos] for source in sources], tokenizer.padding)
     allowed = present[:, None, None]
     memory = model.encode(ids, allowed)
-    from models.transformer import Stored
-
     stored = Stored()
-    token = torch.full((len(sources), 1), tokenizer.bos)
+    token = torch.full((len(sources), 1), bos)
     said: list[list[int]] = [[] for _ in sources]
     done = torch.zeros(len(sources), dtype=torch.bool)
     for _ in range(longest):
         token = model.logits(model.decode(token, memory, allowed, stored=stored)[:, -1:]).argmax(-1)
-        done |= token[:, 0] == tokenizer.eos
+        done |= token[:, 0] == eos
         if done.all():
             break
         for row in (~done).nonzero().flatten().tolist():
@@ -160,7 +155,7 @@ class Translation:
 
     config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
     steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
-    shown = (0, 400, 1000)
+    shown: tuple[int, ...] = (0, 400, 1000)
     in_half = True
 
     def __init__(self, data: Path) -> None:
@@ -176,7 +171,9 @@ class Translation:
         )
 
     def model(self) -> EncoderDecoder:
-        return with_dropout(EncoderDecoder(self.config), DROPOUT)
+        model = EncoderDecoder(self.config)
+        with_dropout(model, DROPOUT)
+        return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         rng = Random(SEED + epoch)
@@ -193,7 +190,7 @@ class Translation:
         )
 
     def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
-        return loss(model, *batch)
+        return loss(model, batch)
 
     @torch.inference_mode()
     def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> dict[str, float | str]:
@@ -203,7 +200,7 @@ class Translation:
         total = count = 0.0
         for batch in batches(english, french, tokenizer, Random(0), 100):
             n = int(batch[3][:, 1:].sum())
-            total += loss(model, *batch, smoothing=0.0).item() * n
+            total += loss(model, batch, smoothing=0.0).item() * n
             count += n
         shown = [side[::300] for side in (self.held_out.english, self.held_out.french)]
         said = greedy(model, tokenizer, tokenizer.ids(list(shown[0])))
