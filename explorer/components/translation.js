@@ -101,6 +101,9 @@ function show(view) {
 
 // ---- the list of a beam search -------------------------------------------------------------------
 
+/** What stands for a hypothesis whose tokens spell no text. */
+const unspelled = (beam) => (beam.done && beam.n === 1 ? "(nothing: it ends at once)" : "(nothing)");
+
 /** @param {View} view */
 function beams(view) {
   const { header } = view;
@@ -116,7 +119,7 @@ function beams(view) {
         onclick: () => view.send("beam", at),
       },
       make("span", "rank", `${at + 1}`),
-      make("span", { class: "text", dir: "auto" }, beam.text || "(nothing: it ends at once)"),
+      make("span", { class: "text", dir: "auto" }, beam.text || unspelled(beam)),
       make("span", "more", `${beam.n} tokens${beam.done ? "" : ", not ended"}`),
       make(
         "span",
