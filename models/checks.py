@@ -4,7 +4,8 @@ fit."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from dataclasses import fields
+from numbers import Integral, Real
 
 from models.config import Config
 from models.edits import (
@@ -30,6 +31,15 @@ from models.edits import (
 from models.recording import Card
 
 MOST_EDITS = 400
+# A field's values by what its type begins with; a truth value is no number.
+TYPES: dict[str, tuple[type, str]] = {
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "str": (str, "a word"),
+}
+DIGITS = 18  # of a whole number
+# Divisors whose own and inverse value 32 bits hold.
+LEAST, MOST = 3e-39, 3e38
 
 
 def check(
@@ -54,7 +64,7 @@ def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int])
     if len(edits) > MOST_EDITS:
         raise ValueError(f"{len(edits)} edits at once; {MOST_EDITS} are taken")
     for edit in edits:
-        if wrong := _places(edit, card, layers) or _values(edit):
+        if wrong := _kinds(edit) or _places(edit, card, layers) or _values(edit):
             raise ValueError(wrong)
 
 
@@ -67,6 +77,22 @@ def check_length(edits: tuple[Edit, ...], n: int, card: Card) -> None:
                 f"“{edit}”: {n} tokens would reach position {n + edit.by}; {card.name} has "
                 f"{card.n_positions}"
             )
+
+
+def _kinds(edit: Edit) -> str:
+    """Why a field does not hold the kind of value that it is for, "" where all do. Edits from a
+    file or an address can hold anything."""
+    for field in fields(edit):
+        value, hint = getattr(edit, field.name), str(field.type)
+        if value is None and "None" in hint:
+            continue
+        kind, called = TYPES[hint.partition(" ")[0]]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            said = f"{value!r:.40}"
+            return f"{type(edit).__name__}: {field.name} must be {called}, not {said}"
+        if isinstance(value, Integral) and abs(int(value)) >= 10**DIGITS:
+            return f"{type(edit).__name__}: {field.name} has more than {DIGITS} digits"
+    return ""
 
 
 def _places(edit: Edit, card: Card, layers: Mapping[str, int]) -> str:
@@ -86,8 +112,10 @@ def _values(edit: Edit) -> str:
         return f"{edit} has a negative seed; seeds count from 0"
     if isinstance(edit, ShiftPositions) and edit.by < 0:
         return f"“{edit}”: positions can only be shifted onwards, by 0 or more"
-    if isinstance(edit, ScaledBy) and not (isfinite(edit.divisor) and edit.divisor > 0):
+    if isinstance(edit, ScaledBy) and not edit.divisor > 0:
         return f"“{edit}”: the divisor must be a number above 0"
+    if isinstance(edit, ScaledBy) and not LEAST <= edit.divisor <= MOST:
+        return f"“{edit}”: the divisor must lie between {LEAST:g} and {MOST:g}, as 32 bits hold it"
     for kind, field, options in (
         (OtherPositions, "to", POSITIONS),
         (MoveNorm, "to", NORM_PLACES),

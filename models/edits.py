@@ -96,7 +96,8 @@ class WithoutScale(Edit):
 
 @dataclass(frozen=True)
 class ScaledBy(Edit):
-    """Scores are q . k / `divisor` in the place of sqrt(d_head); `divisor` is above 0."""
+    """Scores are q . k / `divisor` in the place of sqrt(d_head); `divisor` is from 3e-39 to 3e38,
+    what 32 bits hold."""
 
     divisor: float
     layer: int | None = None

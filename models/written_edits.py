@@ -175,6 +175,5 @@ def _from_word(word: str) -> Edit:
 def _value(written: str, hint: str) -> int | float | str | None:
     if not written and "None" in hint:
         return None
-    return (
-        int(written) if "int" in hint else float(written) if "float" in hint else unquote(written)
-    )
+    written = unquote(written)  # the plus of 1e+20 is a sign that is escaped
+    return int(written) if "int" in hint else float(written) if "float" in hint else written

@@ -446,6 +446,21 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
     [
         (ScaledBy(0.0), "above 0"),
         (ScaledBy(float("nan")), "above 0"),
+        (ScaledBy(-0.0), "above 0"),
+        (ScaledBy(float("inf")), "between 3e-39 and 3e"),
+        (ScaledBy(10**400), "more than 18 digits"),
+        (ScaledBy(1e39), "between"),
+        *((ScaledBy(each), "between") for each in (2.9e-39, 1e-42, 5e-324)),
+        (ScaledBy("2"), "divisor must be a number"),
+        (ScaledBy(True), "divisor must be a number"),
+        (ZeroHead(0, 1.0), "head must be a whole number, not 1.0"),
+        (ZeroHead(0, None), "head must be a whole number"),
+        (ZeroHead(10**400, 0), "more than 18 digits"),
+        (WithoutNorm(float("nan")), "layer must be a whole number"),
+        (ShiftPositions(1e-42), "by must be a whole number"),
+        (edits.ShuffleTokens(1.5), "seed must be a whole number"),
+        (PatchSite(OTHER, "embed", -0.0), "token must be a whole number"),
+        (OtherPositions(2), "to must be a word"),
         (ShiftPositions(-1), "onwards"),
         (ShiftPositions(60), "position"),
         (ShufflePositions(-1), "seed"),
@@ -470,6 +485,21 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     with pytest.raises(ValueError, match=why):
         recorded(small_decoder, asked)
+
+
+@pytest.mark.parametrize("divisor", [3e-39, 1e-38, 1.2e-38, 1e-30, 3e38])
+def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
+    small_decoder: own.Handle, divisor: float
+) -> None:
+    """From an address too, where a number is written as Python does."""
+    (asked,) = written_edits.from_line(written_edits.to_line((ScaledBy(divisor),)))
+    try:
+        pattern = recorded(small_decoder, asked).attention[0].pattern
+    except NotFinite as overflow:
+        assert divisor < 1 and overflow.site.endswith("scores")
+    else:
+        rows = pattern[..., -1, :]
+        assert np.ptp(rows) < PASSED if divisor > 1 else (rows.max(-1) == 1).all()
 
 
 def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:

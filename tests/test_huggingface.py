@@ -498,6 +498,7 @@ def test_hidden_and_shuffled_tokens(loaded: Callable) -> None:
         ("bert", edits.HideToken(0), "names no token of the text"),
         ("bert", edits.ShuffleTokens(-1), "negative seed"),
         ("bert", edits.ScaledBy(0.0), "above 0"),
+        ("bert", edits.ScaledBy(1e-42), "between 3e-39 and 3e"),
         ("t5", edits.WithoutScale(), "multiplies q · k by nothing"),
     ],
 )
@@ -510,7 +511,7 @@ def test_an_edit_that_cannot_be_honoured_is_refused(
 
 def test_numbers_that_overflow_are_refused_by_the_place_where_they_did(loaded: Callable) -> None:
     with pytest.raises(NotFinite, match="1.attn.scores"):
-        recorded(loaded("gpt2"), edits.ScaledBy(1e-45, 1))
+        recorded(loaded("gpt2"), edits.ScaledBy(3e-39, 1))
 
 
 def test_two_people_with_different_edits_on_one_model_get_their_own_pictures(

@@ -500,6 +500,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
         ("ZeroHead:0:0:<i>,WithoutScale:", "<i>"),
         ("PatchSite:a:nowhere,WithoutScale:", "no such site"),
         ("ShiftPositions:99999,WithoutScale:", "positions"),
+        ("ScaledBy:1e-42:,WithoutScale:", "between 3e-39 and"),
     ],
 )
 def test_a_bad_link_is_named_and_its_good_part_kept(line: str, said: str) -> None:

@@ -198,6 +198,7 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
     card, honoured = handle.card, offers(handle).edits
+    check_places(edits, card, handle.plan.n_layer)
     for edit in edits:
         if isinstance(edit, HideToken) and HideToken not in honoured:
             raise ValueError(
@@ -211,4 +212,3 @@ def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:
             raise ValueError(
                 f"{card.name} multiplies q · k by nothing, so there is no scale to take away"
             )
-    check_places(edits, card, handle.plan.n_layer)
