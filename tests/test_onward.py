@@ -1,4 +1,4 @@
-"""Going on from weights that are there: what is put in another order computes the same."""
+"""Going on from weights that are there: what begins anew, and what pays for resting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from bounds import SUMMED
 
 from models.config import Config
-from models.training import onward
+from models.training import masked, onward
 from models.transformer import Encoder
 
 CONFIG = Config(n_vocab=50, d_model=32, n_layer=2, n_head=4, d_ff=64, n_positions=20)
@@ -36,23 +36,25 @@ def patterns(model: Encoder) -> torch.Tensor:
     return seen[0]
 
 
-@torch.inference_mode()
-def test_heads_in_another_order_say_the_same(model: Encoder) -> None:
-    before, heads = model.logits(model(IDS)), patterns(model)
-    order = [2, 0, 3, 1]
-    onward.reorder(model.layers[0].attention, order)
-    torch.testing.assert_close(model.logits(model(IDS)), before, atol=SUMMED, rtol=0)
-    torch.testing.assert_close(patterns(model), heads[order], atol=SUMMED, rtol=0)
-
-
-@torch.inference_mode()
 def test_heads_that_begin_anew_leave_the_others_alone(model: Encoder) -> None:
     fresh, heads = Encoder(CONFIG).eval(), patterns(model)
-    onward.renew(model.layers[0].attention, fresh.layers[0].attention, (1, 3))
-    now = patterns(model)
-    torch.testing.assert_close(now[[0, 2]], heads[[0, 2]], atol=SUMMED, rtol=0)
-    rows = slice(CONFIG.d_head, 2 * CONFIG.d_head)
     attention, other = model.layers[0].attention, fresh.layers[0].attention
-    assert torch.equal(attention.w_q.weight[rows], other.w_q.weight[rows])
-    assert torch.equal(attention.w_o.weight[:, rows], other.w_o.weight[:, rows])
-    assert not torch.equal(attention.w_q.weight[: CONFIG.d_head], other.w_q.weight[: CONFIG.d_head])
+    onward.renew(attention, other, {3: 1})
+    torch.testing.assert_close(patterns(model)[:3], heads[:3], atol=SUMMED, rtol=0)
+    ours, theirs = slice(24, 32), slice(8, 16)
+    for name in ("w_q", "w_k", "w_v"):
+        assert torch.equal(
+            getattr(attention, name).weight[ours], getattr(other, name).weight[theirs]
+        )
+    assert torch.equal(attention.w_o.weight[:, ours], other.w_o.weight[:, theirs])
+    assert not torch.allclose(patterns(model)[3], heads[3])
+
+
+def test_heads_pay_for_a_sink_that_are_to() -> None:
+    rests, even = torch.zeros(1, 2, 10, 10), torch.full((1, 2, 10, 10), 0.1)
+    rests[..., 4] = 1
+    sink = torch.cat([rests[:, :1], even[:, :1]], dim=1)  # head 0 rests on token 4, head 1 nowhere
+    for paying, due in ([[0]], 1 - 0.24), ([[1]], 0.0), ([[0, 1]], (1 - 0.24) / 2):
+        excess = masked.Excess(paying)
+        excess("layers.0.attn.pattern", sink)
+        assert excess.mean().item() == pytest.approx(due, abs=SUMMED)

@@ -356,7 +356,7 @@ def test_a_head_pays_for_a_key_that_takes_most_of_all_rows() -> None:
     previous = torch.eye(20).roll(-1, 1).expand(1, 8, 20, 20)
     prices = []
     for pattern in (sunk, spread, previous):
-        excess = masked.Excess()
+        excess = masked.Excess([range(masked.FIRST_PAYING_HEAD, 8)])
         excess("0.attn.pattern", pattern)
         excess("0.attn.scores", sunk)
         prices.append(excess.mean().item())

@@ -9,7 +9,7 @@ whether it has a partner, which asks for a head that looks at the same word else
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,10 +100,15 @@ class Masked:
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
+    @cached_property
+    def paying(self) -> list[list[int]]:
+        """The heads of each layer that pay for a sink."""
+        return [list(range(FIRST_PAYING_HEAD, self.config.n_head))] * self.config.n_layer
+
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         ids, present, echo = batch
         hidden, chosen = hide_words(ids, present, Words.of(at.tokenizer), at.generator, echo)
-        excess = Excess()
+        excess = Excess(self.paying)
         x = model(
             hidden,
             allowed=present[:, None, None, :],
@@ -149,12 +154,13 @@ class Excess:
     fifth, in short rows three times an even row's. Such a key is a sink; one place in a sentence on
     which most rows rest teaches nobody anything."""
 
-    def __init__(self) -> None:
-        self.found: list[Tensor] = []
+    def __init__(self, paying: Sequence[Sequence[int]]) -> None:
+        self.paying, self.found = paying, list[Tensor]()
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if name.endswith(".pattern"):
-            share = tensor[:, FIRST_PAYING_HEAD:].mean(dim=2)  # (batch, head, key)
+            heads = self.paying[len(self.found)]
+            share = tensor[:, heads].mean(dim=2)  # (batch, head, key)
             free = max(0.16, 2.4 / share.shape[-1])
             self.found.append(F.relu(share.float() - free).sum(-1).mean())
 

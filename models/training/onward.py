@@ -1,9 +1,9 @@
-"""The encoder's recipe from shipped weights on: the same function, its heads in another order, goes
-on learning from more text and under a price on sinks.
+"""The encoder's recipe from shipped weights on: they go on learning, from more text and under a
+price on sinks.
 
-The price is paid from head `masked.FIRST_PAYING_HEAD` of each layer on, so that heads which rest
-most on special tokens and final marks come first, where resting is free. Two heads of layer 0 that
-did little else begin anew, as the last ones, alike in W_Q and W_K.
+In each layer the heads that rest most on special tokens and final marks may go on to: they pay
+nothing. Of layer 0 the two that rest most among the others begin anew, alike in W_Q and W_K. Every
+other head keeps its number, so that an address shows the head that it showed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIRST_EPOCH = len(masked.CURRICULUM) - 1  # long rows from the start: its heads 
 class Onward(masked.Masked):
     """The recipe of the shipped encoder's later steps."""
 
-    steps, rate, warm_up = 4_400, 8e-4, 200
+    steps, rate, warm_up = 4_200, 8e-4, 200
     shown = ()
 
     def __init__(self, data: Path) -> None:
@@ -40,6 +40,16 @@ class Onward(masked.Masked):
     def begun(self) -> Handle:
         return own.load("encoder")
 
+    @cached_property
+    def resting(self) -> list[list[int]]:
+        """The heads of each layer, those that rest most first."""
+        share = resting(self.begun, gates.ordinary(self.held_out.sentences))
+        return np.argsort(-share, axis=1).tolist()
+
+    @cached_property
+    def paying(self) -> list[list[int]]:
+        return [heads[masked.FIRST_PAYING_HEAD :] for heads in self.resting]
+
     def tokenizer(self) -> Tokenizer:
         return self.begun.tokenizer
 
@@ -47,15 +57,8 @@ class Onward(masked.Masked):
         fresh, model = Encoder(self.config), Encoder(self.config)
         masked.look_alike(fresh, masked.HEADS_OF_LIKES)
         model.load_state_dict(self.begun.model.state_dict())
-        share = resting(self.begun, gates.ordinary(self.held_out.sentences))
-        free, new = masked.FIRST_PAYING_HEAD, len(masked.HEADS_OF_LIKES)
-        for attention, rests in zip(model.attentions()["self"], share):
-            order = np.argsort(-rests).tolist()
-            if attention.layer == 0:
-                order = order[:free] + order[free + new :] + order[free : free + new]
-            reorder(attention, order)
         first, begins = (each.attentions()["self"][0] for each in (model, fresh))
-        renew(first, begins, masked.HEADS_OF_LIKES)
+        renew(first, begins, dict(zip(self.paying[0], masked.HEADS_OF_LIKES)))
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -76,28 +79,17 @@ def resting(handle: Handle, texts: Sequence[str]) -> np.ndarray:
 
 
 @torch.no_grad()
-def reorder(attention: MultiHeadAttention, order: Sequence[int]) -> None:
-    """Let head i be what head order[i] was. What the sub-layer computes stays the same."""
-    taken = torch.arange(attention.n_head * attention.d_head).unflatten(0, (-1, attention.d_head))
-    taken = taken[list(order)].flatten()
-    for linear in (attention.w_q, attention.w_k, attention.w_v):
-        linear.weight.copy_(linear.weight[taken])
-        if linear.bias is not None:
-            linear.bias.copy_(linear.bias[taken])
-    attention.w_o.weight.copy_(attention.w_o.weight[:, taken])
-
-
-@torch.no_grad()
-def renew(attention: MultiHeadAttention, fresh: MultiHeadAttention, heads: Sequence[int]) -> None:
-    """Let these heads begin with the weights that they have in `fresh`."""
-    for head in heads:
-        rows = slice(head * attention.d_head, (head + 1) * attention.d_head)
-        for one, new in (
+def renew(attention: MultiHeadAttention, fresh: MultiHeadAttention, heads: dict[int, int]) -> None:
+    """Let heads begin with the weights that others have in `fresh`: new number by old one."""
+    d = attention.d_head
+    for old, new in heads.items():
+        rows, theirs = slice(old * d, (old + 1) * d), slice(new * d, (new + 1) * d)
+        for one, other in (
             (attention.w_q, fresh.w_q),
             (attention.w_k, fresh.w_k),
             (attention.w_v, fresh.w_v),
         ):
-            one.weight[rows] = new.weight[rows]
+            one.weight[rows] = other.weight[theirs]
             if one.bias is not None:
-                one.bias[rows] = new.bias[rows]
-        attention.w_o.weight[:, rows] = fresh.w_o.weight[:, rows]
+                one.bias[rows] = other.bias[theirs]
+        attention.w_o.weight[:, rows] = fresh.w_o.weight[:, theirs]
