@@ -183,25 +183,20 @@ def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
-def test_a_logit_is_the_sum_of_parts_or_it_is_said_why_not(
-    kind: str, loaded: Callable[[str], Handle]
-) -> None:
+def test_a_logit_is_the_sum_of_parts(kind: str, loaded: Callable[[str], Handle]) -> None:
     handle = loaded(kind)
     recording, why = recorded(handle), parts.missing(handle)
     stream = recording.streams[-1]
-    if kind in BENT:
-        assert "not linear" in why and library.offers(handle).no_parts == why
-        with pytest.raises(ValueError, match="not linear"):
-            library.attribute(handle, recording, stream.name, 1, 5)
-        return
-    assert not why
+    assert not why and library.offers(handle).no_parts == ""
     for word, against in ((5, None), (9, 30)):
         taken = library.attribute(handle, recording, stream.name, 2, word, against)
         logits = library.logits(handle, recording, stream.name, 2)
         expected = logits[word] - (0 if against is None else logits[against])
         assert taken.logit == pytest.approx(float(expected), abs=PASSED)
         assert sum(part.value for part in taken.parts) == pytest.approx(taken.logit, abs=TOTAL)
+        assert (taken.explained < 1) == (kind in BENT)
     kinds = {part.kind for part in taken.parts}
+    assert ("transform" in kinds) == (kind in BENT)
     assert ("layer" in kinds) == (kind in WHOLE) == ("ffn" not in kinds)
     if kind not in WHOLE:  # where values are not handed out an attention is one part
         one = "head" if handle.plan.opens else "attn"
@@ -209,6 +204,37 @@ def test_a_logit_is_the_sum_of_parts_or_it_is_said_why_not(
         assert len(heads) == (handle.card.n_head if one == "head" else 1) * sum(
             n for name, n in handle.plan.n_layer.items() if name != "encoder self"
         )
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_path: Path) -> None:
+    """Part by part, with how much of the transform the slope tells, for the same weights."""
+    folder = str(tiny.build(kind, tmp_path))
+    handle, ours = load(folder, name=kind), library.load(f"ours:{folder}")
+    for word, against in ((5, None), (9, 30)):
+        theirs, own = (
+            library.attribute(each, library.record(each, TEXT), "encoder", 2, word, against)
+            for each in (handle, ours)
+        )
+        assert theirs.logit == pytest.approx(own.logit, abs=PASSED)
+        assert theirs.explained == pytest.approx(own.explained, abs=SUMMED)
+        one, other = (
+            {(part.kind, part.layer, part.head): part.value for part in each.parts}
+            for each in (theirs, own)
+        )
+        assert one.keys() == other.keys() and len(one) > 10
+        for key, value in one.items():
+            assert value == pytest.approx(other[key], abs=SUMMED), key
+
+
+def test_a_readout_of_another_kind_is_refused_and_it_is_said_why(tmp_path: Path) -> None:
+    tiny.build("bert", tmp_path)
+    tiny.change(tmp_path, hidden_act="mish")
+    handle = load(str(tmp_path), name="mish")
+    why = library.offers(handle).no_parts
+    with pytest.raises(ValueError, match="neither linear nor a dense layer") as refused:
+        library.attribute(handle, recorded(handle), "encoder", 1, 5)
+    assert why and why in str(refused.value)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "gpt_neox", "bart"])

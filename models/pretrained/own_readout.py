@@ -1,5 +1,5 @@
-"""How a Hugging Face model reads words off a vector: by its own code, and where that is linear, as
-a matrix."""
+"""How a Hugging Face model reads words off a vector: by its own code, and where that is so, as a
+matrix, or as a matrix after a transform."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from models.config import ACTIVATIONS
 from models.pretrained.handle import Handle
 from models.pretrained.hooks import Pass, listening
-from models.pretrained.overheard import same
+from models.pretrained.overheard import Moment, everything, same
+from models.readouts.bend import Bend, Linear, bend_at
 
 # Rows of logits are computed so many bytes at a time.
 BYTES_OF_LOGITS = 256 << 20
@@ -44,12 +46,27 @@ def expect_readout(handle: Handle, stream: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearReadout:
-    """logits = scale x `weight` (id, d_model) @ vector + `offset` (id)."""
+class Transform:
+    """What stands between a BERT's last vector and its words: norm(activation(dense x))."""
+
+    dense: nn.Linear
+    activation: Linear
+    norm: nn.LayerNorm
+
+    def at(self, last: Tensor) -> Bend:
+        """The transform at a last vector (d_model, float64)."""
+        return bend_at(self.dense, self.activation, self.norm, last)
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """logits = scale x `weight` (id, width) @ vector + `offset` (id), of the last vector or of what
+    a `transform` makes of it."""
 
     weight: Tensor
     scale: float
     offset: Tensor
+    transform: Transform | None = None
 
     def direction(self, id: int, against: int | None = None) -> tuple[Tensor, float]:
         """What a vector is multiplied with for a word's logit, (d_model), and what is added;
@@ -61,30 +78,67 @@ class LinearReadout:
         return weight - other, offset - float(self.offset[against])
 
 
-_found: WeakKeyDictionary[Handle, LinearReadout | None] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Handle, Readout | None] = WeakKeyDictionary()
 
 
 @torch.inference_mode()
-def linear_readout(handle: Handle) -> LinearReadout | None:
-    """The model's readout as a matrix, None where it is none: tried on random vectors, and found
-    once for a handle. What bends (BERT's transform, a bound on the logits) is found out."""
+def readout_of(handle: Handle) -> Readout | None:
+    """The model's readout as a matrix, after a transform such as BERT's where there is one; None
+    where it is another: tried on random vectors, and found once for a handle. What bends otherwise
+    (a bound on the logits) is found out."""
     if handle not in _found:
         _found[handle] = _tried(handle)
     return _found[handle]
 
 
-def _tried(handle: Handle) -> LinearReadout | None:
+def _tried(handle: Handle) -> Readout | None:
     module = handle.model.get_output_embeddings() if handle.plan.door is not None else None
     weight = getattr(module, "weight", None)
-    shape = (handle.card.n_vocab, handle.card.d_model)
-    if not isinstance(weight, Tensor) or tuple(weight.shape) != shape:
+    if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != handle.card.n_vocab:
         return None
-    drawn = torch.randn(3, shape[1], generator=torch.Generator().manual_seed(0))
+    drawn = torch.randn(3, handle.card.d_model, generator=torch.Generator().manual_seed(0))
     drawn = drawn.to(weight.dtype) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
-    said = readout(handle, drawn)
-    offset, plain = said[2], drawn[:2] @ weight.T
-    bare = said[:2] - offset
-    scale = float((bare * plain).sum() / (plain * plain).sum())
-    if not same(plain * scale, bare):
+    plain = _fitted(weight, drawn, readout(handle, drawn), None)
+    return plain or _bent(handle, weight, drawn)
+
+
+def _fitted(
+    weight: Tensor, read: Tensor, said: Tensor, transform: Transform | None
+) -> Readout | None:
+    """The readout that said these logits (row, id) of these vectors (row, width), where it is a
+    matrix times a number and something added."""
+    if weight.shape[1] != read.shape[1]:
         return None
-    return LinearReadout(weight.detach(), scale, offset)
+    plain, bare = (read[:2] - read[2]) @ weight.T, said[:2] - said[2]
+    scale = float((bare * plain).sum() / (plain * plain).sum())
+    offset = said[2] - scale * (read[2] @ weight.T)
+    if not same(read @ weight.T * scale + offset, said):
+        return None
+    return Readout(weight.detach(), scale, offset, transform)
+
+
+def _bent(handle: Handle, weight: Tensor, drawn: Tensor) -> Readout | None:
+    """A transform's readout: a dense layer that read these vectors (row, d_model), and a LayerNorm
+    that read one of the known activations of what it gave, and gave what the words are said of."""
+    said: list[Tensor] = []
+    log = everything(handle.model, lambda: said.append(readout(handle, drawn)))
+    moments = [each for each in log if isinstance(each, Moment)]
+    values = [each.value.flatten(0, -2) for each in moments if each.value.dim() > 1]
+    moments = [each for each in moments if each.value.dim() > 1]
+    reads = {each.place.module: value for each, value in zip(moments, values) if _is_in(each)}
+    gives = {each.place.module: value for each, value in zip(moments, values) if not _is_in(each)}
+    for dense, before in reads.items():
+        if not isinstance(dense, nn.Linear) or not same(before, drawn):
+            continue
+        for norm, bent in reads.items():
+            if not isinstance(norm, nn.LayerNorm) or norm.weight is None or norm.bias is None:
+                continue
+            for activation in ACTIVATIONS.values():
+                if same(activation(gives[dense]), bent):
+                    found = Transform(dense, activation, norm)
+                    return _fitted(weight, gives[norm], said[0], found)
+    return None
+
+
+def _is_in(moment: Moment) -> bool:
+    return moment.place.side == "in"

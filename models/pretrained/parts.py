@@ -1,5 +1,5 @@
 """A logit of a Hugging Face model in its own code as a sum of what its parts wrote, where its
-readout is linear and its stream can be followed."""
+readout is a matrix, with or without a transform such as BERT's, and its stream can be followed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from models.prediction import Attribution, Part
 from models.pretrained.handle import Handle
 from models.pretrained.held import held_still
 from models.pretrained.overheard import same
-from models.pretrained.own_readout import expect_readout, linear_readout
+from models.pretrained.own_readout import expect_readout, readout_of
 from models.pretrained.stream import StreamPlan
-from models.readouts.readout import BIAS, Key
+from models.readouts.bend import BIAS, Key
 from models.recording import Recording, Stream
 from models.slices import breath
 
@@ -22,8 +22,11 @@ def missing(handle: Handle) -> str:
     plan = handle.plan.streams[-1]
     if handle.plan.door is None:
         return "it was saved without a readout over the vocabulary"
-    if linear_readout(handle) is None:
-        return "between its last vector and the words stands something that is not linear"
+    if readout_of(handle) is None:
+        return (
+            "between its last vector and the words stands something that is neither linear nor a "
+            "dense layer, an activation that is known here and a LayerNorm"
+        )
     if not plan.law and plan.norm != "pre":
         return "its code does not show what each sub-layer writes before its LayerNorm"
     return ""
@@ -50,7 +53,7 @@ def attribute(
         raise ValueError(f"stream {stream} has tokens 0 to {len(of.tokens) - 1}, not {token}")
     if not all(0 <= word < handle.card.n_vocab for word in words):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    reads = linear_readout(handle)
+    reads = readout_of(handle)
     if reads is None or missing(handle):
         raise ValueError(f"a logit of {handle.card.name} cannot be taken apart: {missing(handle)}")
     held = _followed(handle, recording, of, token)
@@ -60,10 +63,15 @@ def attribute(
             f"what {handle.card.name} was heard to write does not add up to its last vector"
         )
     direction, offset = reads.direction(id, against)
+    explained = 1.0
+    if reads.transform is not None:
+        bent = reads.transform.at(last)
+        explained = bent.explained(last, torch.stack(list(held.values())), direction)
+        held, last = bent.through(held), bent.whole(last)
     values = {key: float(vector @ direction) for key, vector in held.items()}
     values[BIAS] = values.get(BIAS, 0.0) + offset
     parts = tuple(Part(*key, value) for key, value in values.items())
-    return Attribution(token, id, against, float(last @ direction) + offset, parts)
+    return Attribution(token, id, against, float(last @ direction) + offset, parts, explained)
 
 
 def _followed(handle: Handle, recording: Recording, of: Stream, token: int) -> dict[Key, Tensor]:

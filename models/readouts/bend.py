@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.config import ACTIVATIONS
 from models.own import Handle
 
 Linear = Callable[[Tensor], Tensor]
+# A part of a logit: its kind, layer, head and attention, as in `Part`.
+Key = tuple[str, int, int, str]
+BIAS: Key = ("bias", -1, -1, "")
+REST: Key = ("transform", -1, -1, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,13 @@ class Bend:
     bias: Tensor
     rest: Tensor
     whole: Linear
+
+    def through(self, held: dict[Key, Tensor]) -> dict[Key, Tensor]:
+        """What parts of the last vector come to after the transform, with what its own biases add
+        and what the slope leaves."""
+        slopes = self.slope(torch.stack(list(held.values())))
+        bent = dict(zip(held, slopes.unbind()))
+        return bent | {BIAS: bent.get(BIAS, 0) + self.bias, REST: self.rest}
 
     def explained(self, last: Tensor, parts: Tensor, direction: Tensor) -> float:
         """How much of what happens the slope tells: each part (part, d_model) is taken from the
@@ -43,9 +54,14 @@ def bend(handle: Handle, last: Tensor) -> Bend | None:
     dense, norm = handle.model.transform, handle.model.transform_norm
     if dense is None or norm is None:
         return None
-    activation = ACTIVATIONS[handle.model.config.activation]
-    weight, bias = dense.weight.double(), dense.bias.double()
-    gain, shift = norm.weight.double(), norm.bias.double()
+    return bend_at(dense, ACTIVATIONS[handle.model.config.activation], norm, last)
+
+
+def bend_at(dense: nn.Linear, activation: Linear, norm: nn.LayerNorm, last: Tensor) -> Bend:
+    """norm(activation(dense(x))) at x = `last` (d_model, float64); the dense layer may give vectors
+    of another width."""
+    weight, gain, shift = dense.weight.double(), norm.weight.double(), norm.bias.double()
+    bias = dense.bias.double() if dense.bias is not None else weight.new_zeros(len(weight))
     before = weight @ last + bias
     steep, after = _slope(activation, before), activation(before)
     sigma = (after.var(unbiased=False) + norm.eps).sqrt()

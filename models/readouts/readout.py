@@ -13,16 +13,12 @@ from torch import Tensor, nn
 from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
 from models.own import Handle, kept, place_of
 from models.prediction import Attribution, Lens, Part
-from models.readouts.bend import Linear, bend
+from models.readouts.bend import BIAS, Key, Linear, bend
 from models.readouts.parameters import layers_of
 from models.recording import Attention, Recording, Stream
 from models.since import Norm, is_rms
 from models.slices import breath
 from models.transformer import AddAndNorm
-
-# A part of a logit: its kind, layer, head and attention, as in `Part`.
-Key = tuple[str, int, int, str]
-BIAS: Key = ("bias", -1, -1, "")
 
 
 def states(stream: Stream) -> tuple[str, ...]:
@@ -136,12 +132,8 @@ def attribute(
     last, explained = _vector(of, of.sites[-1], token), 1.0
     bent = bend(handle, last)
     if bent is not None:
-        parts = torch.stack(list(held.values()))
-        explained = bent.explained(last, parts, direction)
-        held = dict(zip(held, bent.slope(parts)))
-        held[BIAS] = held.get(BIAS, 0) + bent.bias
-        held["transform", -1, -1, ""] = bent.rest
-        last = bent.whole(last)
+        explained = bent.explained(last, torch.stack(list(held.values())), direction)
+        held, last = bent.through(held), bent.whole(last)
     values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
     values[BIAS] = values.get(BIAS, 0.0) + float(offset)
     made = tuple(Part(*key, value) for key, value in values.items())
