@@ -48,7 +48,7 @@ def explore(source: Shown) -> None:
         st.info(NO_VECTORS)
         return address.write()
     shown = cell.opened(on, head, at)
-    with left:
+    with left, st.container():
         grid = cell.matrix(on, head)
     with right:
         cell.in_short(shown)

@@ -15,6 +15,13 @@ from explorer.sentences import claims
 from explorer.views.claims import listing, testing
 
 PAUSE = 0.3  # seconds between two looks at what is being tested
+SHOW = {
+    "All": "All",
+    "Do not hold": "Do not hold",
+    "Hold": "Hold",
+    "Too short to tell": "Too short",
+    "Cannot be tested": "Untestable",
+}
 WITH = {
     "All": "",
     "Do not hold": evidence.FAILS,
@@ -39,11 +46,13 @@ def explore(model: str, text: str, target: str | None) -> None:
         + " ".join(f"**{kind.capitalize()}**: {claims.MEANING[kind]}" for kind in evidence.KINDS)
         + " A claim that is opened explains its terms.",
     )
-    left, right = st.columns([1.8, 1], vertical_alignment="bottom")
+    left, right = st.columns([1.8, 1], vertical_alignment="center")
     address.one_of("claim_verdict", tuple(WITH))
     address.one_of("claim_note", NOTES)
-    pick("Show", tuple(WITH), "claim_verdict", at=left)
-    right.selectbox("From", NOTES, key="claim_note", persist_state="session")
+    pick("Show", SHOW, "claim_verdict", bare=True, at=left)
+    right.selectbox(
+        "From", NOTES, key="claim_note", persist_state="session", label_visibility="collapsed"
+    )
     ready = testing.begun(model, text, target).finished
     told.fragment(verdicts, run_every=None if ready else PAUSE)(model, text, target, ready)
 

@@ -17,7 +17,7 @@ from models.edits import MeanHead, ZeroHead
 from models.recording import NotFinite
 
 VIEWS = {
-    "Heads": "Heads side by side",
+    "Heads": "Heads",
     "Answers": "What they say",
     "Nearest": "Nearest heads",
     "Vectors": "Vectors",
@@ -38,9 +38,10 @@ def explore(model: str, text: str) -> None:
     state = st.session_state
     if "wanted_model" in state or (model, text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
-    top = st.container()
+    top, chosen = st.container(), st.container(key="after-sides")  # on a phone behind the grids
     try:
-        on = both(*sides.asked(model, text))
+        with chosen:
+            on = both(*sides.asked(model, text))
     except ValueError as error:
         why = (
             "The numbers grew until single precision could not hold them, so there is no run to "
@@ -51,7 +52,8 @@ def explore(model: str, text: str) -> None:
         st.error(f"There is nothing to compare with: {literal(str(error).rstrip('.'))}. {why}")
         address.write()
         return
-    answers.facing(on)
+    with chosen:
+        answers.facing(on)
     if refused := sentences.refusal(*on.units):
         st.info(f"{refused} Choose another sentence, or other kinds of attention.")
     else:
@@ -71,13 +73,15 @@ def compared(on: Both, top) -> None:
         )
         if silenced and on.paired is not None and numbers.all_same(on.paired):
             st.caption(sentences.STILL_LOOKS)
-    toolbar(view)
+    with st.container():
+        toolbar(view)
+        if view == "Heads":
+            heads.grids(on)
     if view == "Answers":
         answers.show(on)
     elif view == "Vectors":
         vectors.show(on)
     elif view == "Heads":
-        heads.grids(on)
         heads.opened(on, heads.chosen_pair(on, by_nearest=False))
         if on.paired is not None:
             heads.changes(on)

@@ -28,10 +28,16 @@ SCALED = "q and k: each head’s brought to a mean square of 1 a component, head
 def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
-    st.subheader("Is attention a lookup, or messages on a graph?", anchor=False)
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+    ):
+        st.subheader(
+            "Is attention a lookup, or messages on a graph?", anchor=False, width="content"
+        )
+        way = pick("Look at it as", WAYS, "look_at", bare=True)
     on = subject(source)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        way = pick("Look at it as", WAYS, "look_at")
+    # On a phone behind what follows.
+    with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
         shown = None if way == "Scale" else choose(on, query_too=way != "Three")
     if not on.attention.opens and way != "Graph":
         st.info(words.CLOSED.format(literal(source.model)))

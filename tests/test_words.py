@@ -452,8 +452,8 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     page.wait_for_url("**att_unit=Words**")
     visitor.drawn()
     assert "unbelievable" in visitor.tokens() and page.locator(".hidden-side").count() == 0
-    page.get_by_role("radio", name="No specials", exact=True).or_(
-        page.get_by_role("button", name="No specials", exact=True)
+    page.get_by_role("radio", name="No special tokens", exact=True).or_(
+        page.get_by_role("button", name="No special tokens", exact=True)
     ).first.click()
     page.wait_for_selector(".hidden-side")
     visitor.drawn()

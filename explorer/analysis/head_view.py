@@ -38,7 +38,7 @@ SINK_RULE = (
     f"over the rows, and {sinks.SINK_LIFT} times an even row’s share."
 )
 CROWD_RULE = (
-    f"Quiet sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of "
+    f"Shared sinks: special tokens, and tokens that are a sink of at least {sinks.CROWD:.0%} of "
     "the heads."
 )
 OWN_ALONE = (
@@ -47,8 +47,8 @@ OWN_ALONE = (
 )
 NO_SPECIALS = "There is none to leave out here, so all tokens are shown."
 SAME = (
-    f"No other token is a sink of {sinks.CROWD:.0%} of the heads on this text, so quiet sinks and "
-    "no specials are the same here."
+    f"No other token is a sink of {sinks.CROWD:.0%} of the heads on this text: without shared "
+    "sinks and without special tokens are the same here."
 )
 MOST_NAMED = 8  # of the tokens left out
 
@@ -263,7 +263,7 @@ def notes(shown: numbers.Shown, choices: Choices) -> tuple[str, ...]:
     across = shown.axes.said is not None
     if choices.unit == "Words":
         lines.append(WORD_RULE_ACROSS if across else WORD_RULE)
-    what = {"No sinks": "sinks", "Quiet": "sinks of the crowd"}.get(choices.kept, "special tokens")
+    what = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(choices.kept, "special tokens")
     if shown.nothing_left:
         lines.append(f"There are only {what} here, so all are shown.")
     elif choices.kept != "All" and shown.hidden is None:

@@ -22,6 +22,7 @@ from explorer.analysis.plates import (
     window,
 )
 from explorer.analysis.scale import at_random, of_model
+from explorer.analysis.sinks import FAINT
 from explorer.analysis.tour_seen import NO_WORD, Held, Seen, held, words_of
 from models.recording import Recording
 
@@ -174,21 +175,29 @@ def match(seen: Seen) -> Shown:
 
 def heads(seen: Seen) -> Shown:
     """Every head of the held layer: how far it looks, and how much of what the layer writes at the
-    word is its; the number is the farthest."""
+    word is its; the number is the farthest. A head that hardly looks at words has no distance."""
     recording = seen.recording
     one = held(seen, "" if len(recording.streams) == 1 else recording.attention[0].name)
     pattern = one.attention.pattern[one.layer].astype(np.float64)
     rows, keys = words_of(one.rows), words_of(one.keys)
     apart = np.abs(np.arange(len(rows))[:, None] - np.arange(len(keys)))
     among = pattern * (rows[:, None] & keys[None, :])
-    far = (among * apart).sum(axis=(1, 2)) / np.maximum(among.sum(axis=(1, 2)), 1e-12)
+    given = among.sum(axis=(1, 2))
+    tells = given >= FAINT * max(rows.sum(), 1)
+    if tells.sum() < 2:
+        tells[:] = True
+    far = (among * apart).sum(axis=(1, 2)) / np.maximum(given, 1e-12)
     wrote = _written(seen, one)
-    best = int(far.argmax())
+    best = int(np.where(tells, far, -1).argmax())
+    near = int(np.where(tells, far, np.inf).argmin())
     made = tuple(
         Row(
             f"head {head}",
-            (float(far[head]), *(() if wrote is None else (float(wrote[head]),))),
-            (f"{far[head]:.1f}", *(() if wrote is None else (percent(wrote[head]),))),
+            (float(far[head] * tells[head]), *(() if wrote is None else (float(wrote[head]),))),
+            (
+                f"{far[head]:.1f}" if tells[head] else "–",
+                *(() if wrote is None else (percent(wrote[head]),)),
+            ),
             on=head == best,
         )
         for head in range(min(len(pattern), 12))
@@ -204,8 +213,8 @@ def heads(seen: Seen) -> Shown:
     )
     words = {
         "best": str(best),
-        "near": str(int(far.argmin())),
-        "nearest": f"{far.min():.1f}",
+        "near": str(near),
+        "nearest": "at the token itself" if far[near] < 0.05 else f"{far[near]:.1f} tokens away",
     }
     number = f"{far[best]:.1f}"
     return Shown(number, float(far[best]), (bars,), words | _named(one), one.address())

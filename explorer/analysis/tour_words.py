@@ -37,7 +37,8 @@ def before(seen: Seen) -> Shown:
     word."""
     stream = seen.recording.streams[0]
     places = text_of(stream)
-    places = places[places <= np.flatnonzero(words_of(stream))[-1]]
+    told = np.flatnonzero(words_of(stream))
+    places = places[(places >= told[0]) & (places <= told[-1])]
     enough(len(places), "tokens")
     x = residual.at(stream, stream.sites[0])[places]
     x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)

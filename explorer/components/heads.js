@@ -214,7 +214,7 @@ function noteOf({ header, word, wordFirst }, fold) {
       ? header.note.replace(/^.*? first token top left\. /, "One bar a token, first token left. ")
       : header.note;
   const quiet = header.quiet.length
-    ? " Quiet tokens have no column, and heads that mostly rest on them stand back."
+    ? " Tokens left out have no column, and heads that mostly rest on them stand back."
     : "";
   return said + quiet + (fold > 1 ? ` A pixel is the largest of ${fold} × ${fold} cells.` : "");
 }

@@ -179,7 +179,9 @@ function draw(view) {
   more.hidden = bars.scrollHeight <= bars.clientHeight + 1;
   // The key that a hard lookup returns is what the eye looks for first.
   const { row } = lines[view.hardKey];
-  bars.scrollTop = Math.max(0, row.offsetTop - bars.offsetTop - bars.clientHeight / 2);
+  const above = row.offsetTop - bars.offsetTop - bars.clientHeight / 2;
+  const top = lines.find((line) => line.row.offsetTop - bars.offsetTop >= above) || lines[0];
+  bars.scrollTop = above > 0 ? top.row.offsetTop - bars.offsetTop - 2 : 0;
 }
 
 // ---- distance against temperature ----------------------------------------------------------------

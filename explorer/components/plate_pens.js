@@ -91,7 +91,7 @@ export function paintCurves(box, panel, look) {
     pen.arc(left(one.x[one.dot]), up(one.y[one.dot]), letter / 3, 0, 7);
     pen.fill();
   });
-  labels.replaceChildren(...made, ...named(panel, last, letter, look, height));
+  labels.replaceChildren(...made, ...named(panel, last, letter, look, [width, height]));
 
   /** @param {number} _ @param {number} at @param {number[]} list */
   function thinned(_, at, list) {
@@ -119,7 +119,7 @@ function evened(x, y, shape) {
 }
 
 /** Names at the ends of curves, moved apart where they would meet. */
-function named(panel, last, letter, look, height) {
+function named(panel, last, letter, look, [width, height]) {
   const order = panel.series.map((_, at) => at).filter((at) => last[at] && panel.series[at].end);
   order.sort((a, b) => last[a][1] - last[b][1]);
   // As many as there are have room above the ground, the lowest first.
@@ -134,8 +134,10 @@ function named(panel, last, letter, look, height) {
   return order.map((at, place) => {
     const one = panel.series[at];
     const top = tops[place];
+    const from = last[at][0] + letter / 2;
     const style = {
-      left: `${last[at][0] + letter / 2}px`,
+      left: `${from}px`,
+      maxWidth: `${width - from}px`,
       top: `${top}px`,
       color: look.categorical[at % look.categorical.length],
     };

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from explorer.analysis import heads as naming
 from explorer.analysis import right
+from explorer.analysis.finding import Finding
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import HeadView, Opened
 from explorer.analysis.numbers import power, softmax_told, weight
@@ -55,18 +56,19 @@ WHAT_A_HEAD_IS = (
 )
 
 
-def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | None) -> str:
+def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | Finding | None) -> str:
     """The head's name, what it means, and what speaks for it; of a head without a name the word
-    that looks most plainly at a far one."""
+    that looks most plainly at a far one, or the finding that is on screen."""
     said = names.summary(head, dict(meanings))
     if link is None:
         return said
     looks = f"{marked(link.words[0])} looks at {marked(link.words[1])}"
+    given = link.value if isinstance(link, Finding) else link.weight
     if head.name != naming.NO_PATTERN:
-        return f"{said} Beside that, {looks} ({link.weight:.2f})."
+        return f"{said} Beside that, {looks} ({given:.2f})."
     chance = f"chance would give {link.chance:.2f} at most"
     return (
-        f"**{looks}** ({link.weight:.2f}; {chance}). It has no habit beyond that on this text: "
+        f"**{looks}** ({given:.2f}; {chance}). It has no habit beyond that on this text: "
         "“Why this name?” below says how near it comes."
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 FEWEST_LETTERS = 3  # of a word that is shown in two contexts
 # A sentence that any word goes into, whatever part of speech it is.
@@ -42,13 +42,17 @@ SENSES = {
 }
 
 
-def other_sentence(text: str, word: str, examples: Iterable[str]) -> str:
+def other_sentence(
+    text: str, word: str, examples: Iterable[str], whole: Collection[str] = ()
+) -> str:
     """A sentence with `word` in another context than `text`, of this file or of `examples`; where
-    that is "", with a word of the text that has other senses, or else its longest. Where neither
-    has one, a sentence that names the word. "" where no word is long enough."""
+    that is "", with a word of the text that has other senses, or else its longest, of those that
+    are `whole` tokens if there are any. Where neither has one, a sentence that names the word. ""
+    where no word is long enough."""
     here = [each.group() for each in WORD.finditer(text)]
     known = (each for each in SENSES if each in here and SENSES[each] != text)
-    word = word or next(known, max(here, key=len, default=""))
+    plain = [each for each in here if each in whole and len(each) >= FEWEST_LETTERS]
+    word = word or next(known, max(plain or here, key=len, default=""))
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
     held = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]

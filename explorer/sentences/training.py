@@ -51,7 +51,7 @@ def headline(one: Course) -> str:
         return f"{name} became {kind} at step {one.steps[place]:,}."
     if (place := one.lost) is not None:
         return f"{name} was {kind} at step {one.steps[place]:,}, and is none in the end."
-    return f"On this text {name} is {kind} at no checkpoint."
+    return f"On this text {name} never became {kind}."
 
 
 def evidence(one: Course) -> str:
@@ -149,7 +149,8 @@ def bounds(seconds: float) -> str:
     """What a live training may take."""
     return (
         f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a "
-        "process of its own, and the sentence above is read as it learns. Press Start."
+        "process of its own, and the sentence above is read as it learns. The model chosen above "
+        "has no part in it. Press Start."
     )
 
 

@@ -69,7 +69,7 @@ def choose(on: Subject) -> tuple[naming.Head, tuple[int, int]]:
         shown = named[first.layer * heads + first.head]
     else:
         shown = max(named, key=naming.clarity)
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", key="after-cell"):
         pick_head((layers, heads), (shown.layer, shown.head))
     row, column = held(on)
     if row is None and column is None and first is not None and first.query >= 0 and first.keys:
@@ -115,7 +115,8 @@ def outputs_of(on: Subject) -> numbers.Outputs | None:
 def matrix(on: Subject, head: naming.Head) -> str:
     """The head's matrix, a click on a cell opens it; the picture's name."""
     at = head.layer, head.head
-    st.markdown(f"Layer {head.layer}, head {head.head}: **{head.name}**. Choose a cell.")
+    called = "" if head.name == naming.NO_PATTERN else f": **{head.name}**"
+    st.markdown(f"Layer {head.layer}, head {head.head}{called}. Choose a cell.")
     what = (on.attention.name, "anatomy matrix", *at)
     token = shelf.name_of(on.recording, *what)
     data = on.kept(

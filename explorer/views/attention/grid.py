@@ -17,15 +17,16 @@ from explorer.views.attention.screen import Screen, choices
 
 KEPT_LABELS = {
     "All": "All",
-    "Quiet": "Quiet sinks",
-    "No specials": "No specials",
+    "Quiet": "No shared sinks",
+    "No specials": "No special tokens",
     "No sinks": "No own sinks",
 }
 
 
 def show(on: Screen) -> None:
     """The grid of all heads with its controls."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="over-grid"):
+    # On a phone behind the grid.
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="after-all"):
         controls()
     chosen = choices()
     what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
@@ -67,9 +68,10 @@ def controls() -> None:
         KEPT_LABELS,
         key="att_keep",
         bare=True,
-        help="For grid, matrix, lines and sentence alike. Quiet sinks leaves out special tokens "
-        "and those on which a quarter of the heads rest; no own sinks, in the picture of one "
-        "head, those on which that head rests. What goes there is stated.",
+        help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
+        "there is stated. **Shared sinks**: tokens on which a quarter of the heads rest, and all "
+        "special tokens. **Special tokens**: those that the model adds and nobody typed. **Own "
+        "sinks**: tokens on which the head of the large picture rests, in that picture alone.",
     )
     with st.popover(
         "",

@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.called import windowed
+from explorer.analysis.finding import LINK, NEAR_LINK
 from explorer.analysis.head_view import (
     BEFORE,
     NOT_ALLOWED,
@@ -31,6 +32,7 @@ from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.sentences import glossary, names
 from explorer.sentences.escape import literal
+from explorer.views.attention import findings
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
 from explorer.views.predictions.screen import way_to
 
@@ -92,8 +94,13 @@ def title(on: Screen, view: HeadView) -> str:
         )
         as_ = pick("View", VIEWS, key="view", bare=True)
     meanings = naming.meanings(on.recording, on.attention)
-    link = opening.link(on.recording, on.attention, head)
-    terms.markdown(sentences.summary(head, meanings, link))
+    # The same words as the headline's, where it is one of this head and of the word held.
+    seen = findings.seen(opening.found(on.recording), view)
+    if seen is None or seen.kind not in (LINK, NEAR_LINK):
+        link = opening.link(on.recording, on.attention, head)
+        terms.markdown(sentences.summary(head, meanings, link))
+    else:
+        terms.markdown(sentences.summary(head, meanings, seen))
     return as_
 
 

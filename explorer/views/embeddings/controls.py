@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.analysis import residual
+from explorer.analysis.words import words as words_in
 from explorer.frame import onscreen
 from explorer.frame.picker import pick
 from explorer.memory import address, passes
@@ -57,7 +58,9 @@ def _own_second(first: Recording, text: str, reads: bool) -> str:
     word = text[max(0, start) : max(0, end)].strip()
     if not reads or (token is not None and not word):
         return ""
-    other = contexts.other_sentence(first.text, word, EXAMPLES.values())
+    read = words_in(stream, first.text)
+    whole = [label for label, size in zip(read.labels, read.sizes) if size == 1]
+    other = contexts.other_sentence(first.text, word, EXAMPLES.values(), whole)
     if not other:
         return ""
     there = passes.record(first.model.name, other).streams[0]

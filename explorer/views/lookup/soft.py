@@ -24,7 +24,9 @@ from explorer.views.lookup.screen import Screen, ignore
 def show(shown: Screen) -> None:
     """The row at a temperature, and what all others come to."""
     on, at = shown.on, shown.at
-    st.markdown(words.SOFT)
+    first = st.container()
+    with first.container(key="after-soft"):  # on a phone behind the picture
+        st.markdown(words.SOFT)
     temperature = asked_temperature()
     one = numbers.lookup(on.attention, *at)
     label = on.axes.rows[shown.query]
@@ -44,7 +46,8 @@ def show(shown: Screen) -> None:
         on.axes.keys,
         on.axes.special,
     )
-    lookups.show(lookups.payload(row, label, temperature, picture), "lookup", take_temperature)
+    with first:
+        lookups.show(lookups.payload(row, label, temperature, picture), "lookup", take_temperature)
     weight = float(on.attention.pattern[at][one.key])
     st.markdown(
         words.own(shown.row(shown.query), shown.key(one.key), weight, one.relative, one.cosine)

@@ -38,8 +38,8 @@ def show(on: Subject, what: str, controls: Any) -> None:
             required=True,
             label_visibility="collapsed",
             on_change=take_kept,
-            help="Quiet sinks leaves out special tokens and those on which a quarter of the heads "
-            "rest, as on the Attention page. How much goes there is stated.",
+            help="Shared sinks are tokens on which a quarter of the heads rest, and all special "
+            "tokens, as on the Attention page. How much goes there is stated.",
         )
     made = summary(on, what, layer, head)
     if made is None:

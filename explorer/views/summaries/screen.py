@@ -20,7 +20,7 @@ from explorer.sentences import summaries as words
 
 # As on the Attention page, of whose heads one may be without its own sinks; a sum has none of its
 # own.
-KEPT = {"All": "All tokens", "Quiet": "Quiet sinks", "No specials": "No specials"}
+KEPT = {"All": "All tokens", "Quiet": "No shared sinks", "No specials": "No special tokens"}
 
 
 @dataclass(frozen=True, eq=False)

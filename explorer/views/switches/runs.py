@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import switches as numbers
 from explorer.analysis.caption import caption
 from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
+from explorer.analysis.findings import between_words
 from explorer.analysis.predictions import word_to_hide
 from explorer.frame import opening
 from explorer.memory import address, models, passes, shelf
@@ -133,13 +134,19 @@ def reads(plain: Recording, link: Finding) -> bool:
 
 
 def weights(on: Runs, link: Finding) -> tuple[float, float]:
-    """What a link's word gives the other in both runs."""
-    before, after = (
-        next(one for one in run.attention if one.name == link.attention)
+    """What a link's word gives the other in both runs, all tokens of both words together, as the
+    finding says it."""
+    after = ""
+    if len(on.plain.streams) > 1:
+        after = opening.following(on.plain, on.plain.streams[-1].name)
+    before, then = (
+        between_words(
+            run, next(one for one in run.attention if one.name == link.attention), after, link.at
+        )
         for run in (on.plain, on.other)
     )
-    at = (link.layer, link.head, link.query, list(link.keys))
-    return float(before.pattern[at].sum()), float(after.pattern[at].sum())
+    row, key = before.rows.of[link.query], before.keys.of[link.keys[0]]
+    return float(before.weights[0, 0, row, key]), float(then.weights[0, 0, row, key])
 
 
 def asked(plain: Recording) -> tuple[tuple[Edit, ...], list[str]]:

@@ -37,6 +37,7 @@ def show(of: Text) -> None:
     recording = of.shown(at).recording()
     attention = chosen_attention(recording)
     top = st.container()
+    behind = st.container(key="after-headline")  # on a phone behind the pictures
     left, right = st.columns([1, 1.08], gap="large")
     with left:
         grid(of, at, attention)
@@ -44,7 +45,10 @@ def show(of: Text) -> None:
     courses = numbers.best_courses(found)
     chosen = chosen_course(found, courses)
     with top:
-        headline(of, chosen)
+        headline(chosen)
+    if chosen is not None:
+        with behind:
+            numbers_told(of, chosen)
     with right:
         if chosen is not None:
             habit_control(courses, chosen)
@@ -104,12 +108,16 @@ def chosen_course(found: Sequence[Stage], courses: Sequence[Course]) -> Course |
     )
 
 
-def headline(of: Text, chosen: Course | None) -> None:
-    """When it became that head, in one sentence, and the numbers behind it."""
+def headline(chosen: Course | None) -> None:
+    """When it became that head, in one sentence."""
     if chosen is None:
         st.subheader("This text is too short to show a habit.", anchor=False)
         return
     st.subheader(sentences.headline(chosen), anchor=False, help=sentences.WHAT_COUNTS)
+
+
+def numbers_told(of: Text, chosen: Course) -> None:
+    """What the headline rests on, and what the loss did meanwhile."""
     loss = stages.curve(of.model)
     beside = sentences.beside_loss(chosen, loss) if loss else NO_CURVE
     st.markdown(f"{sentences.evidence(chosen)} {beside}")
