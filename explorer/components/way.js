@@ -17,7 +17,14 @@ export default mount("way", style, (view) => {
   const { button, panels } = view.terms;
   const listed = make("li", "glossary", button);
   const stopped = [...stops, ...words, ...head, listed];
-  root.replaceChildren(make("ol", { class: kinds(header.stops.length > LONG && "long"), "aria-label": header.about }, ...stopped), ...panels);
+  root.replaceChildren(
+    make(
+      "ol",
+      { class: kinds(header.stops.length > LONG && "long"), "aria-label": header.about },
+      ...stopped,
+    ),
+    ...panels,
+  );
 });
 
 const kinds = (...names) => names.filter(Boolean).join(" ");
