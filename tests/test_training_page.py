@@ -39,7 +39,7 @@ def test_a_head_became_what_it_is_at_the_first_checkpoint_from_which_on_it_stays
         said = sentences.headline(one)
         if wanted:
             assert f"at step {one.steps[wanted]:,}." in said and not has[wanted - 1]
-        assert ("at no checkpoint" in said) == (not any(has))
+        assert ("never became" in said) == (not any(has))
         if one.lost is not None:
             assert has[one.lost] and not any(has[one.lost + 1 :]) and "none in the end" in said
         seen.add((wanted is None, any(has)))

@@ -15,6 +15,10 @@ from models.prediction import Attribution, Lens
 from models.recording import Stream
 
 
+# Share of attention beyond the other words' from which it is plain to see.
+PLAIN = 0.05
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What a model answers at a token of a stream, where there is a readout: the lens, the token,
@@ -32,8 +36,8 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
 
     turned: value in degrees, the largest over the word's tokens; chance: the mean of the other
     words. moved: value the share of attention in what stood there after it, |wrote| / (|wrote| +
-    |before|), on average over the layers; chance: the other words'. Both say something from three
-    words on.
+    |before|), on average over the layers; chance: the other words', beyond which it lies by
+    PLAIN. Both say something from three words on.
     """
     telling = np.flatnonzero(
         [not apart and is_word(label) for label, apart in zip(grouped.labels, grouped.special)]
@@ -54,6 +58,8 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
         mean = np.mean(shares, axis=0)
         at = int(mean.argmax())
         others = float(np.delete(mean, at).mean())
+        if mean[at] - others < PLAIN:
+            return found
         word = int(telling[at])
         token = grouped.starts[word]
         found.append(
@@ -87,7 +93,9 @@ def _turned(
     n = angles.shape[1]
     others = (angles.sum(axis=1, keepdims=True) - angles) / (n - 1)
     at, word = np.unravel_index((angles - others).argmax(), angles.shape)
-    token = grouped.starts[telling[word]]
+    of = grouped.of == telling[word]
+    own = residual.degrees(stream.at(places[at].before), stream.at(places[at].after))
+    token = int(np.where(of, own, -1.0).argmax())
     return Finding(
         TURNED,
         float(angles[at, word]),

@@ -27,6 +27,7 @@ DOES = {
     "ahead": ("look one ahead", "looks one ahead"),
     "self": ("look at the token itself", "looks at the token itself"),
 }
+SHORT = {"attn": "attention", "ffn": "FFN"}  # a sub-layer on a button
 FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -80,7 +81,7 @@ def headline(one: Finding, mark: Mark = marked) -> str:
     if one.kind == kinds.PUSHED:
         return f"{_part(one)} pushed the answer {said[0]} most ({signed(one.value)})"
     if one.kind == kinds.TURNED:
-        return f"{said[0]} turned most: by {one.value:.0f}° in {site(one.site)}"
+        return f"In {site(one.site)} {said[0]} turned most: by {one.value:.0f}°"
     return f"Attention wrote most into {said[0]}: {percent(one.value)} of what stood there after it"
 
 
@@ -103,9 +104,10 @@ def short(one: Finding) -> str:
         return f"Next: {said[0]}, from {site(one.site)} on"
     if one.kind == kinds.PUSHED:
         return f"What pushed {said[0]}"
-    return (
-        f"{said[0]} turns most" if one.kind == kinds.TURNED else f"Most from attention: {said[0]}"
-    )
+    if one.kind == kinds.TURNED:
+        layer, place, *_ = one.site.split(".")
+        return f"{said[0]} turns most in L{layer} {SHORT.get(place, place)}"
+    return f"Most from attention: {said[0]}"
 
 
 def evidence(one: Finding, mark: Mark = marked) -> str:

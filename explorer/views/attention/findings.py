@@ -30,7 +30,9 @@ def show(on: Screen, view: HeadView) -> None:
     chosen = worth(found, MOST)
     if not chosen:
         return
-    one = seen(found, view) if st.session_state.layer else chosen[0]
+    # With a head or a word that the reader chose the headline is about that.
+    asked = any(st.session_state[name] for name in ("layer", "token", "source"))
+    one = seen(found, view) if asked else chosen[0]
     title(on, one, headline(one) if one else of_head(on, view))
     st.caption(f"{WHAT_A_HEAD_IS} Worth a look:")
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
