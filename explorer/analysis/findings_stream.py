@@ -14,7 +14,6 @@ from explorer.analysis.words import Groups
 from models.prediction import Attribution, Lens
 from models.recording import Stream
 
-
 # Share of attention beyond the other words' from which it is plain to see.
 PLAIN = 0.05
 
