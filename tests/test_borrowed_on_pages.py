@@ -19,7 +19,10 @@ from test_pages import ROOT
 from test_translation_page import sent
 
 from explorer.analysis import anatomy, constructions, right
+from explorer.components import wire
 from explorer.memory import background, models, offered
+from explorer.onefile.alignment import alignment
+from explorer.onefile.asked import Asked
 from models import library
 from models.prediction import softmax
 
@@ -109,6 +112,8 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     own = logprobs[range(len(ids)), ids]
     np.testing.assert_allclose(blocks["logprob"], own, atol=PASSED)
     assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
+    sheet = alignment(Asked(recording, handle, {"cross": "0.3"}, "the dog <b>ran"))
+    assert wire.decode(sheet.parts[0].data["0.3"])[0]["says"] == typed["says"], "and as a file"
     app.button[[each.label for each in app.button].index("Back to the model’s own")].click().run()
     searched = background.search(name, TEXT, 3)
     found, blocks = sent(app, "steps")

@@ -66,15 +66,22 @@ class Reading:
             return {"input_ids": new}
         if not self.keeps:
             return {"input_ids": self._source.expand(len(new), -1), "decoder_input_ids": new}
-        from transformers import DynamicCache, EncoderDecoderCache
         from transformers.modeling_outputs import BaseModelOutput
 
         if self._memory is None:
             self._memory = self.handle.model.get_encoder()(input_ids=self._source)[0]
-        if self.cache is None:  # one without a length: T5's own has as many layers as its encoder
-            self.cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        if self.cache is None:
+            self.cache = fresh()
         memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new), -1, -1))
         return {"encoder_outputs": memory, "decoder_input_ids": new}
+
+
+def fresh() -> Any:
+    """An empty cache for a decoder that looks at a source. It grows a layer when one is written:
+    the one that T5 makes itself has as many layers as its encoder."""
+    from transformers import DynamicCache, EncoderDecoderCache
+
+    return EncoderDecoderCache(DynamicCache(), DynamicCache())
 
 
 def layers_of(cache: object) -> list[Any]:

@@ -12,6 +12,7 @@ from models.pretrained.from_files import quietly
 from models.pretrained.handle import Handle
 from models.pretrained.hooks import Pass, listening
 from models.pretrained.hub_tokenizer import NOWHERE
+from models.pretrained.reading import fresh, keeps
 from models.tokenizer import Tokens
 
 if TYPE_CHECKING:
@@ -75,9 +76,7 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
     longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
     ids = torch.tensor([source.ids])
     # With edits every step is computed anew: a head's mean over the tokens is over all of them.
-    # T5's store of keys has as many layers as its encoder.
-    layers = handle.plan.n_layer
-    stored = not edits and layers["encoder self"] == layers["decoder self"]
+    stored = not edits and keeps(handle)
     with (
         handle.lock,
         listening(Pass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
@@ -93,6 +92,7 @@ def _answer(handle: Handle, source: Tokens, edits: tuple[Edit, ...]) -> list[int
                 num_beams=1,
                 max_new_tokens=longest,
                 use_cache=stored,
+                **({"past_key_values": fresh()} if stored else {}),
             )[0, 1:]
             .tolist()
         )
