@@ -95,7 +95,8 @@ def pictured(on: Inside, taken: Attribution, total: float) -> None:
         pictures.show_sum(data, "sum of parts")
     with right:
         named = any(part.kind == "head" for part in taken.parts)
-        more = " Choose a head to see what it is, an FFN to open it." if named else ""
+        opened = ", an FFN to open it" if models.offers(on.model).weights else ""
+        more = f" Choose a head to see what it is{opened}." if named else ""
         st.markdown(f"**Every part, the strongest first.**{more}")
         listed(on.recording, taken)
 
