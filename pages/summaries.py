@@ -40,7 +40,7 @@ def explore(source: Shown) -> None:
     elif what == "Writes":
         writes.show(on, controls)
     else:
-        matrix.show(on, what, controls)
+        matrix.show(on, what)
     address.write()
 
 

@@ -29,12 +29,14 @@ def asked(model: str, text: str) -> Asked:
     stream = address.one_of("stream", names) or first.streams[0].name
     reads = stream == first.streams[0].name
     own = _own_second(first, text, reads)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    # On a phone behind the picture.
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="after-texts"):
         pick("Texts", CONTEXTS, "contexts", bare=True, on_change=_forget_mate)
         second = _second(own)
         words = _anchors(reads)
         st.button(
             "“apple” in two contexts",
+            icon=":material/lightbulb:",
             on_click=_take_example,
             type="tertiary",
             help="The lecture notes’ own example: an apple with juice, and apple devices.",

@@ -23,11 +23,10 @@ from explorer.views.summaries import misleading
 from explorer.views.summaries.screen import KEPT, Summary, summary
 
 
-def show(on: Subject, what: str, controls: Any) -> None:
+def show(on: Subject, what: str) -> None:
     """The picture, what it means and how far it can be trusted, one of its rows, and the files."""
-    with controls:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="after-tokens"):
         layer, head = scope(on, what)
-    with st.container(horizontal=True, key="after-tokens"):
         st.session_state["kept shown"] = st.session_state.att_keep
         st.segmented_control(
             "Which tokens",
