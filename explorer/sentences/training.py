@@ -158,12 +158,12 @@ def live_status(
     step: int, seconds: float, loss: float | None, right: float, most: float, unseen: str
 ) -> str:
     """How far a training has come, in one line."""
-    said = f"A new small model: step {step:,}, {seconds:.0f} of at most {most:.0f} seconds"
+    said = f"Step {step:,}, {seconds:.0f} of at most {most:.0f} seconds"
     if loss is not None:
         said += f": loss {loss:.2f} nats"
     if isfinite(right):
         said += f", {right:.0%} of the tokens right on {unseen}"
-    return f"{said}."
+    return f"{said}. This is a new model, not the one chosen above."
 
 
 def queued(ahead: int, seconds: float) -> str:
