@@ -102,7 +102,8 @@ function show(view) {
 // ---- the list of a beam search -------------------------------------------------------------------
 
 /** What stands for a hypothesis whose tokens spell no text. */
-const unspelled = (beam) => (beam.done && beam.n === 1 ? "(nothing: it ends at once)" : "(nothing)");
+const unspelled = (beam) =>
+  beam.done && beam.n === 1 ? "(nothing: it ends at once)" : "(nothing)";
 
 /** @param {View} view */
 function beams(view) {
