@@ -9,7 +9,7 @@ whether it has a partner, which asks for a head that looks at the same word else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -338,21 +338,47 @@ def loss(
 
 @torch.inference_mode()
 def held_out_scores(model: Encoder, tokenizer: Tokenizer, held_out: Corpus) -> Scores:
-    """Masked loss and accuracy, and each relation's best head, on text that training never saw."""
-    generator = torch.Generator().manual_seed(0)
+    """Masked loss and accuracy, of tokens hidden by themselves and of whole words, and each
+    relation's best head, on text that training never saw."""
     texts = [*held_out.sentences[:HELD_OUT_SENTENCES], *held_out.paragraphs[:HELD_OUT_PARAGRAPHS]]
     cls, sep, _ = tokenizer.fills
-    rows = [[cls, *ids[: LONGEST_ROW - 2], sep] for ids in tokenizer.ids(texts)]
+    rows = sorted(([cls, *ids[: LONGEST_ROW - 2], sep] for ids in tokenizer.ids(texts)), key=len)
+    held = [padded(rows[at : at + 16], tokenizer.padding) for at in range(0, len(rows), 16)]
+    generator = torch.Generator().manual_seed(0)
+    loss, accuracy = _guessed(
+        model, ((ids, *hide(ids, present, tokenizer, generator), present) for ids, present in held)
+    )
+    words = Words.of(tokenizer)
+    word_loss, word_accuracy = _guessed(
+        model, ((ids, *_masked(ids, present, words, generator), present) for ids, present in held)
+    )
+    return {
+        "held_out_loss": loss,
+        "masked_accuracy": accuracy,
+        "loss at whole words masked": word_loss,
+        "accuracy at whole words masked": word_accuracy,
+        **best_heads(model, tokenizer, texts[::4]),
+    }
+
+
+def _masked(
+    ids: Tensor, present: Tensor, words: Words, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """As `hide_words`, and only the words that became [MASK], as where a reader hides one."""
+    plain = torch.zeros(len(ids), 1, dtype=torch.bool)
+    hidden, chosen = hide_words(ids, present, words, generator, plain)
+    _, _, mask = words.tokenizer.fills
+    masked = hidden == mask
+    return torch.where(masked, hidden, ids), chosen & masked
+
+
+def _guessed(model: Encoder, batches: Iterable[tuple[Tensor, ...]]) -> tuple[float, float]:
+    """(mean loss in nats, share of guesses that are right) at the chosen places of batches of (ids,
+    hidden, chosen, present)."""
     total = right = places = 0.0
-    for at in range(0, len(rows), 16):
-        ids, present = padded(sorted(rows, key=len)[at : at + 16], tokenizer.padding)
-        hidden, chosen = hide(ids, present, tokenizer, generator)
+    for ids, hidden, chosen, present in batches:
         logits = model.logits(model(hidden, allowed=present[:, None, None, :])[chosen])
         total += F.cross_entropy(logits, ids[chosen], reduction="sum").item()
         right += (logits.argmax(-1) == ids[chosen]).sum().item()
         places += chosen.sum().item()
-    return {
-        "held_out_loss": round(total / places, 4),
-        "masked_accuracy": round(right / places, 4),
-        **best_heads(model, tokenizer, texts[::4]),
-    }
+    return round(total / places, 4), round(right / places, 4)
