@@ -102,7 +102,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=60)
     parser.add_argument("--words", type=int, default=512)
     parser.add_argument("--pages", type=int, default=1, help="pages that each of them looks at")
-    parser.add_argument("--shelf", type=int, default=320, help="MiB")
+    parser.add_argument("--shelf", type=int, default=384, help="MiB")
     parser.add_argument("--seconds", type=int, default=60, help="of looking after they left")
     asked = parser.parse_args(given)
     begun = time.monotonic()

