@@ -40,8 +40,18 @@ def test_paste_a_sentence_and_see_every_head(visitor: Visitor) -> None:
     assert tuple(visitor.tokens()) == recording.streams[0].tokens
 
 
+def let_go(visitor: Visitor) -> None:
+    """Let go of the word that a finding holds, where there is one."""
+    held = visitor.page.locator(".token[aria-pressed=true]")
+    if held.count():
+        held.first.click()
+        held.first.wait_for(state="detached")
+        visitor.drawn()
+
+
 def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
+    let_go(visitor)
     visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
     pixels = visitor.page.evaluate(
         """(n) => { for (const e of document.querySelectorAll('*')) {
@@ -68,6 +78,7 @@ def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
 
 def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor) -> None:
     visitor.open("?view=Matrix").paste(TEXT)
+    let_go(visitor)
     recording = recorded(TEXT)
     tokens, n = recording.streams[0].tokens, len(recording.streams[0].tokens)
     thumb = visitor.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
@@ -159,6 +170,7 @@ def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) ->
 
 def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
+    let_go(visitor)
     pattern = recorded(TEXT).attention[0].pattern[1, 2]
     visitor.page.locator(".scroll").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
