@@ -140,6 +140,12 @@ def small_gpt2() -> Handle:
     )
 
 
+@pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
+def handle(request: pytest.FixtureRequest) -> Handle:
+    """Each kind of model in turn: an encoder, a decoder, an encoder-decoder."""
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Where a tiny Hugging Face model of a family lies, made when it is first asked for."""

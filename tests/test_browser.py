@@ -1,5 +1,5 @@
-"""Journeys in a real browser against a real server: paste, hover, click, keyboard, link, hostile
-text, downloads."""
+"""Journeys in a real browser against a real server: paste, click, keyboard, link, hostile text,
+downloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import re
 
 import numpy as np
 import pytest
-from bounds import FOUR_DECIMALS
 from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 
@@ -18,6 +17,8 @@ from models import library
 from models.recording import Recording, from_npz
 
 pytestmark = MARKS
+
+
 TEXT = "Ram pushed Hari and Hari pushed Ram."
 
 
@@ -38,158 +39,6 @@ def test_paste_a_sentence_and_see_every_head(visitor: Visitor) -> None:
     recording = recorded(TEXT)
     assert visitor.page.locator(".cell").count() == recording.model.n_layer * recording.model.n_head
     assert tuple(visitor.tokens()) == recording.streams[0].tokens
-
-
-def let_go(visitor: Visitor) -> None:
-    """Let go of the word that a finding holds, where there is one."""
-    held = visitor.page.locator(".token[aria-pressed=true]")
-    if held.count():
-        held.first.click()
-        held.first.wait_for(state="detached")
-        visitor.drawn()
-
-
-def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
-    let_go(visitor)
-    visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
-    pixels = visitor.page.evaluate(
-        """(n) => { for (const e of document.querySelectorAll('*')) {
-          const root = e.shadowRoot; const canvas = root?.querySelector('.grid canvas');
-          if (!canvas) continue;
-          const thumb = root.querySelectorAll('.cell')[10].firstChild.getBoundingClientRect();
-          const frame = canvas.getBoundingClientRect();
-          const context = canvas.getContext('2d'); const out = [];
-          for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
-            const x = Math.floor(thumb.left - frame.left + (c + 0.5) * thumb.width / n);
-            const y = Math.floor(thumb.top - frame.top + (r + 0.5) * thumb.height / n);
-            const [red, green, blue] = context.getImageData(x, y, 1, 1).data;
-            out.push(red + green + blue); }
-          return out; } }""",
-        len(recorded(TEXT).streams[0].tokens),
-    )
-    pattern = recorded(TEXT).attention[0].pattern[1, 2].ravel()
-    darkness = -np.array(pixels, dtype=float)
-    order = np.argsort(pattern)
-    low, high = order[: len(order) // 4], order[-5:]
-    assert darkness[high].min() > darkness[low].max(), "on a light page a larger weight is darker"
-    assert np.corrcoef(pattern.argsort().argsort(), darkness.argsort().argsort())[0, 1] > 0.9
-
-
-def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix").paste(TEXT)
-    let_go(visitor)
-    recording = recorded(TEXT)
-    tokens, n = recording.streams[0].tokens, len(recording.streams[0].tokens)
-    thumb = visitor.page.locator(".cell").nth(9).locator(".thumb").bounding_box()
-    query, key = 2, 5
-    visitor.page.mouse.move(
-        thumb["x"] + (key + 0.5) * thumb["width"] / n,
-        thumb["y"] + (query + 0.5) * thumb["height"] / n,
-    )
-    said = visitor.page.locator(".status").inner_text()
-    layer, head = divmod(9, recording.model.n_head)
-    weight = recording.attention[0].pattern[layer, head, query, key]
-    assert (
-        said.startswith(f"L{layer} H{head}") and f"{tokens[query]} looks at {tokens[key]}" in said
-    )
-    assert (
-        abs(float(said.split()[-1]) - weight)
-        <= 0.004 * recording.attention[0].pattern[layer, head].max() + 0.0006
-    )
-
-
-def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
-    recording = recorded(TEXT)
-    n = len(recording.streams[0].tokens)
-    visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
-    box = visitor.page.locator("canvas.cells").bounding_box()
-    for query, key in ((0, n - 1), (3, 1), (n - 1, 4)):
-        x = box["x"] + (key + 0.5) * box["width"] / n
-        y = box["y"] + (query + 0.5) * box["height"] / n
-        visitor.page.mouse.move(x, y)
-        said = visitor.page.locator(".head .says strong").inner_text()
-        assert float(said) == pytest.approx(
-            float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
-        )
-        # The same beside the pointer, inside the window and not under it.
-        tag = visitor.page.locator(".beside")
-        tokens = recording.streams[0].tokens
-        assert tag.inner_text().split("\n") == [said, f"{tokens[query]} → {tokens[key]}"]
-        at, window = tag.bounding_box(), visitor.page.viewport_size
-        assert at["x"] >= 0 and at["x"] + at["width"] <= window["width"]
-        assert at["y"] >= 0 and at["y"] + at["height"] <= window["height"]
-        assert (
-            not at["x"] <= x <= at["x"] + at["width"] or not at["y"] <= y <= at["y"] + at["height"]
-        )
-
-
-def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> None:
-    text = " ".join(["the cat saw a dog near the old house and"] * 20)
-    visitor.open("?view=Matrix&layer=0&head=1&token=7").paste(text)
-    recording = recorded(text)
-    pattern, n = recording.attention[0].pattern[0, 1], len(recording.streams[0].tokens)
-    visitor.page.get_by_role("button", name="Fit whole matrix").click()
-    visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
-    box = visitor.page.locator("canvas.cells").bounding_box()
-    for query, key in ((50, int(pattern[50].argmax())), (50, 60), (120, 3), (150, n - 1)):
-        visitor.page.mouse.move(
-            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
-        )
-        said = visitor.page.locator(".head .says strong").inner_text()
-        value, _, width = said.removeprefix("≈ ").removeprefix("< ").partition(" ± ")
-        assert float(value) == pytest.approx(
-            float(pattern[query, key]), abs=float(width or FOUR_DECIMALS) + FOUR_DECIMALS
-        ), (query, key, said)
-
-
-def test_back_shows_what_was_there_before(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=0&head=0")
-    visitor.paste(TEXT)
-    visitor.page.wait_for_url("**text=Ram**")
-    visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector("h2:has-text('Layer 1, head 5')")
-    visitor.page.go_back()
-    visitor.page.wait_for_selector(".head .token:text-is('animal')")
-    visitor.page.wait_for_selector(".cell[aria-pressed=true][aria-label^='Layer 0, head 0']")
-    assert "Layer 0, head 0" in visitor.title()
-
-
-def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix")
-    visitor.page.locator(".token").nth(3).click()
-    visitor.page.wait_for_url("**token=3**")
-    visitor.paste(TEXT)
-    visitor.page.wait_for_url(lambda url: "token=" not in url)
-    visitor.page.locator(".token").nth(3).click()
-    visitor.page.wait_for_url("**token=3**")
-    held = visitor.page.locator(".token[aria-pressed=true]")
-    assert held.get_attribute("data-at") == "3"
-
-
-def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
-    let_go(visitor)
-    pattern = recorded(TEXT).attention[0].pattern[1, 2]
-    visitor.page.locator(".scroll").focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"):
-        visitor.page.keyboard.press(key)
-    assert float(visitor.page.locator(".head .says strong").inner_text()) == pytest.approx(
-        float(pattern[2, 1]), abs=FOUR_DECIMALS
-    )
-    visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_url("**token=2**")
-    visitor.drawn()
-    visitor.page.keyboard.press("ArrowDown")
-    assert visitor.page.locator(".head .says strong").count() == 1, "the matrix keeps the focus"
-
-
-def test_a_filter_does_not_outlive_its_pattern(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix")
-    visitor.page.locator(".chip").first.click()
-    visitor.paste("Hi")
-    assert visitor.page.locator(".cell.dim").count() == 0
 
 
 def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(

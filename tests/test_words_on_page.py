@@ -1,0 +1,224 @@
+"""Words, and a matrix without specials, on the Attention page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+from bounds import PASSED, STORED
+from conftest import HOSTILE
+from driver import MARKS, Visitor
+from javascript import arrived
+from streamlit.testing.v1 import AppTest
+from test_attentions import unfolded
+from test_pages import clean, opened, sent
+
+from explorer.memory import passes
+
+WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
+
+
+# ---- the page ----------------------------------------------------------------
+
+
+def drawn(app: AppTest) -> tuple[dict, np.ndarray, np.ndarray | None]:
+    """What the head was sent: its header, its weights, its hidden shares."""
+    header, blocks = sent(app, "head")
+    shape = len(header["queries"]), len(header["keys"])
+    values, unknown = arrived(blocks, shape)
+    allowed = unfolded(blocks, shape)
+    assert not (values * (unknown == 0))[~allowed].any()
+    return header, values, blocks.get("hidden")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_drawn_between_words_and_without_specials(text: str) -> None:
+    for asked in ({"model": "encoder"}, {"model": "translator", "attention": "cross"}):
+        app = clean(opened(text=text, att_unit="Words", att_keep="No specials", **asked))
+        header, values, hidden = drawn(app)
+        if len(values) < 100:  # a large matrix travels with what is unknown of it
+            np.testing.assert_allclose(
+                values.sum(axis=1) + (0 if hidden is None else hidden), 1, atol=PASSED
+            )
+        assert not any("nan" in told.value.split() for told in app.caption)
+        assert (hidden is None) == any("so all" in told.value for told in app.caption)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["Lines", "Table", "Plotly"])
+@pytest.mark.parametrize(
+    "asked", [{"model": "decoder"}, {"model": "translator", "attention": "cross"}]
+)
+def test_the_other_views_show_the_same_matrix(view: str, asked: dict) -> None:
+    app = clean(
+        opened(
+            text=WORDS,
+            view=view,
+            att_unit="Words",
+            att_keep="No specials",
+            att_sum="Renormalised",
+            layer="1",
+            head="0",
+            **asked,
+        )
+    )
+    header, values, hidden = drawn(app)
+    assert hidden is not None
+    if view == "Table":
+        table = app.dataframe[0].value
+        np.testing.assert_allclose(table.iloc[:, 1].to_numpy(float), hidden, atol=STORED)
+        np.testing.assert_allclose(table.iloc[:, 2:].to_numpy(float), values, atol=STORED)
+    if view == "Plotly":
+        axis = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]
+        assert len(axis["ticktext"]) == len(values) and axis["ticktext"][0].startswith(
+            f"{hidden[0]:.2f}"
+        )
+    told = " ".join(told.value for told in app.caption).replace("\\", "")
+    assert (
+        "Rows renormalised over the shown tokens" in told
+        and "Words:" in told
+        and "measured on all tokens" in told
+    )
+    assert any("Rows renormalised over the shown tokens" in line for line in header["caption"])
+
+
+@pytest.mark.slow
+def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
+    app = clean(opened(text=WORDS, layer="0", head="4"))
+    tokens = drawn(app)[0]["keys"]
+    app = clean(app.segmented_control(key="att_unit").set_value("Words").run())
+    assert len(drawn(app)[0]["keys"]) < len(tokens) and "unbelievable" in drawn(app)[0]["keys"]
+    app = clean(app.segmented_control(key="att_keep").set_value("No specials").run())
+    app = clean(app.toggle(key="att renormalise").set_value(True).run())
+    header, values, hidden = drawn(app)
+    assert (
+        header["keys"]
+        == header["queries"]
+        == ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
+    )
+    np.testing.assert_allclose(values.sum(axis=1), 1, atol=PASSED)
+    asked = {
+        name: value[0] if isinstance(value, list) else value
+        for name, value in app.query_params.items()
+    }
+    assert (asked["att_unit"], asked["att_keep"], asked["att_sum"]) == (
+        "Words",
+        "No specials",
+        "Renormalised",
+    )
+    again = drawn(clean(opened(**asked)))
+    np.testing.assert_array_equal(again[1], values)
+    app = clean(app.segmented_control(key="att_keep").set_value("All").run())
+    assert "att_sum" not in app.query_params and drawn(app)[2] is None
+    assert not {"att_unit", "att_keep"} & set(
+        clean(opened(att_unit="<b>", att_keep="x", att_sum="y")).query_params
+    )
+
+
+@pytest.mark.slow
+def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
+    stream = passes.record("encoder", WORDS).streams[0]
+    inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
+    header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
+    assert (
+        "kitchen-maid’s unbelievable".find(header["keys"][header["pin"]]) >= 0
+        and stream.tokens[inside].strip("‧") in header["keys"][header["pin"]]
+    )
+    assert drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))[0]["pin"] == -1, (
+        "what is left out is not held"
+    )
+    app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1"))
+    assert drawn(app)[0]["cell"] == [2, 1] and any(
+        "(token 2) →" in told.value and "(token 1)" in told.value for told in app.markdown
+    )
+
+
+# ---- journeys ----------------------------------------------------------------
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
+)
+def test_words_without_specials_renormalised_and_the_link_opens_the_same(
+    visitor: Visitor, browser, server: str
+) -> None:
+    visitor.open("?view=Matrix&layer=0&head=4").paste(WORDS)
+    page = visitor.page
+    page.get_by_role("radio", name="Words", exact=True).or_(
+        page.get_by_role("button", name="Words", exact=True)
+    ).first.click()
+    page.wait_for_url("**att_unit=Words**")
+    visitor.drawn()
+    assert "unbelievable" in visitor.tokens() and page.locator(".hidden-side").count() == 0
+    page.get_by_role("radio", name="No special tokens", exact=True).or_(
+        page.get_by_role("button", name="No special tokens", exact=True)
+    ).first.click()
+    page.wait_for_selector(".hidden-side")
+    visitor.drawn()
+    shares = page.locator(".hidden-side span").all_inner_texts()
+    assert len(shares) == len(visitor.tokens()) and "[CLS]" not in visitor.tokens()
+    page.locator("[data-testid=stCheckbox]", has_text="Renormalise").locator("label").click()
+    page.wait_for_url("**att_sum=Renormalised**")
+    page.wait_for_selector("text=Rows renormalised over the shown tokens")
+    visitor.drawn()
+    assert page.locator(".hidden-side span").all_inner_texts() == shares, (
+        "the hidden share stays stated"
+    )
+    page.locator(".token", has_text="unbelievable").click()
+    page.wait_for_url("**token=**")
+    visitor.drawn()
+    page.mouse.move(5, 5)
+    says = page.locator(".head .says").inner_text()
+    assert says.startswith("unbelievable looks at") and "hidden" in says
+    other = Visitor(browser, server).open(page.url.removeprefix(server + "/"))
+    assert (
+        other.page.locator(".head .says").inner_text() == says
+        and other.tokens() == visitor.tokens()
+    )
+    file = visitor.export("Matrix as SVG")
+    drawing = file.read_text("utf-8")
+    assert (
+        "Rows renormalised over the shown tokens" in drawing
+        and ">hidden<" in drawing
+        and file.name.endswith("words-no-specials-renormalised.svg")
+    )
+    file = visitor.export(re.compile("^Layer .* as CSV$"))
+    rows = list(
+        csv.reader(
+            line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")
+        )
+    )
+    assert rows[0][1] == "hidden" and [
+        f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995
+    ] == [one for one in shares if one[0] == "0"]
+    assert all(sum(map(float, row[2:-1])) == pytest.approx(1, abs=PASSED) for row in rows[1:])
+    other.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
+)
+def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> None:
+    visitor.open("?view=Matrix&layer=1&head=2").paste("Ram pushed Hari and Hari pushed Ram.")
+    page = visitor.page
+    n = len(visitor.tokens())
+    box = page.locator("canvas.cells").bounding_box()
+    page.mouse.click(box["x"] + 1.5 * box["width"] / n, box["y"] + 3.5 * box["height"] / n)
+    page.wait_for_url("**anatomy_cell=3.1**")
+    visitor.drawn()
+    assert (
+        page.locator(".area i.opened").is_visible()
+        and page.locator(".token[aria-pressed=true]").count() == 1
+    )
+    page.get_by_role("link", name="Take this weight apart").click()
+    page.wait_for_url("**/anatomy**")
+    page.wait_for_url("**anatomy_cell=3.1**")
+    assert "layer=1" in page.url and "head=2" in page.url and "token=3" in page.url
