@@ -67,3 +67,10 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
         assert done.returncode == 0, done.stderr
         weight, unknown = np.frombuffer(back.read_bytes(), dtype="<f4").reshape(2, *shape)
     return weight.astype(np.float64), unknown.astype(np.float64)
+
+
+def unfolded(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+    """What the browser makes of `runs`."""
+    if "runs" not in blocks:
+        return np.ones(shape, dtype=bool)
+    return np.repeat(np.arange(len(blocks["runs"])) % 2 == 0, blocks["runs"]).reshape(shape)

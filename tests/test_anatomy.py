@@ -1,23 +1,17 @@
-"""A cell opened down to its vectors: every number follows from those before it, in every model, and
-the page tells them."""
+"""A cell opened down to its vectors: every number follows from the one before."""
 
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
-from conftest import HOSTILE, on_page, read_once
-from driver import MARKS, Visitor
-from streamlit.testing.v1 import AppTest
+from bounds import DOUBLE, DOUBLE_LONG, PASSED
+from conftest import read_once
 
 from explorer.analysis import anatomy
 from explorer.analysis.csv import meant, stacked, to_csv
-from explorer.components import wire
-from explorer.frame import opening
 from explorer.memory import shelf
 from explorer.sentences import anatomy as sentences
 from models import library
@@ -35,12 +29,16 @@ from models.edits import (
     ZeroHead,
 )
 from models.recording import Attention, Recording
-from models.written_edits import to_line
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The red car is in front of the white house."
+
+
 LISTS = {"induction": "s3 s7 s1 s9 s3 s7", "copy": "s1 s2 s3 s4", "reverse": "s1 s2 s3 s4 s5"}
+
+
 CLOSE = 1e-6
+
+
 CELLS = 6
 
 
@@ -299,314 +297,3 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     assert tuple(map(meant, by_key["token"])) == recording.streams[0].tokens
     assert by_key["weight"].sum() == pytest.approx(1)
     assert tables["Heads"]["share along the sum"].sum() == pytest.approx(1)
-
-
-# ---- the page ----------------------------------------------------------------
-
-
-def opened_page(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page("../pages/anatomy.py")
-    return app.run()
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error, [each.value for each in app.exception]
-    return app
-
-
-def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the browser was sent of that kind."""
-    found = [
-        wire.decode(element.proto.bytes)
-        for element in on_page(app)
-        if element.proto.component_name == "headlight.anatomy"
-    ]
-    return next(each for each in found if each[0]["kind"] == kind)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_text_is_opened(text: str) -> None:
-    app = clean(opened_page(text=text))
-    header, blocks = sent(app, "story")
-    recording = library.record(read_once("encoder"), text)
-    tokens = recording.streams[0].tokens
-    assert tuple(header["labels"]) == tokens and header["wrote"]
-    where = header["layer"], header["head"], header["query"]["at"]
-    np.testing.assert_allclose(
-        blocks["weights"], recording.attention[0].pattern[where], atol=SUMMED
-    )
-    assert header["weight"] == pytest.approx(
-        float(blocks["weights"][header["key"]["at"]]), rel=STORED
-    )
-    assert len(header["rows"]) <= anatomy.MOST_ROWS and header["key"]["at"] in header["rows"]
-    assert len(wire.encode(header, blocks)) < 120_000, (
-        "another cell of a long text must not send a large message"
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "attention"),
-    [
-        ("decoder", ""),
-        ("translator", ""),
-        ("translator", "decoder self"),
-        ("translator", "cross"),
-        ("copy", "cross"),
-        ("grammar-masked", ""),
-        ("minilm", ""),
-    ],
-)
-def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
-    app = clean(opened_page(model=model, attention=attention, text=TEXT))
-    header, _ = sent(app, "story")
-    recording = library.record(read_once(model), TEXT)
-    seen = [one for one in opening.found(recording) if one.page == "attention"]
-    if attention:
-        seen = [one for one in seen if one.attention == attention]
-    first = next(iter(seen), None)
-    if first is None:
-        assert recording.attention[0].pattern[header["layer"], header["head"]].any()
-    else:
-        shown = attention or app.session_state["attention"] or recording.attention[0].name
-        assert shown == first.attention
-        assert (header["layer"], header["head"]) == first.at
-        if first.query >= 0 and first.keys:
-            assert (header["query"]["at"], header["key"]["at"]) == (first.query, first.keys[0])
-    assert "anatomy_cell" not in app.query_params
-    if attention == "cross":
-        assert header["query"]["label"].startswith("→ ")
-
-
-@pytest.mark.slow
-def test_another_cell_costs_no_pass_and_leaves_the_matrix_as_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app = clean(opened_page(text=TEXT))
-    before = [
-        each.proto.bytes
-        for each in on_page(app)
-        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
-    ]
-    passes = []
-    record = library.record
-    monkeypatch.setattr(library, "record", lambda *asked: passes.append(asked) or record(*asked))
-    for cell in ("2.5", "7.1"):
-        app.session_state["token"], app.session_state["anatomy_cell"] = cell[0], cell
-        header, _ = sent(clean(app.run()), "story")
-        assert f"{header['query']['at']}.{header['key']['at']}" == cell
-    app.selectbox(key="head shown").set_value(3).run()
-    assert sent(clean(app), "story")[0]["head"] == 3 and not passes
-    app.selectbox(key="head shown").set_value(wire_head(before)).run()
-    after = [
-        each.proto.bytes
-        for each in on_page(app)
-        if wire.decode(each.proto.bytes)[0].get("kind") == "matrix"
-    ]
-    assert before == after and not passes
-
-
-def wire_head(payloads: list[bytes]) -> int:
-    return int(wire.decode(payloads[0])[0]["about"].rpartition(" ")[2])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("asked", "cell"),
-    [
-        ({"layer": "2", "head": "5", "token": "4", "anatomy_cell": "4.7"}, (2, 5, 4, 7)),
-        ({"layer": "2", "head": "5", "token": "4"}, (2, 5, 4, None)),
-        ({"layer": "2", "head": "5", "token": "4", "anatomy_cell": "3.7"}, (2, 5, 4, None)),
-        ({"layer": "2", "head": "5", "token": "4", "anatomy_cell": "4.999"}, (2, 5, 4, None)),
-        (
-            {"layer": "1", "head": "0", "token": "x", "anatomy_cell": "<b>.9" + "9" * 3000},
-            (1, 0, None, None),
-        ),
-    ],
-)
-def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
-    asked: dict[str, str], cell: tuple[int, int, int | None, int | None]
-) -> None:
-    app = clean(opened_page(text=TEXT, **asked))
-    header, _ = sent(app, "story")
-    layer, head, query, key = cell
-    pattern = library.record(read_once("encoder"), TEXT).attention[0].pattern[layer, head]
-    if query is None:
-        query = header["query"]["at"]
-        assert pattern[query].max() == pattern.max()
-    if key is None:
-        key = int(pattern[query].argmax())
-        assert "anatomy_cell" not in app.query_params
-    assert (header["layer"], header["head"], header["query"]["at"], header["key"]["at"]) == (
-        layer,
-        head,
-        query,
-        key,
-    )
-
-
-@pytest.mark.slow
-def test_a_forbidden_cell_says_so() -> None:
-    header, blocks = sent(
-        clean(
-            opened_page(
-                model="decoder", text=TEXT, layer="1", head="2", token="3", anatomy_cell="3.6"
-            )
-        ),
-        "story",
-    )
-    assert (
-        header["weight"] == 0
-        and not header["allowed"]
-        and header["masks"]
-        and "−∞" in header["maskWhy"]
-    )
-    assert not blocks["weights"][4:].any() and blocks["allowed"].tolist() == [1] * 4 + [0] * (
-        len(blocks["allowed"]) - 4
-    )
-
-
-@pytest.mark.slow
-def test_what_is_set_on_the_page_of_switches_changes_the_story_and_can_be_left() -> None:
-    app = clean(opened_page(text=TEXT, edits=to_line((WithoutScale(),)), layer="0", head="1"))
-    header, _ = sent(app, "story")
-    assert (
-        header["divisor"] == 1
-        and "without the scale" in header["scaleWhy"]
-        and "without the scale" in " ".join(header["caption"])
-    )
-    next(button for button in app.button if button.label == "The model as it is").click().run()
-    assert sent(clean(app), "story")[0]["dividing"] == "√32" and "edits" not in app.query_params
-    for line in ("Nonsense:1", to_line((ZeroHead(99, 0),))):
-        refused = clean(opened_page(text=TEXT, edits=line))
-        assert (
-            any("cannot be followed" in each.value for each in refused.caption)
-            and sent(refused, "story")[0]["dividing"] == "√32"
-        )
-
-
-@pytest.mark.slow
-def test_captions_shapes_and_forms_carry_this_sentence() -> None:
-    app = clean(
-        opened_page(text="Ram pushed Hari", layer="1", head="2", token="2", anatomy_cell="2.1")
-    )
-    header, _ = sent(app, "story")
-    told = " ".join((header["title"], *header["caption"]))
-    for words in (
-        "query pushed (2)",
-        "key Ram (1)",
-        "model encoder",
-        "layer 1, head 2",
-        "edits: none",
-        "Text: Ram pushed Hari",
-    ):
-        assert words in told
-    n = len(header["labels"])
-    shapes, _ = sent(app, "shapes")
-    assert (shapes["n"], shapes["m"], shapes["heads"], shapes["d_head"], shapes["d_model"]) == (
-        n,
-        n,
-        8,
-        32,
-        256,
-    )
-    verdict = next(each.value for each in app.markdown if "one sum in three orders" in each.value)
-    assert "**pushed**" in verdict and "× 10⁻" in verdict
-    frames = [each.value for each in app.dataframe]
-    assert frames[0]["q × k"].sum() == pytest.approx(frames[1]["q · k"][1], rel=STORED)
-    assert frames[1]["weight"].sum() == pytest.approx(1) and frames[4][
-        "share along the sum"
-    ].sum() == pytest.approx(1)
-
-
-# ---- journeys ----------------------------------------------------------------
-
-
-def marked(test):
-    for mark in MARKS:
-        test = mark(test)
-    return test
-
-
-def arrive(visitor: Visitor, query: str = "") -> Visitor:
-    visitor.page.goto(f"{visitor.server}/anatomy{query}")
-    return at_rest(visitor)
-
-
-def at_rest(visitor: Visitor) -> Visitor:
-    visitor.page.wait_for_selector(".anatomy.story[data-token]")
-    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
-    return visitor
-
-
-def weight_told(visitor: Visitor) -> float:
-    told = visitor.page.locator(".story .result").filter(has_text="weight =").first.inner_text()
-    return float(
-        told.split("=")[1]
-        .translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-        .replace(" × 10", "e")
-    )
-
-
-@marked
-def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: Visitor) -> None:
-    arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    pattern = library.record(read_once("encoder"), "Ram pushed Hari").attention[0].pattern[1, 2]
-    visitor.page.locator(".matrix .scroll").focus()
-    for key in ("ArrowUp", "ArrowLeft", "Enter"):
-        visitor.page.keyboard.press(key)
-    visitor.page.wait_for_url("**anatomy_cell=1.2**")
-    at_rest(visitor)
-    visitor.page.wait_for_selector(".story .words:has-text('What Ram looks for')")
-    assert weight_told(visitor) == pytest.approx(float(pattern[1, 2]), rel=PASSED)
-    again = Visitor(visitor.context.browser, visitor.server)
-    again.page.goto(visitor.page.url)
-    assert weight_told(at_rest(again)) == weight_told(visitor)
-    again.context.close()
-
-
-@marked
-def test_strips_tell_their_numbers_and_a_key_in_the_row_can_be_chosen(visitor: Visitor) -> None:
-    arrive(visitor, "?layer=1&head=2&token=2&anatomy_cell=2.3&text=Ram+pushed+Hari")
-    attention = library.record(read_once("encoder"), "Ram pushed Hari").attention[0]
-    dims = visitor.page.locator(".story .field").first
-    dims.focus()
-    visitor.page.keyboard.press("Home")
-    for _ in range(5):
-        visitor.page.keyboard.press("ArrowRight")
-    told = dims.get_attribute("aria-valuetext").replace("−", "-")
-    assert told.startswith("dimension 5:")
-    assert float(told.split("q ")[1].split()[0]) == pytest.approx(
-        float(attention.q[1, 2, 2, 5]), rel=TOTAL
-    )
-    keys = visitor.page.locator(".story .field[data-focus=softmax]")
-    keys.focus()
-    visitor.page.keyboard.press("Home")
-    visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_url("**anatomy_cell=2.0**")
-    visitor.page.wait_for_selector(".story .words:has-text('[CLS] offers')")
-    assert visitor.page.locator(".story .field:focus").get_attribute("data-focus") == "softmax", (
-        "the row keeps the focus"
-    )
-    svg = visitor.export("The story as SVG").read_text("utf-8")
-    assert "model encoder" in svg and "Text: Ram pushed Hari" in svg and "8. Among all heads" in svg
-    assert visitor.export("The story as PNG").read_bytes().startswith(b"\x89PNG")
-
-
-@marked
-def test_a_phone_holds_a_long_text_without_scrolling_sideways(visitor: Visitor) -> None:
-    text = "+".join(["the+cat+saw+a+dog+near+the+old+house+and"] * 50)
-    phone = Visitor(visitor.context.browser, visitor.server, viewport={"width": 390, "height": 844})
-    arrive(phone, f"?text={text}")
-    assert phone.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    nodes = (
-        "() => { let n = 0; const go = (root) => { for (const each of root.querySelectorAll('*')) "
-        "{ n++; if (each.shadowRoot) go(each.shadowRoot); } }; go(document); return n; }"
-    )
-    assert phone.page.evaluate(nodes) < 4000
-    assert not phone.errors
-    phone.context.close()

@@ -1,31 +1,23 @@
-"""Every kind of attention on the Attention page: the decoder's triangle, the rectangle between a
-target and its source, and the choice among them."""
+"""Every kind of attention: habits of heads are named against their chance, and what a figure
+leaves out."""
 
 from __future__ import annotations
 
 import io
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from bounds import FOUR_DECIMALS, PIXEL, STORED, SUMMED
-from conftest import HOSTILE, read_once
-from driver import MARKS, Visitor
-from javascript import arrived
-from streamlit.testing.v1 import AppTest
-from test_pages import clean, opened, sent
+from bounds import STORED, SUMMED
+from conftest import read_once
+from javascript import unfolded
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.csv import to_csv
 from explorer.components.head import runs
 from explorer.figures.attention import Scale, heatmap
-from explorer.frame import opening
-from explorer.memory import models, passes
-from explorer.sentences.escape import literal
 from models import library, relations
-from models.examples import DEFAULT_TEXT
 from models.recording import Attention, Card, Recording, Stream
 
 SOURCE = (
@@ -44,6 +36,8 @@ SOURCE = (
     ".",
     "[EOS]",
 )
+
+
 TARGET = (
     "[BOS]",
     "Le",
@@ -62,6 +56,8 @@ TARGET = (
     "là",
     ".",
 )
+
+
 TEXT = (
     "[BOS]",
     "The",
@@ -79,7 +75,6 @@ TEXT = (
     "they",
     ".",
 )
-WORDS = "The cat saw a dog near the old house and the children were playing."
 
 
 def stream(name: str, tokens: tuple[str, ...]) -> Stream:
@@ -143,13 +138,6 @@ def toward(mask: np.ndarray, allowed: np.ndarray, share: float = 0.9) -> np.ndar
     mask = mask & allowed
     held, even = mask.sum(axis=1, keepdims=True), allowed / allowed.sum(axis=1, keepdims=True)
     return np.where(held > 0, share * mask / np.maximum(held, 1) + (1 - share) * even, even)
-
-
-def unfolded(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-    """What the browser makes of `runs`."""
-    if "runs" not in blocks:
-        return np.ones(shape, dtype=bool)
-    return np.repeat(np.arange(len(blocks["runs"])) % 2 == 0, blocks["runs"]).reshape(shape)
 
 
 # ---- names under the triangle ------------------------------------------------
@@ -397,359 +385,3 @@ def test_which_cells_are_allowed_arrives(kind: str) -> None:
         "random": drawn,
     }[kind]
     np.testing.assert_array_equal(unfolded(runs(allowed), allowed.shape), allowed)
-
-
-# ---- the page ----------------------------------------------------------------
-
-
-def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> None:
-    """What grid and head were sent is this attention, cell by cell."""
-    header, blocks = sent(app, "heads")
-    queries, keys = attention.allowed.shape
-    assert (len(header["tokens"]), len(header["keys"] or header["tokens"])) == (queries, keys)
-    cells = blocks["cells"].reshape(*attention.pattern.shape[:2], header["rows"], header["columns"])
-    peak, fold = blocks["peak"].reshape(attention.pattern.shape[:2]), header["fold"]
-    for row, column in {
-        (0, 0),
-        (header["rows"] - 1, header["columns"] - 1),
-        (header["rows"] // 2, header["columns"] // 3),
-    }:
-        block = attention.pattern[
-            :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
-        ].max(axis=(2, 3))
-        assert (
-            np.abs(peak * (cells[:, :, row, column] / 255) ** 2 - block) <= 0.004 * peak + 1e-7
-        ).all()
-    one, fine = sent(app, "head")
-    weights = attention.pattern[one["layer"], one["head"]]
-    values, unknown = arrived(fine, weights.shape)
-    assert (np.abs(values - weights) <= unknown + 1e-4).all()
-    np.testing.assert_array_equal(unfolded(fine, weights.shape), attention.allowed)
-    np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed)
-    assert tuple(one["keys"]) == recording.stream(attention.key).tokens
-    if attention.query == attention.key:
-        assert (
-            one["said"] is None
-            and tuple(one["queries"]) == recording.stream(attention.query).tokens
-        )
-    else:
-        assert tuple(one["queries"][:-1]) == tuple(
-            f"→ {token}" for token in recording.stream("decoder").tokens[1:]
-        )
-        assert len(one["said"]) == len(one["queries"]) == queries
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_text_is_drawn_in_every_attention(text: str) -> None:
-    for model in ("decoder", "translator"):
-        app = clean(opened(text=text, model=model))
-        recording = passes.record(model, text)
-        for attention in recording.attention:
-            if len(recording.attention) > 1:
-                name = "" if attention is recording.attention[0] else attention.name
-                clean(app.segmented_control(key="attention").set_value(name).run())
-            shown_truly(app, recording, attention)
-            assert not any("nan" in told.value.split() for told in app.caption)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["Table", "Plotly"])
-@pytest.mark.parametrize("text", ["", "the <b>cat</b> saw a $dog$"])
-def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None:
-    for model, name in (("decoder", "self"), ("translator", "cross")):
-        app = clean(opened(text=text, model=model, view=view, attention=name))
-        recording = passes.record(model, text)
-        attention = next(each for each in recording.attention if each.name == name)
-        one, _ = sent(app, "head")
-        weights = attention.pattern[one["layer"], one["head"]]
-        if view == "Table":
-            np.testing.assert_array_equal(
-                app.dataframe[0].value.iloc[:, 1:].to_numpy(dtype=np.float32), weights
-            )
-        else:
-            spec = json.loads(app.get("plotly_chart")[0].proto.spec)
-            axis = spec["layout"]["yaxis"]
-            assert len(axis["ticktext"]) == len(weights) and not any(
-                "<" in label for label in axis["ticktext"]
-            )
-            assert spec["data"][0]["type"] == "heatmap"
-
-
-@pytest.mark.slow
-def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
-    app = clean(opened(model="translator", attention="cross", text=WORDS))
-    recording = passes.record("translator", WORDS)
-    logits = passes.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
-    assert (
-        sent(app, "head")[0]["queries"][-1]
-        == "→ " + library.labels(models.handle("translator"), [logits.argmax()])[0]
-    )
-    assert any("Rows are named after the token they produce" in told.value for told in app.caption)
-
-
-@pytest.mark.slow
-def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom() -> None:
-    assert not [each for each in clean(opened()).segmented_control if each.key == "attention"]
-    app = clean(opened(model="translator"))
-    assert app.segmented_control(key="attention").options == [
-        "Encoder self-attention",
-        "Decoder self-attention",
-        "Cross-attention",
-    ]
-    for name, words in (
-        ("", "The source looks at itself"),
-        ("decoder self", "not allowed"),
-        ("cross", "The target looks at the source"),
-    ):
-        assert any(
-            words in told.value
-            for told in app.segmented_control(key="attention").set_value(name).run().caption
-        )
-    assert any(
-        "Later ones are not allowed" in told.value
-        for told in clean(opened(model="decoder")).caption
-    )
-
-
-@pytest.mark.slow
-def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() -> None:
-    app = clean(opened(model="translator", attention="cross", source="2"))
-    header, _ = sent(app, "head")
-    assert (header["pin"], header["column"]) == (-1, 2)
-    asked = {
-        name: values[0] if isinstance(values, list) else values
-        for name, values in app.query_params.items()
-    }
-    assert asked == {"model": "translator", "attention": "cross", "source": "2"}
-    row = sent(clean(opened(model="translator", attention="cross", token="1", source="2")), "head")[
-        0
-    ]
-    assert (row["pin"], row["column"]) == (1, -1), "one thing is held, the row"
-    nothing_there = (
-        {"model": "translator", "source": "2"},
-        {"attention": "cross"},
-        {"model": "translator", "attention": "<b>"},
-    )
-    for refused in (
-        *nothing_there,
-        {"model": "translator", "attention": "cross", "source": "9999"},
-    ):
-        app = clean(opened(**refused))
-        assert not {"source"} & set(app.query_params)
-        assert app.query_params.get("attention", ["cross"])[0] in ("cross", "c"), (
-            "what is not there does not stay, and a translation opens on what its decoder looks at"
-        )
-
-
-@pytest.mark.slow
-def test_another_attention_or_model_forgets_head_and_token() -> None:
-    app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
-    clean(app.segmented_control(key="attention").set_value("decoder self").run())
-    recording = passes.record("translator", DEFAULT_TEXT)
-    first = opening.first(recording, recording.attention[1])
-    header = sent(app, "head")[0]
-    assert "source" not in app.query_params
-    assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
-        "another attention is opened on its own finding"
-    )
-    clean(app.selectbox(key="model").set_value("copy").run())
-    assert "attention" not in app.query_params and sent(app, "head")[0]["said"] is None
-
-
-@pytest.mark.slow
-def test_in_a_long_text_the_held_column_travels_exactly() -> None:
-    text = " ".join([WORDS] * 16)
-    app = clean(
-        opened(model="translator", attention="cross", source="30", layer="1", head="0", text=text)
-    )
-    attention = passes.record("translator", text).attention[2]
-    header, blocks = sent(app, "head")
-    if "exact" not in blocks:
-        np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
-    app = clean(opened(model="decoder", token="30", layer="1", head="0", text=text))
-    header, blocks = sent(app, "head")
-    pattern = passes.record("decoder", text).attention[0].pattern[1, 0]
-    np.testing.assert_array_equal(blocks["row"], pattern[30])
-    np.testing.assert_array_equal(blocks["column"], pattern[:, 30])
-    size = sum(block.nbytes for block in blocks.values())
-    assert size <= 30_000 + pattern.size
-
-
-@pytest.mark.slow
-def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
-    app = clean(
-        opened(model="translator", attention="cross", text=WORDS, target="Un chat <b> rouge.")
-    )
-    header, _ = sent(app, "head")
-    typed = passes.record("translator", WORDS, target="Un chat <b> rouge.")
-    assert tuple(header["queries"][:-1]) == tuple(
-        f"→ {token}" for token in typed.stream("decoder").tokens[1:]
-    )
-    assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
-    clean(next(button for button in app.button if "own" in button.label).click().run())
-    own = passes.record("translator", WORDS)
-    header, _ = sent(app, "head")
-    assert tuple(header["queries"][:-1]) == tuple(
-        f"→ {token}" for token in own.stream("decoder").tokens[1:]
-    )
-    assert "target" not in app.query_params
-    assert not any(
-        "own" in button.label
-        for button in clean(opened(model="decoder", text=WORDS, target="Un chat")).button
-    ), "a model without a target has none to drop"
-
-
-@pytest.mark.slow
-def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
-    app = clean(
-        opened(model="translator", attention="cross", source="2", layer="1", head="2", text=WORDS)
-    )
-    recording = passes.record("translator", WORDS)
-    column = recording.attention[2].pattern[1, 2][:, 2]
-    told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
-    reads = recording.stream("decoder").tokens[column.argmax()]
-    assert (
-        f"**{column.max():.3f}**" in told
-        and f"row {column.argmax()} (reads **{literal(reads)}**" in told
-        and "(token 2)" in told
-    )
-
-
-# ---- journeys ----------------------------------------------------------------
-
-
-def marked(function):
-    for mark in MARKS:
-        function = mark(function)
-    return function
-
-
-@marked
-def test_choose_cross_attention_and_a_source_token_and_find_them_again(
-    visitor: Visitor, browser, server: str
-) -> None:
-    visitor.open("?view=Matrix&model=translator&attention=decoder+self")
-    page = visitor.page
-    picture = visitor.picture()
-    page.get_by_text("Cross-attention", exact=True).click()
-    page.wait_for_url("**attention=cross**")
-    visitor.until(
-        "before => [...document.querySelectorAll('*')].some(e => { const c = "
-        "e.shadowRoot?.querySelector('canvas[data-painted]'); return c && c.dataset.painted "
-        "!== before; })",
-        picture,
-    )
-    visitor.drawn()
-    recording = library.record(read_once("translator"), DEFAULT_TEXT)
-    cross = recording.attention[2]
-    target, source = page.locator(".tokens.rows .token"), page.locator(".tokens.columns .token")
-    assert tuple(source.all_inner_texts()) == recording.stream("encoder").tokens
-    assert tuple(target.all_inner_texts()[:-1]) == recording.stream("decoder").tokens[1:]
-    thumb = page.locator(".cell .thumb").first.bounding_box()
-    # A thumbnail of some 60 pixels a side has whole ones.
-    assert thumb["width"] / thumb["height"] == pytest.approx(
-        cross.allowed.shape[1] / cross.allowed.shape[0], rel=0.05
-    ), "a rectangle is drawn as one"
-
-    source.nth(2).click()
-    page.wait_for_url("**source=2**")
-    visitor.drawn()
-    page.mouse.move(5, 5)
-    layer, head = (
-        int(part)
-        for part in page.locator(".cell[aria-pressed=true]")
-        .get_attribute("aria-label")
-        .replace(":", "")
-        .replace(",", "")
-        .split()[1:4:2]
-    )
-    weights = cross.pattern[layer, head][:, 2]
-
-    def held(one) -> tuple[str, list[bool]]:
-        says = one.page.locator(".head .says").inner_text()
-        box, area = (
-            one.page.locator("i.column.pinned").bounding_box(),
-            one.page.locator("canvas.cells").bounding_box(),
-        )
-        assert box["height"] == pytest.approx(area["height"], abs=PIXEL), "the whole column is held"
-        # A pixel of a column some twenty wide.
-        assert (box["x"] - area["x"]) / box["width"] == pytest.approx(2, abs=0.1)
-        assert one.page.locator("i.row.pinned").is_hidden()
-        return says, [
-            each.get_attribute("aria-pressed") == "true"
-            for each in one.page.locator(".tokens.columns .token").all()
-        ]
-
-    says, pressed = held(visitor)
-    assert (
-        says.startswith(f"{recording.stream('encoder').tokens[2]} is looked at by → ")
-        and f"{weights.max():.2f}" in says
-    )
-    assert pressed == [at == 2 for at in range(len(pressed))]
-    page.reload()
-    visitor.drawn()
-    page.mouse.move(5, 5)
-    assert held(visitor) == (says, pressed)
-    target.nth(1).click()
-    page.wait_for_url("**token=1**")
-    visitor.drawn()
-    assert "source=" not in page.url and page.locator("i.column.pinned").is_hidden()
-    page.keyboard.press("Escape")
-    page.wait_for_url(lambda url: "token=" not in url)
-
-
-@marked
-def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
-    page = visitor.page
-    recording = library.record(read_once("decoder"), DEFAULT_TEXT)
-    n = len(recording.streams[0].tokens)
-    page.locator(".head .foot").scroll_into_view_if_needed()
-    box = page.locator("canvas.cells").bounding_box()
-    for query, key in ((2, 5), (5, 2)):
-        page.mouse.move(
-            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
-        )
-        said = page.locator(".says strong").inner_text()
-        if key > query:
-            assert said == "not allowed: a later token"
-        else:
-            assert float(said) == pytest.approx(
-                float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
-            )
-    alpha = page.locator("canvas.cells").evaluate(
-        "e => [...e.getContext('2d').getImageData(0, 0, e.width, e.height).data].filter((_, "
-        "i) => i % 4 === 3)"
-    )
-    np.testing.assert_array_equal(np.array(alpha).reshape(n, n) > 0, recording.attention[0].allowed)
-    thumb = page.locator(".cell .thumb").nth(8)
-    box = thumb.bounding_box()
-    thumb.hover(position={"x": 5.5 * box["width"] / n, "y": 2.5 * box["height"] / n})
-    assert page.locator(".heads .status").inner_text().endswith("not allowed: a later token")
-
-
-@marked
-def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> None:
-    phone = Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    ).open("?view=Matrix&model=translator&attention=cross&layer=1&head=2")
-    assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    cross = library.record(read_once("translator"), DEFAULT_TEXT).attention[2]
-    queries, keys = cross.allowed.shape
-    phone.page.locator(".scroll").focus()
-    phone.page.keyboard.press("ArrowRight")
-    for key, times in (("ArrowDown", queries + 3), ("ArrowRight", keys + 3)):
-        for _ in range(times):
-            phone.page.keyboard.press(key)
-    assert float(phone.page.locator(".says strong").inner_text()) == pytest.approx(
-        float(cross.pattern[1, 2, -1, -1]), abs=FOUR_DECIMALS
-    )
-    phone.page.keyboard.press("Enter")
-    phone.page.wait_for_url(f"**token={queries - 1}**")
-    phone.page.locator(".tokens.columns .token").first.focus()
-    for key in ("ArrowRight", "ArrowRight", "Enter"):
-        phone.page.keyboard.press(key)
-    phone.page.wait_for_url("**source=2**")
-    assert not phone.errors
-    phone.context.close()

@@ -1,22 +1,19 @@
-"""Edits: each by the law that it must obey, any combination of them, and their way into an address
-and back."""
+"""Edits: each by the law that it must obey."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import combinations
 from math import sqrt
 
 import numpy as np
 import pytest
 import torch
-from bounds import PASSED, STORED, SUMMED, TOTAL
-from conftest import read_once
+from bounds import PASSED, STORED, SUMMED
+from edited import OTHER, TEXT, last, recorded
 from test_transformer import seeded, torch_attention
 from torch import nn
 
-from models import edits, library, own, written_edits
+from models import library, own
 from models.attention import Stored
 from models.config import Config
 from models.edits import (
@@ -37,40 +34,13 @@ from models.edits import (
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
-    ZeroHead,
 )
 from models.embedding import sinusoids
-from models.recording import NotFinite, Recording
 from models.transformer import Decoder, Encoder
-
-TEXT, OTHER = "the cat sat on the mat", "the dog ran to the cat"
-
-
-@pytest.fixture(params=["encoder", "decoder", "encoder-decoder"])
-def handle(
-    request: pytest.FixtureRequest,
-    small_handle: own.Handle,
-    small_decoder: own.Handle,
-    small_translator: own.Handle,
-) -> own.Handle:
-    return {"encoder": small_handle, "decoder": small_decoder, "encoder-decoder": small_translator}[
-        request.param
-    ]
 
 
 def own_label(handle: own.Handle) -> str:
     return "decoder self" if handle.card.kind == "encoder-decoder" else "self"
-
-
-def last(recording: Recording) -> np.ndarray:
-    return recording.streams[-1].resid[-1]
-
-
-def recorded(handle: own.Handle, *asked: edits.Edit, text: str = TEXT) -> Recording:
-    """A pass under edits; a translator reads the same target each time."""
-    return library.record(
-        handle, text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
-    )
 
 
 def test_the_scale_is_one_divisor_of_many(handle: own.Handle) -> None:
@@ -354,236 +324,6 @@ def test_a_sweep_is_one_record_after_the_other(handle: own.Handle) -> None:
     assert found["1.attn.normed", 2] == pytest.approx(after[11] - after[7], abs=PASSED)
     if handle.card.kind != "encoder-decoder":
         assert found["2.ffn.normed", 1] == pytest.approx(sites.donor, abs=PASSED)
-
-
-# ---- any of them together ----------------------------------------------------
-
-
-EVERY = (
-    ZeroHead(0, 1),
-    MeanHead(1, 2),
-    UniformHead(2, 0),
-    WithoutScale(),
-    ScaledBy(2.5, 1),
-    WithoutPositions(),
-    ShufflePositions(4),
-    ShiftPositions(3),
-    OtherPositions("rotary"),
-    OtherPositions("distance"),
-    WithoutResidual(1),
-    WithoutResidual(None, "attn"),
-    WithoutNorm(0),
-    WithoutNorm(),
-    MoveNorm("pre"),
-    MoveNorm("pre", 1),
-    edits.OtherNorm("rms"),
-    edits.SideBySide(1),
-    WithoutFeedForward(2),
-    edits.ShuffleTokens(5),
-    PatchHead(OTHER, 1, 1),
-    PatchSite(OTHER, "0.attn.sum", 1),
-)
-
-
-def test_a_translator_writes_with_shifted_positions(small_translator: own.Handle) -> None:
-    for by in (5, 30, 54):
-        assert library.record(small_translator, TEXT, (ShiftPositions(by),)).streams[1].sites
-
-
-def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
-    for name, moved in (
-        ("induction-no-positions", ShufflePositions(1)),
-        ("induction-no-positions", ShiftPositions(1)),
-        ("induction-no-norm", MoveNorm("pre")),
-        ("induction-no-norm", edits.OtherNorm("rms")),
-    ):
-        with pytest.raises(ValueError, match=name):
-            library.record(read_once(name), TEXT, (moved,))
-    for name, gone in (
-        ("induction-no-scale", WithoutScale()),
-        ("induction-no-residual", WithoutResidual()),
-        ("induction-no-positions", WithoutPositions()),
-        ("induction-no-norm", WithoutNorm()),
-    ):
-        handle = read_once(name)
-        np.testing.assert_array_equal(
-            last(library.record(handle, TEXT, (gone,))), last(library.record(handle, TEXT))
-        )
-
-
-@pytest.mark.parametrize("many", [2, 5, 12])
-def test_any_edits_go_together(
-    small_handle: own.Handle, small_decoder: own.Handle, many: int
-) -> None:
-    drawn = list(combinations(EVERY, many))[:: max(1, len(list(combinations(EVERY, many))) // 25)]
-    for asked in drawn:
-        for handle, more in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
-            recording = recorded(handle, *asked, more)
-            assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
-            if any(isinstance(each, PatchSite) for each in asked):
-                with pytest.raises(ValueError, match="put in"):
-                    library.attribute(handle, recording, recording.streams[0].name, 2, 7)
-            else:
-                found = library.attribute(handle, recording, recording.streams[0].name, 2, 7)
-                assert sum(part.value for part in found.parts) == pytest.approx(
-                    found.logit, abs=TOTAL + 1e-5 * abs(found.logit)
-                )
-
-
-def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
-    big = own.handle_of(
-        Decoder(small_decoder.model.config).eval(), small_decoder.tokenizer, "big", "none"
-    )
-    with torch.no_grad():
-        big.model.layers[1].feed_forward.w_2.bias[3] = float("inf")
-    with pytest.raises(NotFinite, match="1.ffn.wrote") as caught:
-        recorded(big)
-    assert caught.value.site == "1.ffn.wrote"
-
-
-@pytest.mark.parametrize(
-    "asked, why",
-    [
-        (ScaledBy(0.0), "above 0"),
-        (ScaledBy(float("nan")), "above 0"),
-        (ScaledBy(-0.0), "above 0"),
-        (ScaledBy(float("inf")), "between 3e-39 and 3e"),
-        (ScaledBy(10**400), "more than 18 digits"),
-        (ScaledBy(1e39), "between"),
-        *((ScaledBy(each), "between") for each in (2.9e-39, 1e-42, 5e-324)),
-        (ScaledBy("2"), "divisor must be a number"),
-        (ScaledBy(True), "divisor must be a number"),
-        (ZeroHead(0, 1.0), "head must be a whole number, not 1.0"),
-        (ZeroHead(0, None), "head must be a whole number"),
-        (ZeroHead(10**400, 0), "more than 18 digits"),
-        (WithoutNorm(float("nan")), "layer must be a whole number"),
-        (ShiftPositions(1e-42), "by must be a whole number"),
-        (edits.ShuffleTokens(1.5), "seed must be a whole number"),
-        (PatchSite(OTHER, "embed", -0.0), "token must be a whole number"),
-        (OtherPositions(2), "to must be a word"),
-        (ShiftPositions(-1), "onwards"),
-        (ShiftPositions(60), "position"),
-        (ShufflePositions(-1), "seed"),
-        (OtherPositions("magic"), "magic"),
-        (MoveNorm("up"), "up"),
-        (edits.OtherNorm("batch"), "batch"),
-        (edits.OtherNorm("layer"), "has LayerNorm already"),
-        (WithoutResidual(None, "lunch"), "lunch"),
-        (WithoutResidual(None, "cross"), "no cross-attention"),
-        (MeanHead(0, 4), "head 4"),
-        (UniformHead(3, 0), "layer 3"),
-        (PatchHead(OTHER, 0, 0, "cross"), "cross"),
-        (PatchSite(OTHER, "9.lunch"), "no such site"),
-        (WithMask(), "decoder"),
-        (edits.HideToken(1), "masked words"),
-        (PatchSite(OTHER, "embed", -1), "tokens 0 to"),
-        (PatchSite(OTHER, "embed", 40), "tokens 0 to"),
-    ],
-)
-def test_what_cannot_be_done_is_said(
-    small_decoder: own.Handle, asked: edits.Edit, why: str
-) -> None:
-    with pytest.raises(ValueError, match=why):
-        recorded(small_decoder, asked)
-
-
-@pytest.mark.parametrize("divisor", [3e-39, 1e-38, 1.2e-38, 1e-30, 3e38])
-def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
-    small_decoder: own.Handle, divisor: float
-) -> None:
-    """From an address too, where a number is written as Python does."""
-    (asked,) = written_edits.from_line(written_edits.to_line((ScaledBy(divisor),)))
-    try:
-        pattern = recorded(small_decoder, asked).attention[0].pattern
-    except NotFinite as overflow:
-        assert divisor < 1 and overflow.site.endswith("scores")
-    else:
-        rows = pattern[..., -1, :]
-        assert np.ptp(rows) < PASSED if divisor > 1 else (rows.max(-1) == 1).all()
-
-
-def test_two_people_with_different_edits_get_their_own_pictures(small_handle: own.Handle) -> None:
-    """One model, many threads at once, each with its own switches: every recording is the one that
-    its edits make alone."""
-    asked = [
-        (),
-        (ZeroHead(1, 2),),
-        (WithoutScale(),),
-        (WithoutPositions(), UniformHead(0, 1)),
-        (MoveNorm("pre"),),
-        (PatchHead(OTHER, 1, 3),),
-    ]
-    alone = [recorded(small_handle, *each) for each in asked]
-    with ThreadPoolExecutor(6) as threads:
-        together = list(
-            threads.map(lambda at: (at % 6, recorded(small_handle, *asked[at % 6])), range(240))
-        )
-    assert all(recording == alone[at] for at, recording in together)
-
-
-# ---- in an address -----------------------------------------------------------
-
-
-def test_edits_come_back_from_a_line_and_from_json() -> None:
-    asked = (
-        *EVERY,
-        WithMask(),
-        WithoutMask(),
-        PatchHead("a:b, c\n“x” % ~", 0, 1),
-        PatchSite("", "embed", None, "encoder"),
-        MoveNorm("post", 0),
-    )
-    line = written_edits.to_line(asked)
-    assert (
-        written_edits.from_line(line) == asked
-        and written_edits.to_line(written_edits.from_line(line)) == line
-    )
-    assert " " not in line and "\n" not in line
-    assert tuple(written_edits.from_json(written_edits.to_json(each)) for each in asked) == asked
-    assert written_edits.from_line("") == () and written_edits.from_line("ZeroHead:1:2") == (
-        ZeroHead(1, 2),
-    )
-    assert len({str(each) for each in asked}) == len(asked), "each is said in its own words"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Lunch",
-        "ZeroHead",
-        "ZeroHead:a:b",
-        "ZeroHead:1:2:self:4",
-        "ScaledBy:",
-        ",",
-        "WithoutScale:x",
-        "<b>",
-    ],
-)
-def test_a_line_that_is_none_is_refused(line: str) -> None:
-    with pytest.raises(ValueError):
-        written_edits.from_line(line)
-
-
-def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
-    every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
-    assert (
-        written_edits.to_line(every) == "UniformHead:0-3:0-7:self"
-        and written_edits.from_line(written_edits.to_line(every)) == every
-    )
-    assert (
-        written_edits.in_words(every)
-        == "each of heads 0 to 7 of layers 0 to 3 looks everywhere alike"
-    )
-    mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
-    assert written_edits.from_line(written_edits.to_line(mixed)) == mixed and len(
-        written_edits.to_line(mixed).split(",")
-    ) < len(mixed)
-    # What older links say, an edit a word, is read as before.
-    line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
-    assert written_edits.from_line(line) == written_edits.from_line("ZeroHead:0-1:2-3:self")
-    for bad in ("UniformHead:3-0:0:self", "UniformHead:0-9999:0-9999:self", "PatchHead:a:0-1:0"):
-        with pytest.raises(ValueError):
-            written_edits.from_line(bad)
 
 
 def test_a_patch_from_a_shorter_sentence_hides_what_both_have(small_handle: own.Handle) -> None:

@@ -122,7 +122,7 @@ def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: Handle) ->
 
 @pytest.mark.slow
 def test_an_ffns_bar_opens_its_neurons_and_they_add_up_on_screen() -> None:
-    from test_lens import bars_of, opened
+    from test_lens_on_page import bars_of, opened
 
     app = opened(model="decoder", text="The cat sat on the", part="ffn.2", ffn="2")
     recording = passes.record("decoder", "The cat sat on the")

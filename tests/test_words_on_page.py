@@ -11,9 +11,8 @@ import pytest
 from bounds import PASSED, STORED
 from conftest import HOSTILE
 from driver import MARKS, Visitor
-from javascript import arrived
+from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
-from test_attentions import unfolded
 from test_pages import clean, opened, sent
 
 from explorer.memory import passes

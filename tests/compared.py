@@ -1,0 +1,22 @@
+"""Two recordings side by side, for the tests of comparison."""
+
+from __future__ import annotations
+
+from conftest import read_once
+
+from explorer.analysis import alignment
+from explorer.analysis import compare as numbers
+from models import library
+from models.recording import Recording
+
+TEXT = "The cat  didn't see 💛 unbelievably the old café."
+
+
+def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
+    return library.record(read_once(name), text, edits)
+
+
+def sides(a: Recording, b: Recording) -> numbers.Sides:
+    one, other = a.attention[0], b.attention[0]
+    rows, columns = zip(alignment.axes(a, one), alignment.axes(b, other))
+    return numbers.sides((a, one), (b, other), alignment.align(*rows), alignment.align(*columns))

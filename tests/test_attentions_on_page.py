@@ -1,0 +1,238 @@
+"""Every kind of attention on the Attention page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from conftest import HOSTILE
+from javascript import arrived, unfolded
+from streamlit.testing.v1 import AppTest
+from test_pages import clean, opened, sent
+
+from explorer.frame import opening
+from explorer.memory import models, passes
+from explorer.sentences.escape import literal
+from models import library
+from models.examples import DEFAULT_TEXT
+from models.recording import Attention, Recording
+
+WORDS = "The cat saw a dog near the old house and the children were playing."
+
+
+# ---- the page ----------------------------------------------------------------
+
+
+def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> None:
+    """What grid and head were sent is this attention, cell by cell."""
+    header, blocks = sent(app, "heads")
+    queries, keys = attention.allowed.shape
+    assert (len(header["tokens"]), len(header["keys"] or header["tokens"])) == (queries, keys)
+    cells = blocks["cells"].reshape(*attention.pattern.shape[:2], header["rows"], header["columns"])
+    peak, fold = blocks["peak"].reshape(attention.pattern.shape[:2]), header["fold"]
+    for row, column in {
+        (0, 0),
+        (header["rows"] - 1, header["columns"] - 1),
+        (header["rows"] // 2, header["columns"] // 3),
+    }:
+        block = attention.pattern[
+            :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
+        ].max(axis=(2, 3))
+        assert (
+            np.abs(peak * (cells[:, :, row, column] / 255) ** 2 - block) <= 0.004 * peak + 1e-7
+        ).all()
+    one, fine = sent(app, "head")
+    weights = attention.pattern[one["layer"], one["head"]]
+    values, unknown = arrived(fine, weights.shape)
+    assert (np.abs(values - weights) <= unknown + 1e-4).all()
+    np.testing.assert_array_equal(unfolded(fine, weights.shape), attention.allowed)
+    np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed)
+    assert tuple(one["keys"]) == recording.stream(attention.key).tokens
+    if attention.query == attention.key:
+        assert (
+            one["said"] is None
+            and tuple(one["queries"]) == recording.stream(attention.query).tokens
+        )
+    else:
+        assert tuple(one["queries"][:-1]) == tuple(
+            f"→ {token}" for token in recording.stream("decoder").tokens[1:]
+        )
+        assert len(one["said"]) == len(one["queries"]) == queries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_drawn_in_every_attention(text: str) -> None:
+    for model in ("decoder", "translator"):
+        app = clean(opened(text=text, model=model))
+        recording = passes.record(model, text)
+        for attention in recording.attention:
+            if len(recording.attention) > 1:
+                name = "" if attention is recording.attention[0] else attention.name
+                clean(app.segmented_control(key="attention").set_value(name).run())
+            shown_truly(app, recording, attention)
+            assert not any("nan" in told.value.split() for told in app.caption)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", ["Table", "Plotly"])
+@pytest.mark.parametrize("text", ["", "the <b>cat</b> saw a $dog$"])
+def test_the_other_views_of_triangle_and_rectangle(view: str, text: str) -> None:
+    for model, name in (("decoder", "self"), ("translator", "cross")):
+        app = clean(opened(text=text, model=model, view=view, attention=name))
+        recording = passes.record(model, text)
+        attention = next(each for each in recording.attention if each.name == name)
+        one, _ = sent(app, "head")
+        weights = attention.pattern[one["layer"], one["head"]]
+        if view == "Table":
+            np.testing.assert_array_equal(
+                app.dataframe[0].value.iloc[:, 1:].to_numpy(dtype=np.float32), weights
+            )
+        else:
+            spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+            axis = spec["layout"]["yaxis"]
+            assert len(axis["ticktext"]) == len(weights) and not any(
+                "<" in label for label in axis["ticktext"]
+            )
+            assert spec["data"][0]["type"] == "heatmap"
+
+
+@pytest.mark.slow
+def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
+    app = clean(opened(model="translator", attention="cross", text=WORDS))
+    recording = passes.record("translator", WORDS)
+    logits = passes.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
+    assert (
+        sent(app, "head")[0]["queries"][-1]
+        == "→ " + library.labels(models.handle("translator"), [logits.argmax()])[0]
+    )
+    assert any("Rows are named after the token they produce" in told.value for told in app.caption)
+
+
+@pytest.mark.slow
+def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom() -> None:
+    assert not [each for each in clean(opened()).segmented_control if each.key == "attention"]
+    app = clean(opened(model="translator"))
+    assert app.segmented_control(key="attention").options == [
+        "Encoder self-attention",
+        "Decoder self-attention",
+        "Cross-attention",
+    ]
+    for name, words in (
+        ("", "The source looks at itself"),
+        ("decoder self", "not allowed"),
+        ("cross", "The target looks at the source"),
+    ):
+        assert any(
+            words in told.value
+            for told in app.segmented_control(key="attention").set_value(name).run().caption
+        )
+    assert any(
+        "Later ones are not allowed" in told.value
+        for told in clean(opened(model="decoder")).caption
+    )
+
+
+@pytest.mark.slow
+def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() -> None:
+    app = clean(opened(model="translator", attention="cross", source="2"))
+    header, _ = sent(app, "head")
+    assert (header["pin"], header["column"]) == (-1, 2)
+    asked = {
+        name: values[0] if isinstance(values, list) else values
+        for name, values in app.query_params.items()
+    }
+    assert asked == {"model": "translator", "attention": "cross", "source": "2"}
+    row = sent(clean(opened(model="translator", attention="cross", token="1", source="2")), "head")[
+        0
+    ]
+    assert (row["pin"], row["column"]) == (1, -1), "one thing is held, the row"
+    nothing_there = (
+        {"model": "translator", "source": "2"},
+        {"attention": "cross"},
+        {"model": "translator", "attention": "<b>"},
+    )
+    for refused in (
+        *nothing_there,
+        {"model": "translator", "attention": "cross", "source": "9999"},
+    ):
+        app = clean(opened(**refused))
+        assert not {"source"} & set(app.query_params)
+        assert app.query_params.get("attention", ["cross"])[0] in ("cross", "c"), (
+            "what is not there does not stay, and a translation opens on what its decoder looks at"
+        )
+
+
+@pytest.mark.slow
+def test_another_attention_or_model_forgets_head_and_token() -> None:
+    app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
+    clean(app.segmented_control(key="attention").set_value("decoder self").run())
+    recording = passes.record("translator", DEFAULT_TEXT)
+    first = opening.first(recording, recording.attention[1])
+    header = sent(app, "head")[0]
+    assert "source" not in app.query_params
+    assert (header["layer"], header["head"], header["pin"]) == (*first.at, first.query), (
+        "another attention is opened on its own finding"
+    )
+    clean(app.selectbox(key="model").set_value("copy").run())
+    assert "attention" not in app.query_params and sent(app, "head")[0]["said"] is None
+
+
+@pytest.mark.slow
+def test_in_a_long_text_the_held_column_travels_exactly() -> None:
+    text = " ".join([WORDS] * 16)
+    app = clean(
+        opened(model="translator", attention="cross", source="30", layer="1", head="0", text=text)
+    )
+    attention = passes.record("translator", text).attention[2]
+    header, blocks = sent(app, "head")
+    if "exact" not in blocks:
+        np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
+    app = clean(opened(model="decoder", token="30", layer="1", head="0", text=text))
+    header, blocks = sent(app, "head")
+    pattern = passes.record("decoder", text).attention[0].pattern[1, 0]
+    np.testing.assert_array_equal(blocks["row"], pattern[30])
+    np.testing.assert_array_equal(blocks["column"], pattern[:, 30])
+    size = sum(block.nbytes for block in blocks.values())
+    assert size <= 30_000 + pattern.size
+
+
+@pytest.mark.slow
+def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
+    app = clean(
+        opened(model="translator", attention="cross", text=WORDS, target="Un chat <b> rouge.")
+    )
+    header, _ = sent(app, "head")
+    typed = passes.record("translator", WORDS, target="Un chat <b> rouge.")
+    assert tuple(header["queries"][:-1]) == tuple(
+        f"→ {token}" for token in typed.stream("decoder").tokens[1:]
+    )
+    assert any("as typed" in line and "Un chat <b> rouge." in line for line in header["caption"])
+    clean(next(button for button in app.button if "own" in button.label).click().run())
+    own = passes.record("translator", WORDS)
+    header, _ = sent(app, "head")
+    assert tuple(header["queries"][:-1]) == tuple(
+        f"→ {token}" for token in own.stream("decoder").tokens[1:]
+    )
+    assert "target" not in app.query_params
+    assert not any(
+        "own" in button.label
+        for button in clean(opened(model="decoder", text=WORDS, target="Un chat")).button
+    ), "a model without a target has none to drop"
+
+
+@pytest.mark.slow
+def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
+    app = clean(
+        opened(model="translator", attention="cross", source="2", layer="1", head="2", text=WORDS)
+    )
+    recording = passes.record("translator", WORDS)
+    column = recording.attention[2].pattern[1, 2][:, 2]
+    told = next(each.value for each in app.markdown if "How a weight is made" in each.value)
+    reads = recording.stream("decoder").tokens[column.argmax()]
+    assert (
+        f"**{column.max():.3f}**" in told
+        and f"row {column.argmax()} (reads **{literal(reads)}**" in told
+        and "(token 2)" in told
+    )
