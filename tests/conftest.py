@@ -28,7 +28,7 @@ from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
-pytest.register_assert_rewrite("predicted")
+pytest.register_assert_rewrite("claimed", "predicted")
 
 # Every AppTest looks through all installed packages for components, a quarter of a second each;
 # what is installed stays while tests run.
@@ -160,6 +160,14 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
         return tiny.build(family, root / family)
 
     return of
+
+
+@pytest.fixture(scope="session")
+def tiny_loaded(tiny_folder: Callable[[str], Path]) -> Callable[[str], object]:
+    """A tiny Hugging Face model of a family in its own code, loaded once through the door."""
+    from models.pretrained.handle import load
+
+    return cache(lambda family: load(str(tiny_folder(family)), name=family))
 
 
 @pytest.fixture

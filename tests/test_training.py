@@ -1,11 +1,8 @@
-"""Training: what is read, what is hidden, and that a run broken off goes on as if it had not
-been."""
+"""Training: what is hidden and what costs, and that a run broken off goes on to the very same
+weights."""
 
 from __future__ import annotations
 
-import gzip
-import re
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,270 +12,28 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bounds import STORED, SUMMED
+from corpora import written
 
 from models.config import Config
-from models.examples import EXAMPLES, TURNED
 from models.own import Handle
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.training import (
     algorithms,
     corpus,
     grammar,
-    kept_out,
     masked,
     next_word,
-    pronouns,
     readout_loss,
-    split,
     train,
     translation,
 )
 from models.training.recipes import Moment, Recipe, with_dropout
 from models.transformer import Encoder
 
-BOOK = (
-    "Junk\r\n*** START OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nCHAPTER I\r\n\r\n"
-    + "".join(
-        (
-            f"The {i} rabbits went over the hill and\r\nthey saw number {i} of the old houses "
-            "there.\r\n\r\n"
-        )
-        for i in range(400)
-    )
-    + (
-        "They wanted to murder the king, which was a thing that nobody should ever read "
-        "about.\r\n\r\n"
-    )
-    + (
-        "*** END OF THIS PROJECT GUTENBERG EBOOK X ***\r\n\r\nLicence text that nobody should "
-        "ever learn by heart, not even once.\r\n"
-    )
-)
-
-# Another edition of the same book, and a second one; a file holds several.
-MORE = (
-    BOOK.replace("\r", "").split("***")[2].replace("went over", "climbed")
-    + "End of the Project Gutenberg EBook of X, by Nobody, who wrote it all in one single night\n\n"
-    + "".join(
-        f"In the {i} villages of the valley nobody\nhad ever heard of {i} bears that talk.\n\n"
-        for i in range(400)
-    )
-    + "[Illustration: a bear that stands on its hind legs in front of the town hall.]\n\n"
-)
-
-
-def unlike(n: int) -> list[str]:
-    """Sentences of six words drawn from many, hardly ever near one another."""
-    rng = Random(9)
-    return [
-        " ".join("".join(rng.choice("aeioulmnrst") for _ in range(5)) for _ in range(6)) + "."
-        for _ in range(n)
-    ]
-
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    for pair in ("fra", "deu"):
-        folder = tmp_path / f"tatoeba_{pair}"
-        folder.mkdir()
-        rows = (
-            "".join(f"Tom has {i} {pair} cats and Tom likes Mary.\tx\n" for i in range(300))
-            + "I love to eat pizza.\ty\nHe killed it.\tz\n"
-        )
-        if pair == "fra":
-            rows += "".join(f"{text}\tLe {text.upper()}\n" for text in unlike(900))
-        with zipfile.ZipFile(folder / f"{pair}-eng.zip", "w") as file:
-            file.writestr("_about.txt", "about")
-            file.writestr(f"{pair}-eng/{pair}.txt", rows)
-    (tmp_path / "commonvoice_en_cc0").mkdir()
-    (tmp_path / "commonvoice_en_cc0" / "a.txt").write_text(
-        "A clear sentence.\n\nA clear sentence.\n"
-    )
-    (tmp_path / "gutenberg").mkdir()
-    (tmp_path / "gutenberg" / "1.txt").write_text(BOOK, "utf-8")
-    (tmp_path / "gutenberg_more").mkdir()
-    (tmp_path / "gutenberg_more" / "a.txt.gz").write_bytes(gzip.compress(MORE.encode()))
-    return tmp_path
-
-
-def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
-    learned, held_out = corpus.read(data)
-    everything = (*learned.sentences, *held_out.sentences)
-    assert len(everything) == 601 + 900 and everything.count("A clear sentence.") == 1
-    assert not any("pizza" in text or "killed" in text for text in everything)
-    assert not set(map(corpus.normal, learned.sentences)) & set(
-        map(corpus.normal, held_out.sentences)
-    )
-    assert held_out.sentences and all(map(corpus.is_held_out, held_out.sentences))
-    assert len(learned.paragraphs) + len(held_out.paragraphs) == 400
-    assert (
-        learned.paragraphs[0]
-        == "The 0 rabbits went over the hill and they saw number 0 of the old houses there."
-    )
-
-
-def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> None:
-    library = corpus.read_library(data)
-    assert any("villages" in text for text in library.books)
-    assert any("climbed" in text for text in library.books)
-    assert not any("Gutenberg" in text or "[" in text for text in library.books)
-    learned = set(map(corpus.normal, (*library.sentences, *library.paragraphs, *library.books)))
-    for _, held in (corpus.read(data), corpus.read_divided(data)):
-        assert held.sentences
-        assert not learned & set(map(corpus.normal, (*held.sentences, *held.paragraphs)))
-    held = {run for text in corpus.read(data)[1].paragraphs for run in corpus.runs(text)}
-    assert held and not any(held & corpus.runs(text) for text in library.books)
-
-
-def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
-    assert len(kept_out.PRONOUNS) == len(kept_out.TO_TRANSLATE) == 60
-    assert not any(map(corpus.fit, kept_out.TEXTS))
-    rng = Random(0)
-    made = {corpus.normal(pronouns.sentence(rng)) for _ in range(30_000)}
-    assert not made & set(map(corpus.normal, (*kept_out.TEXTS, *EXAMPLES.values(), *TURNED)))
-    with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
-        rows = [f"{text}\tx{at}" for at, text in enumerate((*kept_out.TEXTS, *unlike(900)))]
-        file.writestr("fra-eng/fra.txt", "\n".join(rows))
-    library, (pairs, held) = corpus.read_library(data), corpus.read_pairs(data)
-    learned = set(map(corpus.normal, (*library.sentences, *pairs.english, *held.english)))
-    assert learned and not learned & set(map(corpus.normal, kept_out.TEXTS))
-
-
-def test_hand_made_words_stand_in_their_sentences() -> None:
-    for text, *words in kept_out.PRONOUNS:
-        assert all(re.search(rf"\b{word}\b", text) for word in words), text
-    for text, *both in kept_out.PAIRS:
-        words = [word for pairs in both for pair in pairs for word in pair]
-        assert all(re.search(rf"\b{word}\b", text) for word in words), text
-    assert all(8 <= len(text.split()) <= 25 for text in kept_out.TO_TRANSLATE)
-
-
-def test_a_pronoun_has_one_noun_that_fits() -> None:
-    """Of two people in a made sentence at most one is what the pronoun says."""
-    rng = Random(0)
-    groups = {
-        "he": (pronouns.HE, grammar.MEN),
-        "she": (pronouns.SHE, grammar.WOMEN),
-        "they": (pronouns.THEY,),
-    }
-    for _ in range(2000):
-        text = pronouns.sentence(rng)
-        words = set(re.findall(r"\w+", text))
-        for pronoun in words & set(groups):
-            assert len(words & {word for group in groups[pronoun] for word in group}) == 1, text
-
-
-def test_a_name_is_replaced_by_one_name_throughout() -> None:
-    for vary in (
-        corpus.vary_each_name,
-        lambda text, rng: corpus.vary_names((text,), rng, grammar.MEN, grammar.WOMEN)[0],
-    ):
-        names = {vary("Tom said Tom saw Mary.", Random(seed)) for seed in range(40)}
-        assert len(names) > 10
-        for text in names:
-            first, _, second, _, other = text.rstrip(".").split()
-            assert first == second and first in grammar.MEN and other in grammar.WOMEN
-        assert vary("Tomorrow is fine.", Random(0)) == "Tomorrow is fine."
-
-
-def test_two_people_stay_two_and_are_called_the_same_in_both_languages() -> None:
-    for seed in range(60):
-        english, french = corpus.vary_names(
-            ("Tom met John and Mary.", "Tom a rencontré John et Marie."),
-            Random(seed),
-            *corpus.FOR_FRENCH,
-        )
-        a, _, b, _, c = english.rstrip(".").split()
-        assert (
-            len({a, b, c}) == 3 and french == f"{a} a rencontré {b} et {c}." and a[0] not in "AEIOU"
-        )
-    lost = ("Tom met Mary.", "Il l'a rencontrée.")
-    assert corpus.vary_names(lost, Random(0), *corpus.FOR_FRENCH) == lost
-
-
-def test_near_duplicates_fall_on_neither_side() -> None:
-    base = [
-        f"the {a} {b} likes the {c} house"
-        for a in ("red", "old", "big", "sad")
-        for b in ("cat", "dog", "man", "boy")
-        for c in ("new", "wet", "tall")
-    ]
-    texts = [
-        *base,
-        *(f"Today {text}!" for text in base),
-        *(text.upper() for text in base),
-        *(f"line {word} stands alone here with {word * 2}" for word in map(chr, range(97, 123))),
-    ]
-    train, held = split.divide(texts * 1)
-    learned, kept = (
-        [split.folded(texts[at]) for at in train],
-        [split.folded(texts[at]) for at in held],
-    )
-    assert not any(near(a, b) for a in kept for b in learned)
-
-
-def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """One word added, dropped or replaced, or none: by trying."""
-    if len(a) == len(b):
-        return sum(x != y for x, y in zip(a, b)) <= 1
-    short, long = sorted((a, b), key=len)
-    return len(long) == len(short) + 1 and any(
-        long[:at] + long[at + 1 :] == short for at in range(len(long))
-    )
-
-
-def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(split, "PER_MILLE", 60)
-    rng = Random(5)
-    texts = [grammar.sentence(rng) for _ in range(1500)]
-    train, held = split.divide(texts)
-    assert held and not set(train) & set(held) and len(train) > len(held)
-    learned = {split.folded(texts[at]) for at in train}
-    assert not any(near(split.folded(texts[at]), other) for at in held for other in learned)
-
-
-def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
-    assert (
-        split.folded("Tom doesn't have 20 cats!")
-        == split.folded("Mary does not have 3 cats")
-        == ("nnn", "does", "not", "have", "000", "cats")
-    )
-
-
-def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
-    rows = "".join(
-        (
-            f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille "
-            "ville.\n"
-        )
-        for i in range(9)
-        for thing in ("hats", "cups", "pens")
-    )
-    rows += "".join(f"{text}\tLe {text[:9]} ici.\n" for text in unlike(2000))
-    with zipfile.ZipFile(data / "tatoeba_fra" / "fra-eng.zip", "w") as file:
-        file.writestr("fra-eng/fra.txt", rows + "He lost his key.\tQuelle merde.\n")
-    learned, held = corpus.read_pairs(data)
-    assert held.english and len(learned.english) == len(learned.french)
-    kept = {split.folded(text) for text in held.english}
-    assert not any(near(split.folded(text), other) for text in learned.english for other in kept)
-    assert not {split.folded(text) for text in learned.french} & {
-        split.folded(text) for text in held.french
-    }
-    assert not any("merde" in text for text in (*learned.french, *held.french))
-
-
-def test_a_missing_corpus_is_named(tmp_path: Path, data: Path) -> None:
-    (data / "gutenberg" / "1.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="no books in"):
-        corpus.read(data)
-
-
-def test_no_grammar_sentence_is_a_preset() -> None:
-    rng = Random(0)
-    made = {corpus.normal(grammar.sentence(rng)) for _ in range(5000)}
-    assert not made & set(map(corpus.normal, (*EXAMPLES.values(), *TURNED)))
+    return written(tmp_path)
 
 
 @pytest.fixture
@@ -584,26 +339,6 @@ def test_the_twins_differ_in_one_thing(data: Path) -> None:
         torch.manual_seed(0)
         first.append(each.model().state_dict())
     assert all(torch.equal(first[0][key], first[1][key]) for key in first[0])
-
-
-def test_names_of_the_grammar_stay_in_its_own_rows(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("REPEATED_ROWS", "SAID_TWICE", "PARAGRAPHS_TWICE"):
-        monkeypatch.setattr(next_word, name, (0,))
-    monkeypatch.setattr(next_word, "N_GRAMMAR", 200)
-    made = next_word.NextWord(data)
-    made.config = Config(500, 16, 1, 2, 32, 512)
-    tokenizer = made.tokenizer()
-    own = {*grammar.MEN, *grammar.WOMEN} - {*next_word.MEN, *next_word.WOMEN}
-    families = {corpus.normal(grammar.sentence(Random(seed))).split()[1] for seed in range(500)}
-    named = 0
-    for row, _ in next_word.rows(made.corpus, tokenizer, Random(1), 2):
-        text = tokenizer.text(row)
-        if words := own & set(re.findall(r"\w+", text)):
-            named += 1
-            assert text.count(".") <= 2 and families & set(corpus.normal(text).split()), words
-    assert named > 20
 
 
 def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:

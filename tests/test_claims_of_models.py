@@ -1,0 +1,372 @@
+"""Claims of whole models: any text gets a verdict, and nothing measured holds on random weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from claimed import TEXT, D, E, loaded, material, on_text, real, shuffled
+from conftest import HOSTILE, SMALL, TEXTS
+from test_formulas import wrong
+
+from explorer.analysis import evidence
+from explorer.analysis.evidence import (
+    CONSTRUCTION,
+    FAILS,
+    FEWEST,
+    HOLDS,
+    MEASURED,
+    SHORT,
+    UNTESTABLE,
+    Evidence,
+)
+from explorer.sentences import claims
+from explorer.views.claims import listing
+from models import library
+from models.own import Handle, handle_of
+from models.permuted import permuted
+from models.tokenizer import FOR_WRITING, Tokenizer
+from models.transformer import Decoder
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+KINDS = ("small_handle", "small_decoder", "small_translator")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_text_gets_a_verdict_or_a_reason(
+    kind: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    e = shuffled(request.getfixturevalue(kind), text)
+    for claim in claims.CLAIMS:
+        finding = evidence.settle(claim, e)
+        assert finding.verdict in evidence.VERDICTS and finding.why and finding.shown
+        assert "does not offer" not in finding.why, (claim.id, finding.why)
+        assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model", ["translator", "induction", "reverse", "grammar", "grammar-masked"]
+)
+def test_every_kind_of_shipped_model(model: str) -> None:
+    e = on_text(model, "Ram pushed Hari and Hari pushed Ram and Hari saw Ram")
+    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
+    kind = e.recording.model.kind
+    # There may be too few whole words in this text, a vocabulary may be small, and weights too
+    # small to be felt.
+    assert (
+        undecided - {"context-moves", "messages", "readable-blocks"}
+        == {
+            "encoder": {
+                "mask-is-zero",
+                "future-blind",
+                "offset-by-one",
+                "blind-decoder",
+                "steps-agree",
+                "cross-from-encoder",
+            },
+            "decoder": {"both-sides", "cross-from-encoder"},
+            "encoder-decoder": {"blind-decoder"},
+        }[kind]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("made", "fails"),
+    [
+        (
+            {"norm": "pre", "positions": "learned", "scaled_embedding": False},
+            {"product-is-distance", "left-is-right", "shift-is-rotation", "even-is-sine", "start"},
+        ),
+        ({"norm": None, "positions": None}, set()),
+        ({"residual": False}, {"adds"}),
+        ({"scaled_scores": False}, {"head-scale"}),
+    ],
+    ids=["pre-LN, learned positions", "no LayerNorm, no positions", "no residual", "no scale"],
+)
+def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
+    torch.manual_seed(0)
+    handle = handle_of(
+        Decoder(replace(SMALL, **made)).eval(),
+        Tokenizer.train(TEXTS, SMALL.n_vocab, FOR_WRITING),
+        "made otherwise",
+        "random",
+        "fp32",
+    )
+    e = material(handle, "the cat sat on the mat and the dog ran")
+    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    # What is true of any Transformer's arithmetic holds whatever it was made like.
+    laws = {
+        "convex",
+        "mask-is-zero",
+        "future-blind",
+        "adds",
+        "concatenate",
+        "rows-sum",
+        "steps-agree",
+        "reshape",
+        "head-scale",
+        "alone",
+        "order-blind",
+    }
+    assert {id for id in laws if findings[id].verdict != HOLDS} == fails & laws
+    assert {id for id in fails if findings[id].verdict != FAILS} == set()
+
+
+@pytest.mark.parametrize("text", ["the", "the cat", "the cat sat"])
+def test_too_short_a_text_says_what_it_needs(small_handle: Handle, text: str) -> None:
+    e = shuffled(small_handle, text)
+    findings = {claim.id: evidence.settle(claim, e) for claim in claims.CLAIMS}
+    decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
+    assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == evidence.MODEL}
+    short = {id: found for id, found in findings.items() if found.verdict == SHORT}
+    assert len(short) > 40 and all("at least four tokens of text" in f.why for f in short.values())
+
+
+def test_without_text_nothing_is_decided(small_handle: Handle) -> None:
+    assert {
+        evidence.settle(claim, material(small_handle, "")).verdict for claim in claims.CLAIMS
+    } == {UNTESTABLE}
+
+
+def test_one_row_does_not_decide_what_comes_next() -> None:
+    """Of five tokens all but one are followed by an equal one."""
+    found = evidence.settle(
+        claims.BY_ID["offset-by-one"], material(loaded("decoder"), "the the the the the")
+    )
+    assert found.verdict == SHORT and "four rows" in found.why
+
+
+def counting(e: Evidence, seen: dict[str, set]) -> Evidence:
+    """The same, noting for each door what was asked: which edits, texts, targets or tokens."""
+
+    def noted(door: str, which: Callable) -> Callable:
+        ask = getattr(e, door)
+
+        def asked(*what: object) -> object:
+            seen.setdefault(door, set()).add(which(*what))
+            return ask(*what)
+
+        return asked
+
+    passes = noted("again", lambda edits, text, target: (edits, text, target))
+    tokens = {
+        door: noted(door, lambda _, token, *site: token)
+        for door in ("logits", "highway", "jacobian")
+    }
+    steps = noted("stepwise", lambda rows: rows)
+    return replace(e, again=passes, stepwise=steps, **tokens)
+
+
+# One other pass is the whole experiment here, looked at in every row: a part is taken away.
+ONE_SWITCH = {("norm-tames", "again")}
+
+
+# Two rows say by what the vocabulary's every row is multiplied; what is decided on is all rows.
+TWO_ROWS_OF_ALL_WORDS = {("start", "logits"), ("balance", "logits")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> None:
+    """Tokens exchanged, orders, other texts, rows of scores: whatever a claim asks a model for, it
+    asks for four at least."""
+    counted: dict[str, set[str]] = {}
+    for claim in claims.CLAIMS:
+        seen: dict[str, set] = {}
+        try:
+            claim.measure(counting(real(model), seen))
+        except evidence.Untestable:
+            continue
+        for door, asked in seen.items():
+            counted.setdefault(door, set()).add(claim.id)
+            if (claim.id, door) in ONE_SWITCH:
+                assert len(asked) == 1
+            elif door == "stepwise":
+                assert min(asked) >= FEWEST
+            elif (claim.id, door) not in TWO_ROWS_OF_ALL_WORDS:
+                # A pass with the same part taken away, to compare with, is none of the four.
+                assert len(asked - {(each, "", None) for each in BASES}) >= FEWEST, claim.id
+    assert len(counted["again"]) >= 6 and len(counted["logits"]) >= 3
+
+
+BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
+
+
+# ---- by construction, or measured beside permuted weights --------------------
+
+
+def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
+    plain, other = loaded("grammar"), loaded("grammar" + library.PERMUTED)
+    assert other.card.name == "grammar@permuted"
+    assert other.card.fingerprint != plain.card.fingerprint
+    again = library.load("grammar@permuted")
+    for (name, a), (_, b), (_, c) in zip(
+        *(handle.model.named_parameters() for handle in (plain, other, again))
+    ):
+        assert torch.equal(b, c), f"{name}: the same each time"
+        if a.dim() > 1:
+            assert torch.equal(a.flatten().sort().values, b.flatten().sort().values), name
+            assert not torch.equal(a, b), name
+        else:
+            assert torch.equal(a, b), name
+
+
+MEASURED_CLAIMS = [claim for claim in claims.CLAIMS if claim.kind == MEASURED]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("model", ["encoder", "decoder", "grammar", "translator"])
+def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int) -> None:
+    """One draw of permuted weights beside another: whatever is said of what was learned must not
+    hold there."""
+    base = loaded(model)
+    own, other = (
+        permuted(replace(base, model=deepcopy(base.model)), f"draw {at}", at)
+        for at in (100 + seed, 200 + seed)
+    )
+    target = None
+    if base.card.kind == "encoder-decoder":
+        target = tuple(map(int, real(model).recording.streams[-1].ids[1:]))
+    e = material(own, TEXT, target=target, chance=lambda ids: material(other, TEXT, target=ids))
+    held = [c.id for c in MEASURED_CLAIMS if evidence.settle(c, e).verdict == HOLDS]
+    assert not held
+
+
+def test_each_measured_claim_holds_somewhere_and_fails_somewhere_or_is_a_note_that_is_wrong() -> (
+    None
+):
+    """On shipped models; three statements hold nowhere, and the page says so of each."""
+    verdicts: dict[str, set[str]] = {claim.id: set() for claim in MEASURED_CLAIMS}
+    for model in ("encoder", "decoder", "grammar", "induction"):
+        for claim in MEASURED_CLAIMS:
+            verdicts[claim.id].add(evidence.settle(claim, real(model)).verdict)
+    assert {id for id, found in verdicts.items() if HOLDS not in found} <= {
+        "only-rotations",
+        "vocabulary-sphere",
+        "looks-at-itself",
+    }
+    assert sum(FAILS in found for found in verdicts.values()) >= 6
+
+
+def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
+    for claim in MEASURED_CLAIMS:
+        found = evidence.settle(claim, D())
+        if found.chance is None:
+            continue
+        high = claim.bound == evidence.AT_LEAST
+        assert found.bound > found.chance if high else found.bound < found.chance, claim.id
+        assert found.by_chance in claims.beside(found)
+        assert claims.parts(found)[1][1] == found.by_chance
+    alone = replace(D(), chance=None)
+    assert {evidence.settle(claim, alone).verdict for claim in MEASURED_CLAIMS} == {UNTESTABLE}
+
+
+def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
+    built = [claim for claim in claims.CLAIMS if claim.kind == CONSTRUCTION]
+    assert all(claim.because and not claim.times and not claim.more for claim in built)
+    assert {"near-its-words", "rows-sum"} <= {claim.id for claim in built}
+    assert {"heads-differ", "context-moves"} <= {claim.id for claim in MEASURED_CLAIMS}
+    findings = {claim.id: evidence.settle(claim, E()) for claim in claims.CLAIMS}
+    counts = {kind: claims.counts(findings, kind) for kind in evidence.KINDS}
+    assert sum(counts[CONSTRUCTION].values()) == len(built)
+    assert sum(counts[MEASURED].values()) == len(MEASURED_CLAIMS)
+    groups = claims.groups(findings)
+    order = [findings[own[0].id].verdict for _, _, own in groups]
+    assert order == sorted(order, key=evidence.VERDICTS.index) and order[0] == FAILS
+    assert [claim.id for *_, own in groups for claim in own] == claims.table(findings)["claim"]
+
+
+def test_a_claim_that_says_too_little_is_refused() -> None:
+    first = claims.CLAIMS[0]
+    for bad in ({"kind": "?"}, {"because": ""}, {"kind": MEASURED}):
+        with pytest.raises(ValueError):
+            replace(first, **bad)
+
+
+def test_layernorm_is_said_to_be_taken_from_a_model_trained_with_it() -> None:
+    text = "a b c d e f a b c d e f"
+    e = on_text("induction", text)
+    bare = library.record(loaded("induction-no-norm"), text)
+    found = evidence.settle(claims.BY_ID["norm-tames"], replace(e, bare=lambda: bare))
+    length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
+    assert "trained with them" in found.why and "induction-no-norm" in found.why
+    assert evidence.number(length) in found.why
+
+
+def test_a_deep_stack_shows_what_residual_connections_are_for() -> None:
+    found = E().depth("encoder")
+    norm = dict(zip(found.ways, found.norm))
+    assert found.layers == 64 and np.isfinite(found.norm).all() and (found.norm > 0).all()
+    for way in ("", ", no LayerNorm"):
+        on, off = norm[f"residual on{way}"], norm[f"residual off{way}"]
+        assert 0.1 < on[0] / on[-1] < 10 and off[0] / off[-1] < 0.1
+    assert norm["residual off, no LayerNorm"][0] < 1e-30
+
+
+def test_what_a_model_does_not_offer_is_said(small_handle: Handle) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("weights of attention's output")
+
+    e = material(small_handle, TEXT)
+    assert (
+        "weights of attention's output"
+        in evidence.settle(claims.BY_ID["concatenate"], replace(e, outputs=refuse)).why
+    )
+    bare = replace(
+        e.recording,
+        streams=tuple(
+            replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
+            for s in e.recording.streams
+        ),
+    )
+    for claim in claims.CLAIMS:
+        assert evidence.settle(claim, replace(e, recording=bare)).why
+
+
+def test_every_note_has_claims_and_every_page_is_there() -> None:
+    assert {claim.note for claim in claims.CLAIMS} == set(claims.NOTES)
+    pages = (ROOT / "explorer" / "main.py").read_text("utf-8")
+    for file in claims.PAGES:
+        assert f'    "{file}": "' in pages and (ROOT / "pages" / f"{file}.py").exists()
+    assert {claim.page for claim in claims.CLAIMS} <= set(claims.PAGES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_every_equality_of_a_claim_is_true_at_the_digits_printed(model: str) -> None:
+    """Of all that the page says of it; and no number that is not 0 is written as 0."""
+    checked = 0
+    for claim in claims.CLAIMS:
+        row = listing.row(claim, evidence.settle(claim, real(model)))
+        told = (
+            row.statement,
+            row.why,
+            row.how,
+            row.rule,
+            row.chance,
+            row.holds,
+            row.kind,
+            row.remark,
+        )
+        for sentence in (*told, *(f"{name}: {value}" for name, value in row.parts)):
+            bad, count = wrong(sentence)
+            assert not bad, (claim.id, bad)
+            assert not re.search(r"(?<![\d.])0\.0+(?![\d.])", sentence), (claim.id, sentence)
+            checked += count
+    assert checked
