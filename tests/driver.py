@@ -111,7 +111,7 @@ class Visitor:
         self.page.set_default_timeout(PATIENCE)
         self.files = tempfile.TemporaryDirectory()  # lies as long as the visit
         self.server, self.errors, self.requests = server, [], []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         self.page.on(
             "console",
             lambda message: (
@@ -121,6 +121,11 @@ class Visitor:
             ),
         )
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def wrong(self) -> list[str]:
+        """What went wrong, but for files that were not found: Streamlit asks for two beside the
+        page's address before it finds them above it. A line of a stack may have any number."""
+        return [error for error in self.errors if "404" not in error.partition("\n")[0]]
 
     def leave(self) -> None:
         """Close the pages, and forget all that this visit stored in the browser; code stays."""

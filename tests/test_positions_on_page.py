@@ -293,7 +293,7 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
         state="attached"
     )
     # Streamlit first looks for its own addresses below a page's path and finds none there.
-    visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
+    visitor.errors[:] = visitor.wrong()
     at_rest(visitor)
     page.get_by_role("slider", name="Pair of dimensions").press("ArrowRight")
     page.wait_for_url("**pair=22**")
@@ -318,7 +318,7 @@ def test_from_a_sentence_to_the_experiment_by_keyboard_and_link(visitor: Visitor
         "() => document.querySelector('input[aria-label=\"The same words in another "
         "order\"]')?.value === 'Hari Ram pushed <b>'"
     )
-    visitor.errors[:] = [error for error in visitor.errors if "404" not in error]
+    visitor.errors[:] = visitor.wrong()
     page.get_by_text("Every number as a table").click()
     page.locator("[data-testid=stExpanderDetails] [data-testid=stDataFrame]").wait_for()
     at_rest(visitor)

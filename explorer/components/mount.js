@@ -66,6 +66,9 @@ export function mount(name, style, draw) {
   /** @type {WeakMap<Element, View>} */
   const all = new WeakMap();
   return (/** @type {any} */ { data, parentElement, setTriggerValue, setStateValue }) => {
+    // Streamlit fetches code before it calls it, and calls it although its place has left the page
+    // meanwhile: nobody would see that drawing, and no colour of the theme reaches it.
+    if (!parentElement.isConnected) return () => {};
     const view = all.get(parentElement) || /** @type {any} */ ({ ends: {} });
     all.set(parentElement, view);
     if (!parentElement.querySelector("style.own")) dress(parentElement, name, style);

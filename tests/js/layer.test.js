@@ -12,7 +12,8 @@ const say = await of("say");
 const { strongest, cut, calm } = await of("tokens");
 const { bus, listen } = await of("bus");
 const { apart, mixture, placed, soften, temperatureAt } = await of("lookup_soft");
-const { decode } = await of("wire");
+const { decode, encode } = await of("wire");
+const { mount } = await of("mount");
 
 const hex = (word) => css(word).match(/\d+/g).map(Number);
 const look = lookOf({
@@ -190,6 +191,28 @@ test("news: everyone hears what is true now, and nobody after the end", () => {
   bus.tell({ head: 9 });
   assert.ok(!heard.some(([, head]) => head === 9));
   assert.equal(bus.now.layer, 3);
+});
+
+test("a place that has left the page is not drawn in", () => {
+  const colours = { "--st-chart-sequential-colors": "#ffffff,#000000" };
+  const place = {
+    isConnected: false,
+    classList: [],
+    dataset: {},
+    querySelector: () => place,
+  };
+  globalThis.getComputedStyle = () => ({
+    fontFamily: "Inter",
+    getPropertyValue: (name) => (place.isConnected ? (colours[name] ?? "#112233,#445566") : ""),
+  });
+  const drawn = [];
+  const draw = mount("some", "", (view) => drawn.push(view.header.says));
+  const call = (says) => draw({ data: encode({ says }, {}), parentElement: place });
+  assert.equal(typeof call("nobody sees it"), "function");
+  place.isConnected = true;
+  call("seen");
+  assert.deepEqual(drawn, ["seen"]);
+  delete globalThis.getComputedStyle;
 });
 
 test("a soft lookup: sums to 1, hard at 0, even at infinity, none for what is not allowed", () => {
