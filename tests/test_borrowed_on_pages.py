@@ -206,6 +206,23 @@ def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Fetch it" in [button.label for button in app.button]
 
 
+def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], Path]) -> None:
+    """The decoder's own words, the layer and the token are of the model that the reader is asked
+    about, and come with it; with another text they mean nothing."""
+    name, chosen = f"hub:{tiny_folder('t5')}", {"target": "the mat", "layer": "1", "token": "2"}
+    for text in (TEXT, "the mat"):
+        models._handles.pop(name, None)
+        app = opened("anatomy", model=name, text=TEXT, **chosen)
+        assert app.session_state.model == models.DEFAULT_MODEL
+        there(name)
+        app.session_state.text, app.session_state.acted = text, True
+        next(each for each in app.button if each.label == "Fetch it").click()
+        app.run()
+        assert not app.exception and app.session_state.model == name
+        kept = {each: app.session_state[each] for each in chosen}
+        assert kept == (chosen if text == TEXT else dict.fromkeys(chosen, ""))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["translator", "reverse"])
 def test_one_attention_is_followed_from_page_to_page_and_back(model: str) -> None:

@@ -52,8 +52,10 @@ def begin(page: str) -> None:
         forget_token()
         acted = state.pop("acted")
     if "wanted_model" in state:
-        state.model = state.pop("wanted_model")
+        state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
         forget_head()
+        if state.model == library.spelled(link.get("model", "")) and _is_text_of(link, page):
+            _choose(link)  # the model that a link asked for is here: its choices are of that model
         state.pop("acted")
         acted = True
     before = state.get("page", page)
@@ -78,9 +80,20 @@ def begin(page: str) -> None:
         state.model = DEFAULT_MODEL
     if offered.needs_asking(state.model):  # a link alone fetches nothing: the reader is asked first
         state.offered_model, state.model = state.model, DEFAULT_MODEL
+        state.offered_link = dict(asked)
+    _choose(asked)
+
+
+def _choose(asked: dict[str, str]) -> None:
+    """Take every choice as a link has it."""
     for name in choices.names():
-        state[name] = asked.get(name, default(name))
-    state.linked = dict(asked)
+        st.session_state[name] = asked.get(name, default(name))
+    st.session_state.linked = dict(asked)
+
+
+def _is_text_of(link: dict[str, str], page: str) -> bool:
+    """True where the text on screen is still the one that a link to `page` asked for."""
+    return link.get("text", first_text(page))[:LONGEST_FIELD] == st.session_state.text
 
 
 def forget_token() -> None:
@@ -92,7 +105,8 @@ def forget_token() -> None:
 
 def forget_head() -> None:
     """Another model: what was chosen of the last one means nothing there."""
-    st.session_state.pop("offered_model", None)
+    for offer in ("offered_model", "offered_link"):
+        st.session_state.pop(offer, None)
     st.session_state.acted = True
     for name in choices.of("text", "model"):
         st.session_state[name] = ""
