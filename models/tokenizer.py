@@ -274,6 +274,8 @@ _BYTE_OF = _bytes_by_letter()
 # Before a piece that goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
 
+# They choose how the character before them is drawn, and alone they are nothing to see.
+_SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))
 _SHOWN = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 
@@ -282,6 +284,8 @@ def readable(text: str) -> str:
     out."""
     if text.isascii() and text.isalnum():
         return text
+    if text and not text.strip(_SELECTORS):
+        return "".join(f"U+{ord(letter):04X}" for letter in text)
     shown = []
     for letter in text:
         invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")

@@ -68,6 +68,8 @@ def compared(on: Both, top) -> None:
     with top:
         headline = literal(sentences.sentence(on.found, on.paired, near))
         st.subheader(headline, anchor=False, help=f"{QUESTION} {sentences.DISTANCE}")
+        if more := sentences.beyond(on.paired, near):
+            st.caption(more)
         silenced = any(
             isinstance(edit, (ZeroHead, MeanHead)) for edit in (*on.one.edits, *on.other.edits)
         )

@@ -6,7 +6,9 @@ import streamlit as st
 
 from explorer.frame import onscreen
 from explorer.frame.picker import pick
-from explorer.memory import address, told
+from explorer.memory import address, models, told
+from explorer.sentences import training as sentences
+from explorer.sentences.escape import literal
 from explorer.views.training import course, formed, live, twins
 
 VIEWS = {"Checkpoints": "Checkpoints", "Live": "Train one live", "Twins": "Twins"}
@@ -30,6 +32,7 @@ def explore(model: str, text: str) -> None:
 @told.fragment
 def train() -> None:
     """A model of the reader's own."""
+    st.caption(sentences.WHOSE.format(literal(models.title(st.session_state.model))))
     live.show()
     address.write()
 

@@ -8,6 +8,8 @@ import pytest
 from bounds import STORED, SUMMED
 
 from explorer.analysis import heads as naming
+from explorer.analysis.findings_links import Link
+from explorer.sentences import attention as sentences_of_page
 from explorer.sentences import names as sentences
 from models import relations
 from models.recording import Attention, Card, Recording, Stream
@@ -79,6 +81,14 @@ def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
     assert head.chance == pytest.approx(expected_chance, abs=STORED)
     assert head.score == pytest.approx(0.9 + 0.1 * expected_chance, abs=SUMMED)
     assert head.n_queries == rows.sum()
+
+
+@pytest.mark.parametrize(("key", "said"), [(4, "For example, "), (2, "Beside that, ")])
+def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said: str) -> None:
+    """Of a head that looks one back: a word's look at the one before it, and at another."""
+    mask = relations.of(TWICE, [word.startswith("[") for word in TWICE])["previous"]
+    link = Link(0, 0, 5, key, (TWICE[5], TWICE[key]), (5, key), 0.9, 0.1, 0, 1.0)
+    assert said in sentences_of_page.summary(named(toward(mask), TWICE), naming.MEANING, link)
 
 
 @pytest.mark.parametrize("name", ALONE)

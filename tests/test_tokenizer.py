@@ -49,6 +49,13 @@ def test_a_split_emoji_says_which_part_it_is(small_handle: Handle) -> None:
     assert set(tokens.spans[-5:-1]) == {(2, 3)}
 
 
+def test_what_only_shapes_the_sign_before_it_is_named_where_it_stands_alone(
+    small_handle: Handle,
+) -> None:
+    tokens, _ = small_handle.tokenizer.tokens("a \u2764\ufe0f", 512)
+    assert tokens.labels[-4:-1] == ("U+FE0F 1/3", "U+FE0F 2/3", "U+FE0F 3/3")
+
+
 def test_a_piece_inside_a_word_is_marked_and_equal_words_have_equal_labels(
     small_handle: Handle,
 ) -> None:

@@ -11,12 +11,15 @@ export default mount("way", style, (view) => {
   const { header, root, send, fresh } = view;
   if (!fresh) return;
   const stops = header.stops.map((stop) => drawn(stop, () => send("goal", stop.goal)));
-  const words = header.words.length ? [said(header, () => send("goal", "predictions"))] : [];
-  const head = header.pushed.length ? [pushed(header, () => send("goal", header.pushed[2]))] : [];
+  const says = [
+    header.words.length > 0 && said(header, () => send("goal", "predictions")),
+    header.pushed.length > 0 && pushed(header, () => send("goal", header.pushed[2])),
+  ].filter(Boolean);
+  const spoken = says.length ? [make("li", kinds("says gap", header.lit && "lit"), ...says)] : [];
   view.terms ||= terms(view);
   const { button, panels } = view.terms;
   const listed = make("li", "glossary", button);
-  const stopped = [...stops, ...words, ...head, listed];
+  const stopped = [...stops, ...spoken, listed];
   root.replaceChildren(
     make(
       "ol",
@@ -46,10 +49,10 @@ function drawn({ label, short, says, lit, gap, bar }, onclick) {
 // Of a map as long as a translator's only the likeliest word is drawn, and all are said.
 const LONG = 12;
 
-function said({ words, lit, stops }, onclick) {
+function said({ words, stops }, onclick) {
   const each = words.map(([word, p]) => `${word} ${whole(p)}`).join(", ");
   const label = `The likeliest words: ${each}`;
-  const button = make(
+  return make(
     "button",
     { type: "button", onclick, title: label },
     make("span", { class: "arrow", "aria-hidden": "true" }, "→"),
@@ -65,12 +68,9 @@ function said({ words, lit, stops }, onclick) {
         ),
       ),
   );
-  return make("li", kinds("says", "gap", lit && "lit"), button);
 }
 
-function pushed({ pushed: [head, says], lit, stops }, onclick) {
-  const by = make("span", "by", stops.length > LONG ? "by" : "pushed by");
-  const named = make("span", "", head);
-  const button = make("button", { type: "button", onclick, title: says }, by, " ", named);
-  return make("li", kinds("says", lit && "lit"), button);
+function pushed({ pushed: [head, says] }, onclick) {
+  const by = make("span", "by", "pushed by");
+  return make("button", { type: "button", onclick, title: says }, by, " ", make("span", "", head));
 }

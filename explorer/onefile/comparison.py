@@ -74,7 +74,7 @@ def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
     heads = beside.heads()
     return Sheet(
         plain(sentences.sentence(found, paired, near)),
-        about,
+        tuple(filter(None, (sentences.beyond(paired, near), *about))),
         [
             View("compare", {FIRST: grids}, column=2),
             View("compare", {numbers_of(h): _pair(beside, h) for h in heads}, ("pair",), column=2),

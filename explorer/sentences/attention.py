@@ -50,10 +50,27 @@ CLOSED = (
 )
 
 
-WHAT_A_HEAD_IS = (
+# What a head is and how its picture is read: in Lines no rows are in sight.
+READ = {
+    "Lines": (
+        "A head lets every word look at the others. Lines lead from the word that looks (a row of "
+        "the matrix) to the one looked at (a column); a row adds up to 1."
+    ),
+    "Both": (
+        "A head lets every word look at the others. A row, or a line’s left end, is a word that "
+        "looks; a column, or its right end, one that is looked at; a row adds up to 1."
+    ),
+}
+READ_ROWS = (
     "A head lets every word look at the others. In its picture each row is one word that looks, "
     "each column one that is looked at; the weights of a row add up to 1."
 )
+BESIDE = {"previous": -1, "next": 1, "self": 0}  # tokens from the one that looks, by a head's name
+
+
+def read_as(view: str) -> str:
+    """What a head is and how its picture is read, for the picture on screen."""
+    return READ.get(view, READ_ROWS)
 
 
 def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | Finding | None) -> str:
@@ -65,7 +82,9 @@ def summary(head: naming.Head, meanings: Mapping[str, str], link: Link | Finding
     looks = f"{marked(link.words[0])} looks at {marked(link.words[1])}"
     given = link.value if isinstance(link, Finding) else link.weight
     if head.name != naming.NO_PATTERN:
-        return f"{said} Beside that, {looks} ({given:.2f})."
+        key = link.keys[0] if isinstance(link, Finding) else link.key
+        shows = "For example" if BESIDE.get(head.name) == key - link.query else "Beside that"
+        return f"{said} {shows}, {looks} ({given:.2f})."
     chance = f"chance would give {link.chance:.2f} at most"
     return (
         f"**{looks}** ({given:.2f}; {chance}). It has no habit beyond that on this text: "

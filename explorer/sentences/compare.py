@@ -71,25 +71,41 @@ STILL_LOOKS = (
 
 
 def sentence(found: Sides, paired: np.ndarray | None, near: Sequence[Nearest]) -> str:
-    """What differs most, in one sentence of measured values. paired (layer, head): distances of
-    heads in the same place, None where shapes differ; then `near` is read."""
-    if paired is not None:
-        most = most_changed(paired)[0]
-        top, half = float(paired[most]), float(np.median(paired))
-        if top == 0:
-            return "No head differs: every row that is compared is the same on both sides."
+    """What differs most, as a headline. paired (layer, head): distances of heads in the same place,
+    None where shapes differ; then `near` is read."""
+    if paired is None:
+        worst = max(near, key=lambda one: one.distance)
         return (
-            f"{name(most)} differs most: its rows are {top:.2f} apart on average; of all heads "
-            f"the median is {half:.2f}. "
-            f"{told(change(found, most, most))}"
+            f"A’s {name(worst.head)} is farthest from any head of B: the nearest, "
+            f"{name(worst.nearest)}, is {worst.distance:.2f} away"
         )
-    best, worst = min(near, key=lambda one: one.distance), max(near, key=lambda one: one.distance)
+    most = most_changed(paired)[0]
+    if paired[most] == 0:
+        return "No head differs: every row that is compared is the same on both sides"
+    what = change(found, most, most)
+    less, more = _moved(what)
     return (
-        f"A’s {name(worst.head)} is farthest from any head of B: the nearest, "
-        f"{name(worst.nearest)}, is {worst.distance:.2f} away. The best "
-        f"match is A’s {name(best.head)} and B’s {name(best.nearest)}, {best.distance:.2f} apart, "
-        "where half of B’s heads are more than "
-        f"{best.median:.2f} away."
+        f"{name(most)} differs most: “{what.row}” looks at {less} {what.lost_from:.2f} in A and "
+        f"{what.lost_to:.2f} in B, at {more} {what.gained_from:.2f} and {what.gained_to:.2f}"
+    )
+
+
+def beyond(paired: np.ndarray | None, near: Sequence[Nearest]) -> str:
+    """What is measured beside the headline: how far that head is apart and how far others are; ""
+    where nothing differs."""
+    if paired is None:
+        best = min(near, key=lambda one: one.distance)
+        return (
+            f"The best match is A’s {name(best.head)} and B’s {name(best.nearest)}, "
+            f"{best.distance:.2f} apart, where half of B’s heads are more than {best.median:.2f} "
+            "away."
+        )
+    most = most_changed(paired)[0]
+    if paired[most] == 0:
+        return ""
+    return (
+        f"All rows of {name(most)} are {paired[most]:.2f} apart on average, where 0 is the same "
+        f"and 1 has nothing in common; the median of all heads is {np.median(paired):.2f}."
     )
 
 
@@ -97,15 +113,21 @@ def told(what: Change) -> str:
     """A change in words."""
     if what.distance == 0:
         return "Every row is the same."
-    less, more = (
-        "what is not aligned" if label == NOT_ALIGNED else f"“{label}”"
-        for label in (what.lost, what.gained)
-    )
+    less, more = _moved(what)
     return (
         f"From A to B, “{what.row}” looks less at {less} ({what.lost_from:.2f} → "
         f"{what.lost_to:.2f}) and more at {more} "
         f"({what.gained_from:.2f} → {what.gained_to:.2f})."
     )
+
+
+def _moved(what: Change) -> tuple[str, str]:
+    """What a row looks at less and what more, as it is called."""
+    lost, gained = (
+        "what is not aligned" if label == NOT_ALIGNED else f"“{label}”"
+        for label in (what.lost, what.gained)
+    )
+    return lost, gained
 
 
 def cell(what: Change) -> str:

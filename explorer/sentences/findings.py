@@ -20,9 +20,12 @@ Mark = Callable[[str], str]
 LONGEST = 24  # characters of a word that are said
 # What heads of the crowd do, by `findings_heads.RESTS`: of several heads, of one.
 DOES = {
-    "special": ("give most to {0}", "gives most to {0}"),
-    "first": ("give most to the first token", "gives most to the first token"),
-    "punctuation": ("give most to punctuation and {0}", "gives most to punctuation and {0}"),
+    "special": ("give over half to {0}", "gives over half to {0}"),
+    "first": ("give over half to the first token", "gives over half to the first token"),
+    "punctuation": (
+        "give over half to punctuation and {0}",
+        "gives over half to punctuation and {0}",
+    ),
     "back": ("look one back", "looks one back"),
     "ahead": ("look one ahead", "looks one ahead"),
     "self": ("look at the token itself", "looks at the token itself"),
@@ -189,8 +192,8 @@ def row(head: Head, query: str, key: str, weight: float, mark: Mark = marked) ->
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:
-    """Where the heads of an attention rest: "23 of 32 heads give most to [CLS] or [SEP]; two
-    look one back, two one ahead"."""
+    """Where the heads of an attention rest: "23 of 32 heads give over half to [CLS] or [SEP];
+    two look one back, two one ahead"."""
     special = " or ".join(literal(token) if mark is marked else token for token in one.words[:2])
     parts = []
     for at, (name, number) in enumerate(sorted(one.counts, key=lambda each: -each[1])):

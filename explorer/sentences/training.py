@@ -145,12 +145,18 @@ LEARNS = {
 }
 
 
+# Over the view in which a model learns, while the frame names another: the chosen one.
+WHOSE = (
+    "Above: **{}**, the model of the other pages, and its map. Below: a new, small model that "
+    "learns from nothing; the chosen one has no part in it."
+)
+
+
 def bounds(seconds: float) -> str:
     """What a live training may take."""
     return (
         f"It takes at most {seconds:.0f} seconds of one core, at the lowest priority, in a "
-        "process of its own, and the sentence above is read as it learns. The model chosen above "
-        "has no part in it. Press Start."
+        "process of its own, and the sentence above is read as it learns. Press Start."
     )
 
 
@@ -163,7 +169,7 @@ def live_status(
         said += f": loss {loss:.2f} nats"
     if isfinite(right):
         said += f", {right:.0%} of the tokens right on {unseen}"
-    return f"{said}. This is a new model, not the one chosen above."
+    return f"{said}."
 
 
 def queued(ahead: int, seconds: float) -> str:

@@ -16,7 +16,7 @@ from explorer.frame import opening
 from explorer.frame.onscreen import take_text
 from explorer.sentences import findings as sentences
 from explorer.sentences import glossary
-from explorer.sentences.attention import WHAT_A_HEAD_IS
+from explorer.sentences.attention import read_as
 from explorer.views.attention.screen import Screen
 from models.examples import DEFAULT_TEXT
 
@@ -34,7 +34,7 @@ def show(on: Screen, view: HeadView) -> None:
     asked = any(st.session_state[name] for name in ("layer", "token", "source"))
     one = seen(found, view) if asked else chosen[0]
     title(on, one, headline(one) if one else of_head(on, view))
-    st.caption(f"{WHAT_A_HEAD_IS} Worth a look:")
+    st.caption(f"{read_as(st.session_state.view)} Worth a look:")
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="worth"):
         for at, one in enumerate(chosen):
             button(at, one)

@@ -28,8 +28,10 @@ def show(shown: Screen) -> None:
     if not models.shows_writes(on.recording):
         st.info(words.NOT_SHOWN.format(literal(models.title(model))))
         return
-    st.markdown(words.TWO)
-    typed, place, here = controls(shown)
+    first = st.container()
+    with first.container(key="after-words"):  # on a phone behind the lists
+        st.markdown(words.TWO)
+        typed, place, here = controls(shown)
     asks = on.recording.stream(on.attention.query).ids
     query = typed if typed is not None else int(asks[min(shown.query, len(asks) - 1)])
     looked_at = int(on.recording.stream(on.attention.key).ids[place])
@@ -37,7 +39,7 @@ def show(shown: Screen) -> None:
     at = shown.layer, shown.head
     ids = reading.words_of(on.recording, on.attention, (query, key))
     of = passes.bare_circuits(on.recording, on.attention.name, at, ids)
-    left, right = st.columns(2, gap="large")
+    left, right = first.columns(2, gap="large")
     with left:
         looks_for(shown, of, ids.index(query))
     with right:

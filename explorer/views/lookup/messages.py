@@ -28,8 +28,10 @@ WHOSE = {"One": "This head", "Mean": "Mean of the layer"}
 def show(shown: Screen) -> None:
     """The graph, and beside it what one token receives and who is heard."""
     on, at = shown.on, (shown.layer, shown.head)
-    st.markdown(words.MESSAGES)
-    times, whose, layout = controls(on.across)
+    first = st.container()
+    with first.container(key="after-messages"):  # on a phone behind the graph
+        st.markdown(words.MESSAGES)
+        times, whose, layout = controls(on.across)
     one = whose == "One"
     weights = on.attention.pattern[at] if one else numbers.mean_of_heads(on.attention, shown.layer)
     edges = numbers.edges(weights, on.attention.allowed, times)
@@ -46,7 +48,7 @@ def show(shown: Screen) -> None:
         file=f"L{shown.layer}{f'H{shown.head}' if one else ''}-graph",
         what=("graph", *at, times, whose, layout),
     )
-    left, right = st.columns([1.15, 1], gap="large")
+    left, right = first.columns([1.15, 1], gap="large")
     with left:
         sources = on.axes.keys if on.across else None
         nodes = graphs.Nodes(on.axes.rows, on.axes.special, sources, layout)

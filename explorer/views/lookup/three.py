@@ -29,12 +29,14 @@ def show(shown: Screen) -> None:
     if x is None:
         st.info(words.NO_VECTORS.format(literal(on.recording.model.name)))
         return
-    st.markdown(
-        f"Three ways to score a pair, from the vectors x that enter layer {shown.layer}; the "
-        "first two are divided by the root of their vectors’ width, the third is head "
-        f"{shown.head}’s own score, as the model makes it."
-    )
-    before = pick("Show", BEFORE, "look_before", bare=True)
+    first = st.container()
+    with first.container(key="after-three"):  # on a phone behind the matrices
+        st.markdown(
+            f"Three ways to score a pair, from the vectors x that enter layer {shown.layer}; the "
+            "first two are divided by the root of their vectors’ width, the third is head "
+            f"{shown.head}’s own score, as the model makes it."
+        )
+        before = pick("Show", BEFORE, "look_before", bare=True)
     made = on.kept(("constructions", *at), lambda: numbers.constructions(x, on.attention, *at))
     picture = on.picture(
         f"Three constructions, {shown.where}, {before.lower()}",
@@ -44,7 +46,8 @@ def show(shown: Screen) -> None:
         what=("three", *at, before),
     )
     data = on.kept(("three drawn", picture.token), lambda: drawn(shown, made, before, picture))
-    pictures.show(data, "three", ignore)
+    with first:
+        pictures.show(data, "three", ignore)
     st.markdown(words.ASYMMETRY + words.AFTER[before])
     if pair := numbers.one_way(made[2], on.axes.special):
         st.markdown(words.one_way(made, *((token, shown.row(token)) for token in pair)))
