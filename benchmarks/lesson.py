@@ -3,10 +3,16 @@
 One process of the app. Each follower holds a line of server-sent events, as a student's browser
 does. A move is timed from the moment the teacher sends it until each follower has heard it
 ("event"), and with `--pages` until the follower's own page has also run its script on the new
-address over a session of its own ("page"; what a browser then draws is not in it). With `--browser`
-one more follower is a real browser: "seen" is when its picture shows the teacher's head and token,
-"whole" when the server's answer for it stands there too. Then a question:
-every follower answers while ten leave and come back, and the tally must hold every answer.
+address over a session of its own ("page"; what a browser then draws is not in it), for which each
+waits for a turn of its own. With `--browser` one more follower is a real browser: "seen" is when
+its picture shows the teacher's head and token, "whole" when the server's answer stands there too.
+
+With `--texts` the teacher goes to a new text each time and then shows what the own window shows, as
+many bytes as a page of a short sentence packs into: "event" is then when each follower has that
+picture, while all their pages run.
+
+Then a question: every follower answers while ten leave and come back, and the tally must hold every
+answer.
 """
 
 from __future__ import annotations
@@ -15,11 +21,14 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
+import random
 import shutil
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
@@ -27,6 +36,11 @@ from websockets.asyncio.client import connect
 from benchmarks.browser import cpu_ms, server
 from benchmarks.readers import finished, rss_of
 
+# Students' pages come one after another, and where they are many the teacher's picture comes first:
+# seconds, as lesson.js has them.
+A_PAGE, FEW, FIRST = 0.045, 8, 0.45
+PICTURE = 24_000  # bytes: all views of a page of 20 tokens, packed
+SETTLES = 0.25  # seconds until a teacher's page has settled and is sent
 LEAVE = 10  # followers that go and come back while the others answer
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
 HEADS, LAYERS = 8, 4  # of the first model
@@ -106,9 +120,26 @@ class Follower:
             await self.news.wait()
         return self.heard[at]
 
+    async def sees(self, at: str) -> float:
+        """When the teacher's picture of an address was here."""
+        while self.seen.get("of") != at:
+            self.news.clear()
+            await self.news.wait()
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        asked = f"code={self.code}&as={self.word}&name={self.seen['picture']}"
+        writer.write(
+            f"GET /class/picture?{asked} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+        )
+        answer = await reader.read()
+        writer.close()
+        assert len(answer) > PICTURE, answer[:300]
+        return time.monotonic()
+
     async def shows(self, socket: Any, at: str) -> float:
-        """When this student's own page had run on an address."""
+        """When this student's own page had run on an address, in its turn."""
         await self.hears(at)
+        many = self.seen["many"]
+        await asyncio.sleep(random.random() * A_PAGE * (many - 1) + (many > FEW) * FIRST)
         asked_for = BackMsg(rerun_script={"query_string": at.partition("?")[2]})
         await socket.send(asked_for.SerializeToString())
         while not finished(await asyncio.wait_for(socket.recv(), 300)):
@@ -146,6 +177,40 @@ async def moved(
         took += [when - start for when in await asyncio.wait_for(arrived, 300)]
         await asyncio.sleep(1.5 if begun else 0.3)
     return took
+
+
+async def read(
+    port: int, rule: dict[str, Any], followers: list[Follower], sockets: list[Any], moves: int
+) -> tuple[list[float], list[float]]:
+    """Seconds from each new text until each follower has the teacher's picture of it, and until
+    each follower's own page has run on it."""
+    seen: list[float] = []
+    shown: list[float] = []
+    for move in range(moves):
+        at = f"/?text=The+{move}+cats+of+grandma+{time.time_ns()}+slept+on+a+warm+stone."
+        start = time.monotonic()
+        pictures = asyncio.gather(*(each.sees(at) for each in followers))
+        pages = asyncio.gather(*(each.shows(one, at) for each, one in zip(followers, sockets)))
+        await asked(port, "move", rule | {"at": at})
+        await asyncio.sleep(SETTLES)
+        await showing(port, rule, at)
+        seen += [when - start for when in await asyncio.wait_for(pictures, 300)]
+        shown += [when - start for when in await asyncio.wait_for(pages, 300)]
+    return seen, shown
+
+
+async def showing(port: int, rule: dict[str, Any], at: str) -> None:
+    """Send what a teacher's window shows."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    query = urlencode({"code": rule["code"], "at": at})
+    writer.write(
+        f"POST /class/show?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Content-Type: application/octet-stream\r\nX-Headlight-Key: {rule['key']}\r\n"
+        f"Content-Length: {PICTURE}\r\n\r\n".encode()
+        + os.urandom(PICTURE)
+    )
+    assert (await reader.read()).startswith(b"HTTP/1.1 200")
+    writer.close()
 
 
 async def watched(page: Any, first: int, moves: int, start: asyncio.Queue[float]) -> Any:
@@ -207,7 +272,7 @@ async def answered(
 
 
 async def lesson(
-    port: int, pid: int, number: int, moves: int, pages: bool, browser: bool = False
+    port: int, pid: int, number: int, moves: int, pages: bool, browser: bool, texts: bool
 ) -> str:
     """One class of so many followers: a line of the table."""
     made = await asked(port, "start", {})
@@ -224,7 +289,11 @@ async def lesson(
     shown: list[float] = []
     seen: list[float] = []
     whole: list[float] = []
-    if pages or browser:
+    if texts:
+        sockets = [await session(port) for _ in followers]
+        took, shown = await read(port, rule, followers, sockets, moves)
+        await asyncio.gather(*(each.close() for each in sockets))
+    elif pages or browser:
         async with student(port, made["code"], browser) as page:
             sockets = [await session(port) for _ in followers]
             begun: asyncio.Queue[float] = asyncio.Queue()
@@ -267,6 +336,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--moves", type=int, default=10)
     parser.add_argument("--pages", action="store_true")
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--texts", action="store_true")
     asked_for = parser.parse_args(given)
     print(
         f"{'followers':>9} {'event50':>8} {'event95':>8} {'page50':>8} {'page95':>8} "
@@ -276,12 +346,8 @@ def main(given: list[str] | None = None) -> None:
     with server("app.py") as (address, pid):
         port = int(address.rpartition(":")[2])
         for number in asked_for.followers:
-            print(
-                asyncio.run(
-                    lesson(port, pid, number, asked_for.moves, asked_for.pages, asked_for.browser)
-                ),
-                flush=True,
-            )
+            ways = asked_for.pages, asked_for.browser, asked_for.texts
+            print(asyncio.run(lesson(port, pid, number, asked_for.moves, *ways)), flush=True)
 
 
 if __name__ == "__main__":

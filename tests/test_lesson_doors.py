@@ -63,6 +63,34 @@ def test_a_class_from_start_to_end(ask: httpx2.Client) -> None:
     assert sent(ask, "move", **rule, at="/").status_code == 404
 
 
+def test_a_picture_is_passed_on_as_it_came_and_is_bounded(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    student = sent(ask, "join", code=made["code"]).json()["student"]
+    kind = {"content-type": "application/octet-stream"}
+    headers = {"x-headlight-key": made["key"], **kind}
+    at = {"code": made["code"], "at": "/lens"}
+    assert ask.post("/class/show", params=at, headers=headers, content=b"x").status_code == 400
+    at["at"] = "/tour?text=a"
+    for refused, more, content in (
+        (404, kind, b"x"),
+        (404, {**kind, "x-headlight-key": made["watch"]}, b"x"),
+        (400, {**headers, "content-type": "text/plain"}, b"x"),
+        (400, headers, b"x" * 600_000),
+    ):
+        told = ask.post("/class/show", params=at, headers=more, content=content)
+        assert told.status_code == refused and told.json()["problem"]
+    picture = SCRIPT.encode() + bytes(range(256))
+    assert ask.post("/class/show", params=at, headers=headers, content=picture).is_success
+    name = first(ask, made["code"], student)["picture"]
+    part = {"code": made["code"], "as": student, "name": name}
+    got = ask.get("/class/picture", params=part)
+    assert got.content == picture and got.headers["content-type"] == "application/octet-stream"
+    assert got.headers["x-content-type-options"] == "nosniff"
+    assert got.headers["cache-control"] == "no-store"
+    assert ask.get("/class/picture", params={**part, "as": "x"}).status_code == 404
+    assert ask.get("/class/show").status_code == ask.post("/class/picture").status_code == 405
+
+
 @pytest.mark.parametrize(
     "at",
     [

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from explorer.memory import lessons as law
-from explorer.memory.lessons import STUDENTS, Lessons, Store, TooMany, Unknown
+from explorer.memory.lessons import STUDENTS, Lessons
 from explorer.memory.lessons_here import Here
+from explorer.memory.lessons_store import Store, TooMany, Unknown
 
 REDIS = shutil.which("redis-server")
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c"], "right": 1, "says": "b.", "to": "/"}
@@ -115,6 +116,41 @@ def test_what_the_teacher_shows_is_seen_by_all_and_at_once_by_whoever_comes(play
             await classes.move(made.code, made.key, f"/?token={step}")
         line, seen = await listening(classes, made.code, first)
         assert seen["at"] == "/?token=19"
+        await line.close()
+
+    play(test)
+
+
+def test_students_fetch_the_last_picture_and_nobody_else_does(play) -> None:
+    async def test(classes: Lessons) -> None:
+        made, other = await classes.start("t"), await classes.start("t")
+        student, _ = await classes.join(made.code, "s")
+        line, seen = await listening(classes, made.code, student)
+        assert (seen["picture"], seen["of"], seen["many"]) == ("", "", 1)
+        await classes.move(made.code, made.key, "/anatomy")
+        await line.next()
+        first = bytes(range(256)) * 9
+        await classes.show(made.code, made.key, "/anatomy", first)
+        seen = await line.next()
+        assert seen["at"] == seen["of"] == "/anatomy"
+        assert await classes.picture(made.code, student, seen["picture"]) == first
+        await classes.show(made.code, made.key, "/anatomy", b"second")
+        later = await line.next()
+        assert await classes.picture(made.code, student, later["picture"]) == b"second"
+        for code, word, name in (
+            (made.code, student, seen["picture"]),  # it is not kept beside the next
+            (made.code, student, ""),
+            (made.code, made.key, later["picture"]),
+            (other.code, student, later["picture"]),
+            ("", student, later["picture"]),
+        ):
+            with pytest.raises(Unknown):
+                await classes.picture(code, word, name)
+        with pytest.raises(Unknown):
+            await classes.show(made.code, other.key, "/", b"")
+        await classes.end(made.code, made.key)
+        with pytest.raises(Unknown):
+            await classes.picture(made.code, student, later["picture"])
         await line.close()
 
     play(test)

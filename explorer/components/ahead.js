@@ -10,17 +10,20 @@ import { until } from "./mount.js";
 const WITHIN = ["layer", "head", "token", "step", "anatomy_cell"];
 
 /**
- * Say where the class goes, if it stays on the page, text and picture that are here.
+ * True for two addresses of one page, text and picture.
  * @param {URL} from
  * @param {URL} to
  */
-export function announce(from, to) {
+export function within(from, to) {
   const rest = (/** @type {URL} */ at) => {
     const left = [...at.searchParams].filter(([name]) => !WITHIN.includes(name));
     return at.pathname + JSON.stringify(left.sort());
   };
-  if (rest(from) === rest(to)) bus.tell({ ahead: Object.fromEntries(to.searchParams) });
+  return rest(from) === rest(to);
 }
+
+/** Say where the class goes on the page, text and picture that are here. @param {URL} to */
+export const announce = (to) => bus.tell({ ahead: Object.fromEntries(to.searchParams) });
 
 /**
  * Call `show` with the address's choices when a class goes on from what is on screen.

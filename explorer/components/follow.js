@@ -3,7 +3,18 @@
 // that the class is asked.
 
 import style from "./follow.css.js";
-import { DESK, forget, go, part, send, spelled, takePart, takesPart, wander } from "./lesson.js";
+import {
+  DESK,
+  forget,
+  go,
+  part,
+  pictureOf,
+  send,
+  spelled,
+  takePart,
+  takesPart,
+  wander,
+} from "./lesson.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./say.js";
 
@@ -13,7 +24,12 @@ export default mount("follow", style, (view) => {
   const { header, root } = view;
   if (!view.says) view.says = spokenLine("spoken");
   takesPart(header.defaults, header.fits, (event) => !event.composedPath().includes(root));
-  hear(view, (now) => draw(view, now.lesson));
+  hear(view, (now) => {
+    draw(view, now.lesson);
+    // For who follows a class alone: others fetch no code for it.
+    if (view.picture || pictureOf(now.lesson))
+      import("./follow_board.js").then(({ board }) => board(view, now.lesson));
+  });
 });
 
 /** @param {View} view @param {any} lesson */

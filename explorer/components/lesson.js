@@ -2,7 +2,7 @@
 // This window's part in a class: what its browser keeps of it, the line on which it hears of it, and
 // the address that teacher and students share.
 
-import { announce } from "./ahead.js";
+import { announce, within } from "./ahead.js";
 import { bus } from "./bus.js";
 
 /**
@@ -10,7 +10,7 @@ import { bus } from "./bus.js";
  * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
  *   alone?: boolean }} Part
  * @typedef {{ at: string, number: number, open: boolean, asked: any, tally?: number[],
- *   here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
+ *   picture?: string, of?: string, many?: number, here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
  */
 
 const NAME = "headlight class";
@@ -18,11 +18,23 @@ export const ROOT = new URL("../../", import.meta.url);
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
 const LATER = 700; // ms in which a page that was just opened writes what it shows
 export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
+// Students' pages come one after another, each so many ms of the server's time; where they are more
+// than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
+const [A_PAGE, FEW, FIRST] = [45, 8, 450];
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 
 /** What is true in this window. @type {{ line?: EventSource, part?: Part | null, sent: string,
- *   gone: string, acted: boolean, timer: any, defaults: Record<string, string>, fits: boolean }} */
-const own = { sent: "", gone: "", acted: false, timer: 0, defaults: {}, fits: true };
+ *   gone: string, acted: boolean, timer: any, turn: any, shown: string, defaults: Record<string, string>, fits: boolean }} */
+const own = {
+  sent: "",
+  gone: "",
+  acted: false,
+  timer: 0,
+  turn: 0,
+  shown: "",
+  defaults: {},
+  fits: true,
+};
 
 /** A code as it is read out. @param {string} code */
 export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
@@ -59,7 +71,7 @@ export function takePart(next) {
   keep(next);
   own.line?.close();
   own.line = undefined;
-  own.sent = own.gone = "";
+  own.sent = own.gone = own.shown = "";
   tell({});
   if (next) open();
 }
@@ -157,11 +169,57 @@ export function go(at, by = "pushState") {
 /** To where the class is, where this window has not been led there yet. */
 function follow() {
   const kept = part();
-  const at = bus.now.lesson?.at;
+  const { at, many = 1 } = bus.now.lesson || {};
   if (!kept?.student || kept.alone || !at || own.gone === at) return;
   own.gone = at;
-  announce(explicit(here()), explicit(at));
-  go(at, "replaceState");
+  if (within(explicit(here()), explicit(at))) announce(explicit(at));
+  clearTimeout(own.turn);
+  own.turn = setTimeout(
+    () => part()?.alone || go(at, "replaceState"),
+    Math.random() * A_PAGE * (many - 1) + (many > FEW ? FIRST : 0),
+  );
+}
+
+/** What is shown already goes to where the class is. @param {string} at */
+export const lead = (at) => announce(explicit(at));
+
+/** True where this window is at an address of the class. @param {string} at */
+export const isAt = (at) => `${explicit(here())}` === `${explicit(at)}`;
+
+/**
+ * The picture of the class that a student's window may show until its own page is there: its name,
+ * undefined where there is none.
+ * @param {any} lesson
+ */
+export function pictureOf(lesson) {
+  const { student, alone, over, picture, of, at } = lesson || {};
+  const fits = student && !alone && !over && picture && of && at;
+  return fits && within(explicit(of), explicit(at)) ? picture : undefined;
+}
+
+/** The bytes of a picture. @param {string} name @returns {Promise<Uint8Array>} */
+export async function fetched(name) {
+  const kept = part();
+  const at = new URL("class/picture", ROOT);
+  at.search = `${new URLSearchParams({ code: kept?.code || "", as: kept?.student || "", name })}`;
+  const answer = await fetch(at);
+  if (!answer.ok) throw new Error("The class has gone on.");
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** Let the class see what this window shows at an address, once it does. @param {string} at */
+async function show(at) {
+  if (own.shown && within(explicit(own.shown), explicit(at))) return;
+  own.shown = at;
+  const { code = "", key = "" } = part() || {};
+  const still = () => own.shown === at && within(explicit(here()), explicit(at));
+  const { atRest, taken } = await import("./lesson_picture.js"); // for who leads a class alone
+  const body = (await atRest(still)) && (await taken());
+  if (!body || !still()) return;
+  const to = new URL("class/show", ROOT);
+  to.search = `${new URLSearchParams({ code, at })}`;
+  const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
+  await fetch(to, { method: "POST", headers, body: /** @type {any} */ (body) });
 }
 
 /** Look around alone, or come back. @param {boolean} alone */
@@ -185,6 +243,7 @@ function publish(wait, tries = 0) {
     try {
       await send("move", { at });
       own.sent = at;
+      show(at).catch(() => {}); // students' own pages are on their way
     } catch (/** @type {any} */ problem) {
       if (problem.status) return; // the class has ended: its line says so
       publish(AGAIN[Math.min(tries, AGAIN.length - 1)], tries + 1);

@@ -17,7 +17,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
+
+from explorer.memory.lessons_store import Store, TooMany, Unknown
 
 LIFE = 12 * 3600  # seconds that a class lasts at most
 SIGNS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
@@ -33,59 +35,6 @@ TALLY_EVERY = 0.1  # seconds between two tallies that a teacher sees
 STALE = 3 * BEAT  # seconds after which a process that says nothing has no students here
 
 STUDENTS, TEACHER = "students", "teacher"
-
-
-class Unknown(LookupError):
-    """There is no such class, or whoever asks has no part in it."""
-
-
-class TooMany(RuntimeError):
-    """The limit is reached: of tries, of classes or of students."""
-
-
-class Store(Protocol):
-    """Where classes are kept. Every method is one step: no other one sees half of it."""
-
-    # Called with a code and for whom there is something new; with "" for all, where some was
-    # missed.
-    news: Callable[[str, str], None]
-
-    async def make(self, code: str, fields: dict[str, str], life: float, most: int) -> bool:
-        """Keep a new class; False where the code is taken. Raises TooMany beyond so many
-        classes."""
-
-    async def read(self, code: str) -> dict[str, str] | None:
-        """The fields of a class, None where there is none."""
-
-    async def write(self, code: str, fields: dict[str, str]) -> bool:
-        """Change fields of a class; False where there is none."""
-
-    async def drop(self, code: str) -> None:
-        """Forget a class and all that belongs to it."""
-
-    async def add(self, code: str, student: str, most: int) -> bool:
-        """One more student; False where there is no such class. Raises TooMany beyond so many."""
-
-    async def knows(self, code: str, student: str) -> bool:
-        """True for a student of the class."""
-
-    async def put(self, code: str, number: str, student: str, choice: str) -> bool:
-        """A student's answer to the open question of that number; False where it is not open."""
-
-    async def answers(self, code: str, number: str) -> dict[str, str]:
-        """Every student's answer to the question of that number."""
-
-    async def tally(self, name: str, by: int, window: float) -> int:
-        """Add to a count that begins anew when the window ends; the count."""
-
-    async def here(self, code: str, place: str, number: int, stale: float) -> int:
-        """How many listen in this process, by its name; how many in all."""
-
-    async def tell(self, code: str, whom: str) -> None:
-        """Call `news` in every process."""
-
-    async def close(self) -> None:
-        """Let go of what the store holds."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +100,8 @@ class Lessons:
             "watch": watch,
             "ends": repr(ends),
             "at": "/",
+            "picture": "",
+            "of": "",
             "number": "0",
             "open": "",
             "asked": "",
@@ -171,6 +122,14 @@ class Lessons:
         """The teacher shows another address now."""
         kept = await self.rules(code, key)
         if kept["at"] != at and await self.store.write(code, {"at": at}):
+            await self.store.tell(code, STUDENTS)
+
+    async def show(self, code: str, key: str, at: str, picture: bytes) -> None:
+        """What the teacher's own window shows there, for students whose pages are on their way."""
+        await self.rules(code, key)
+        name = secrets.token_urlsafe(8)
+        await self.store.show(code, name, picture)
+        if await self.store.write(code, {"picture": name, "of": at}):
             await self.store.tell(code, STUDENTS)
 
     async def ask(self, code: str, key: str, question: dict[str, Any] | None) -> int:
@@ -214,6 +173,16 @@ class Lessons:
         await self._tried("wrong", "", -1)
         await self.store.tell(code, TEACHER)
         return student, kept["at"]
+
+    async def picture(self, code: str, student: str, name: str) -> bytes:
+        """What the teacher's window shows. Raises Unknown for one who has no part in the class, and
+        where it shows something else by now."""
+        if not code or not await self.store.knows(code, student):
+            raise Unknown("This class has ended.")
+        picture = await self.store.shown(code, name)
+        if picture is None:
+            raise Unknown("The class has gone on.")
+        return picture
 
     async def answer(self, code: str, student: str, number: int, choice: int) -> None:
         """A student's answer, which may change until the reveal. Raises Unknown where the question
@@ -291,6 +260,10 @@ class Lessons:
             return None
         number, asked = int(kept["number"]), json.loads(kept["asked"] or "null")
         seen: dict[str, Any] = {"at": kept["at"], "number": number, "open": bool(kept["open"])}
+        if role == STUDENTS:
+            # So many pages of this process go there at once: each waits for its turn.
+            seen |= {name: kept[name] for name in ("picture", "of")}
+            seen["many"] = self._students(code)
         if role == TEACHER:
             seen["here"] = await self.store.here(code, self._place, self._students(code), STALE)
         if asked and (role == TEACHER or not kept["open"]):

@@ -7,23 +7,25 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from explorer.memory.lessons import TooMany
+from explorer.memory.lessons_store import TooMany
 
 
 @dataclass
 class Kept:
     """A class: its fields, its students, their answers by the question's number, how many listen,
-    and when it ends."""
+    what its teacher's
+    window shows, and when it ends."""
 
     fields: dict[str, str]
     ends: float
     students: set[str] = field(default_factory=set)
     answers: dict[str, dict[str, str]] = field(default_factory=dict)
     here: dict[str, int] = field(default_factory=dict)
+    picture: tuple[str, bytes] = "", b""
 
 
 class Here:
-    """A `lessons.Store` of dictionaries. All its methods run on one event loop."""
+    """A `lessons_store.Store` of dictionaries. All its methods run on one event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.clock = clock
@@ -79,6 +81,15 @@ class Here:
     async def answers(self, code: str, number: str) -> dict[str, str]:
         kept = self._at(code)
         return dict(kept.answers.get(number, {})) if kept else {}
+
+    async def show(self, code: str, name: str, picture: bytes) -> None:
+        kept = self._at(code)
+        if kept:
+            kept.picture = name, picture
+
+    async def shown(self, code: str, name: str) -> bytes | None:
+        kept = self._at(code)
+        return kept.picture[1] if kept and name and kept.picture[0] == name else None
 
     async def tally(self, name: str, by: int, window: float) -> int:
         self.sweep()

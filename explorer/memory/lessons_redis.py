@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from explorer.memory.lessons import TooMany
+from explorer.memory.lessons_store import TooMany
 
 try:
     from redis import asyncio as redis
@@ -62,6 +63,14 @@ redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], math.max(1, redis.call('PTTL', KEYS[1])))
 return 1
 """
+SHOW = """
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then return 0 end
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[2], left)
+return 1
+"""
 COUNT = """
 local n = redis.call('INCRBY', KEYS[1], ARGV[1])
 if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
@@ -70,7 +79,7 @@ return n
 
 
 class InRedis:
-    """A `lessons.Store` of a Redis server, by its address. ConnectionError where it does not
+    """A `lessons_store.Store` of a Redis server, by its address. ConnectionError where it does not
     answer."""
 
     def __init__(self, address: str) -> None:
@@ -95,7 +104,7 @@ class InRedis:
         return await self._run(WRITE, [_key(code), _key(code, "answers")], flat) == 1
 
     async def drop(self, code: str) -> None:
-        keys = [_key(code, part) for part in ("", "students", "answers", "here")]
+        keys = [_key(code, part) for part in ("", "students", "answers", "here", "picture")]
         await _asked(self._redis.delete(*keys))
         await _asked(self._redis.zrem(f"{PREFIX}classes", _key(code)))
 
@@ -114,6 +123,14 @@ class InRedis:
 
     async def answers(self, code: str, number: str) -> dict[str, str]:
         return await _asked(self._redis.hgetall(_key(code, "answers")))
+
+    async def show(self, code: str, name: str, picture: bytes) -> None:
+        said = [name, b64encode(picture).decode()]
+        await self._run(SHOW, [_key(code), _key(code, "picture")], said)
+
+    async def shown(self, code: str, name: str) -> bytes | None:
+        kept = await _asked(self._redis.hget(_key(code, "picture"), name))
+        return None if kept is None else b64decode(kept)
 
     async def tally(self, name: str, by: int, window: float) -> int:
         return int(await self._run(COUNT, [f"{PREFIX}count:{name}"], [by, int(window * 1000)]))

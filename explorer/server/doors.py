@@ -26,11 +26,11 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 # session, downloads and pictures, our font.
 OPEN = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
-    rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|"
+    rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
     rf"code\.svg))"
 )
 # What is sent to a class: the only addresses that take anything, and nothing is read from them.
-WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end)")
+WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)")
 
 
 @cache

@@ -16,12 +16,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from explorer.memory import told
-from explorer.memory.lessons import Lessons, TooMany, Unknown, spelled
+from explorer.memory.lessons import Lessons, spelled
 from explorer.memory.lessons_here import Here
+from explorer.memory.lessons_store import TooMany, Unknown
 from explorer.memory.settings import settings
 from explorer.server.doors import FIRST_PAGE, pages
 
 MOST_BYTES = 16_384  # of what is sent here
+MOST_PICTURE = 524_288  # packed bytes of what a teacher's window shows
 LONGEST_AT = 6000  # characters of an address that a class is led to
 LONGEST_TEXT, LONGEST_CHOICE, MOST_CHOICES = 600, 160, 6
 NO_STORE = {"Cache-Control": "no-store"}
@@ -144,11 +146,47 @@ ACTS: dict[str, Answer] = {
 
 async def act(request: Request) -> Response:
     """What teacher and students send: JSON, which a page of another site cannot send here."""
-    try:
+
+    async def made() -> Response:
         said = await _read(request)
-        made = await ACTS[request.path_params["what"]](
-            lessons(), said, request.client.host if request.client else ""
-        )
+        who = request.client.host if request.client else ""
+        answer = await ACTS[request.path_params["what"]](lessons(), said, who)
+        return JSONResponse(answer, headers=NO_STORE)
+
+    return await _answered(made)
+
+
+async def show(request: Request) -> Response:
+    """What a teacher's window shows, packed: bytes under a key that no page of another site
+    knows."""
+
+    async def made() -> Response:
+        asked = request.query_params
+        picture = await _body(request, "application/octet-stream", MOST_PICTURE)
+        key = request.headers.get("x-headlight-key", "")[:64]
+        code = spelled(asked.get("code"))
+        await lessons().show(code, key, goal(asked.get("at")), picture)
+        return JSONResponse({}, headers=NO_STORE)
+
+    return await _answered(made)
+
+
+async def picture(request: Request) -> Response:
+    """The same for a student whose own page is on its way."""
+
+    async def made() -> Response:
+        asked = request.query_params
+        who, name = asked.get("as", "")[:64], asked.get("name", "")[:64]
+        shown = await lessons().picture(spelled(asked.get("code")), who, name)
+        return Response(shown, media_type="application/octet-stream", headers=NO_STORE)
+
+    return await _answered(made)
+
+
+async def _answered(made: Callable[[], Awaitable[Response]]) -> Response:
+    """What is answered, or why it is not."""
+    try:
+        return await made()
     except ValueError as problem:
         return _refused(400, str(problem))
     except Unknown as problem:
@@ -160,18 +198,23 @@ async def act(request: Request) -> Response:
         return _refused(503, "The class cannot be reached just now; try again in a moment.")
     except ClientDisconnect:
         return Response(status_code=400)
-    return JSONResponse(made, headers=NO_STORE)
+
+
+async def _body(request: Request, kind: str, most: int) -> bytes:
+    """What was sent, so many bytes at most of that kind. Raises ValueError for another or more."""
+    if request.headers.get("content-type", "").partition(";")[0] != kind:
+        raise ValueError(f"This is sent as {kind}.")
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            raise ValueError("This is too long.")
+    return bytes(body)
 
 
 async def _read(request: Request) -> dict[str, Any]:
     """What was sent. Raises ValueError for what is no JSON object, or too long."""
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise ValueError("This is sent as JSON.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise ValueError("This is too long.")
+    body = await _body(request, "application/json", MOST_BYTES)
     try:
         said = json.loads(body)
     except (UnicodeDecodeError, RecursionError) as problem:
@@ -219,5 +262,7 @@ async def close() -> None:
 
 ROUTES = [
     Route("/class/news", news),
+    Route("/class/show", show, methods=["POST"]),
+    Route("/class/picture", picture),
     Route("/class/{what}", act, methods=["POST"]),
 ]
