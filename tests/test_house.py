@@ -76,7 +76,7 @@ FLOORS = [
         {"streamlit", "starlette", "segno"},
         r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
     ),
-    (r"explorer/memory/lessons_redis\.py", {"redis"}, r"explorer\.memory\.lessons"),
+    (r"explorer/memory/lessons_redis\.py", {"redis"}, r"explorer\.memory\.lessons_store"),
     (
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
