@@ -28,6 +28,11 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
     assert "animal 0.81" in page.locator(".head .says").inner_text()
+    # What stands under each thumbnail is the head's own largest weight of that row.
+    seen = library.record(read_once("encoder"), DEFAULT_TEXT).attention[0]
+    most = seen.pattern[:, :, best.query].max(-1).ravel()
+    told = [f"{weight:.2f}".replace("0.", ".") for weight in most]
+    assert page.locator(".cell .score").all_inner_texts() == told
     # A picture stands above the fold of a small screen.
     page.set_viewport_size({"width": 1280, "height": 720})
     assert page.locator(".grid .cell").first.bounding_box()["y"] < 600

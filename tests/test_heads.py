@@ -88,7 +88,10 @@ def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said:
     """Of a head that looks one back: a word's look at the one before it, and at another."""
     mask = relations.of(TWICE, [word.startswith("[") for word in TWICE])["previous"]
     link = Link(0, 0, 5, key, (TWICE[5], TWICE[key]), (5, key), 0.9, 0.1, 0, 1.0)
-    assert said in sentences_of_page.summary(named(toward(mask), TWICE), naming.MEANING, link)
+    head = named(toward(mask), TWICE)
+    for weight, differs in ((0.9, False), (0.4, True)):  # of the tokens, which the picture shows
+        told = sentences_of_page.summary(head, naming.MEANING, link, ("x", "y", weight))
+        assert said in told and ("as whole words" in told) == differs
 
 
 @pytest.mark.parametrize("name", ALONE)

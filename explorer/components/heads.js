@@ -7,10 +7,11 @@ import { bus } from "./bus.js";
 import { cellAt, ends, headGrid, legend, thumbnails, thumbWords } from "./cells.js";
 import style from "./heads.css.js";
 import { list } from "./heads_list.js";
+import { folded, rowCaption, rowOf, rowText, weightAt, written } from "./heads_word.js";
 import { fitted, focused, hear, make, mount } from "./mount.js";
 import { notAllowed, spokenLine } from "./say.js";
 import { css } from "./theme.js";
-import { named, strongest } from "./tokens.js";
+import { named } from "./tokens.js";
 import { permitted } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -147,9 +148,6 @@ function figure(head) {
   return value === null ? "" : written(value);
 }
 
-// As it stands under a thumbnail; a label says the same.
-const written = (/** @type {number} */ value) => value.toFixed(2).replace("0.", ".");
-
 // ---- grid ----------------------------------------------------------------------------------------
 
 /** @param {View} view */
@@ -167,7 +165,7 @@ function grid(view) {
       const head = header.heads[at];
       const list = row?.(head, at);
       /** @type {any[]} */
-      const says = list ? [spoken(head), ". ", ...rowText(view, list)] : [spoken(head)];
+      const says = list ? [spoken(head), ". ", ...rowText(view, at, list)] : [spoken(head)];
       const cell = make(
         "button",
         {
@@ -182,7 +180,7 @@ function grid(view) {
           onmouseleave: () => status.replaceChildren(),
         },
         make("span", "thumb"),
-        list ? rowCaption(view, list) : caption(head),
+        list ? rowCaption(view, at, list) : caption(head),
       );
       return cell;
     },
@@ -227,52 +225,6 @@ const caption = (head) =>
     make("span", "name", UNNAMED.includes(head.name) ? "–" : head.name),
     figure(head) && make("span", "score", figure(head)),
   );
-
-// ---- the row of a word ---------------------------------------------------------------------------
-
-// A byte b stands for peak x (b / 255)², as wire.thumbnails says.
-/** @param {View} view */
-const weightAt = ({ blocks, header }, at, cell) =>
-  blocks.peak[at] * (blocks.cells[at * header.rows * header.columns + cell] / 255) ** 2;
-
-/** The weights of the held word in a head, folded as the thumbnails are. @param {View} view */
-function rowOf(view, at) {
-  const { rows, columns, fold } = view.header;
-  const [axis, place] = view.word;
-  const held = Math.floor(place / fold);
-  return axis
-    ? Array.from({ length: rows }, (_, r) => weightAt(view, at, r * columns + held))
-    : Array.from({ length: columns }, (_, c) => weightAt(view, at, held * columns + c));
-}
-
-/** @param {View} view */
-const others = (view) => (view.word[0] ? view.header.tokens : view.keys);
-
-/** @param {View} view */
-function rowText(view, list) {
-  const [best] = strongest(list, 1);
-  const to = named(folded(view, others(view), best));
-  return ["most: ", to, ` ${written(list[best])}`];
-}
-
-/** @param {View} view */
-function rowCaption(view, list) {
-  const [best] = strongest(list, 1);
-  const label = folded(view, others(view), best);
-  return make(
-    "span",
-    { class: "caption word", "aria-hidden": "true" },
-    make("span", { class: "name", dir: "auto", title: label }, label),
-    " ",
-    make("span", "score", written(list[best])),
-  );
-}
-
-/** The tokens behind one cell of a thumbnail. @param {View} view */
-function folded({ header: { fold } }, list, k) {
-  const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
-  return first === last ? list[first] : `${list[first]} … ${list[last]}`;
-}
 
 // ---- painting and pointing -----------------------------------------------------------------------
 

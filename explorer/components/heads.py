@@ -108,7 +108,12 @@ def payload(grid: Grid) -> bytes:
         "list_note": (LIST_NOTE_ACROSS if across else LIST_NOTE)
         + ("" if grid.allowed.all() else CHOICE),
     }
-    return wire.encode(header, {"cells": cells, "peak": peak} | runs(grid.allowed))
+    blocks = {"cells": cells, "peak": peak} | runs(grid.allowed)
+    if fold == 1:  # what a word looks at most is written out: to the digits of the large picture
+        blocks["most"] = pattern.max(axis=-1).astype(np.float32)
+        if across:
+            blocks["most_in"] = pattern.max(axis=-2).astype(np.float32)
+    return wire.encode(header, blocks)
 
 
 def _plain(head: Named) -> dict:

@@ -12,7 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
 from explorer.analysis.called import windowed
-from explorer.analysis.finding import LINK, NEAR_LINK
+from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
+from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import (
     BEFORE,
     NOT_ALLOWED,
@@ -94,14 +95,24 @@ def title(on: Screen, view: HeadView) -> str:
         )
         as_ = pick("View", VIEWS, key="view", bare=True)
     meanings = naming.meanings(on.recording, on.attention)
-    # The same words as the headline's, where it is one of this head and of the word held.
-    seen = findings.seen(opening.found(on.recording), view)
-    if seen is None or seen.kind not in (LINK, NEAR_LINK):
-        link = opening.link(on.recording, on.attention, head)
-        terms.markdown(sentences.summary(head, meanings, link))
-    else:
-        terms.markdown(sentences.summary(head, meanings, seen))
+    terms.markdown(sentences.summary(head, meanings, *tied(on, view)))
     return as_
+
+
+def tied(on: Screen, view: HeadView) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
+    """The words of this head that are told of, and the tokens of them that the picture shows, with
+    their weight: the headline's, where it is one of this head and of the word held."""
+    head = view.head
+    one = findings.seen(opening.found(on.recording), view)
+    if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
+        query, key = one.query, one.keys[0]
+        link: Link | Finding = one
+    elif best := opening.link(on.recording, on.attention, head):
+        query, key, link = best.query, best.key, best
+    else:
+        return None, None
+    weight = float(on.attention.pattern[head.layer, head.head, query, key])
+    return link, (on.axes.rows[query], on.axes.keys[key], weight)
 
 
 def picture(on: Screen, view: HeadView, as_: str) -> None:
