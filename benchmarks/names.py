@@ -20,6 +20,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,7 @@ WEIGHTS: dict[str, Callable[[own.Handle], Model]] = {
 }
 
 
+@lru_cache(maxsize=2)  # other texts may be read with the same draws
 @torch.no_grad()
 def untrained(handle: own.Handle, kind: str, seed: int) -> own.Handle:
     """A model of the same sizes and vocabulary whose weights, of one of WEIGHTS, learned

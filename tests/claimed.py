@@ -9,6 +9,7 @@ from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
+from conftest import read_once
 
 from explorer.analysis.evidence import (
     Evidence,
@@ -71,18 +72,13 @@ def material(
 
 
 @cache
-def loaded(model: str) -> Handle:
-    return library.load(model)
-
-
-@cache
 def on_text(model: str, text: str, base: str = "") -> Evidence:
     """A shipped model's evidence, with that of the same model permuted beside it."""
     return material(
-        loaded(model),
+        read_once(model),
         text,
         base,
-        lambda ids: material(loaded(model + library.PERMUTED), text, base, target=ids),
+        lambda ids: material(read_once(model + library.PERMUTED), text, base, target=ids),
     )
 
 

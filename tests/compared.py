@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from conftest import read_once
 
 from explorer.analysis import alignment
@@ -12,6 +14,7 @@ from models.recording import Recording
 TEXT = "The cat  didn't see 💛 unbelievably the old café."
 
 
+@lru_cache(maxsize=16)  # some hold 512 tokens
 def recorded(name: str, text: str = TEXT, edits: tuple = ()) -> Recording:
     return library.record(read_once(name), text, edits)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import driver
 import pytest
-import tiny
 import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
@@ -77,9 +76,10 @@ def sharpened(model: Model) -> Model:
 
 @pytest.fixture(autouse=True)
 def nothing_goes_on() -> Iterator[None]:
-    """What a page of this test began in the background ends with it: no later test runs beside
-    it."""
+    """What a page of this test began in the background, or in a browser, ends with it: no later
+    test runs beside it."""
     yield
+    driver.Visitor.close()
     if background := sys.modules.get("explorer.memory.background"):
         background.close()
 
@@ -152,6 +152,8 @@ def handle(request: pytest.FixtureRequest) -> Handle:
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Where a tiny Hugging Face model of a family lies, made when it is first asked for."""
+    import tiny  # with transformers, seconds that most tests do without
+
     root = tmp_path_factory.mktemp("tiny")
 
     @cache
@@ -209,16 +211,10 @@ def browser() -> Iterator[object]:
     yield from driver.browsing()
 
 
-@pytest.fixture(scope="session")
-def context(browser: object) -> object:
-    """One browser context for usual visits, which fetch the app's code once."""
-    return browser.new_context(**driver.USUAL)
-
-
 @pytest.fixture
-def visitor(browser: object, server: str, context: object) -> Iterator[driver.Visitor]:
+def visitor(browser: object, server: str) -> Iterator[driver.Visitor]:
     """A fresh visit in which nothing may go wrong in the browser's console."""
-    one = driver.Visitor(browser, server, context)
+    one = driver.Visitor(browser, server)
     yield one
     one.leave()
     assert not one.errors, one.errors

@@ -14,6 +14,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -102,25 +103,38 @@ PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: ma
 
 
 class Visitor:
-    """One browser page, and what went wrong on it. In a context of its own, or in a `context` that
-    other visits have used: what it has read of the app's code is not fetched again."""
+    """One browser page, and what went wrong on it.
 
-    def __init__(self, browser, server: str, context=None, **options) -> None:
-        self.context = context or browser.new_context(**{**USUAL, **options})
-        self.page = self.context.new_page()
+    A page that another visit has left is used again: its process has read and compiled the app's
+    code, more than half of the work of opening a page. What the visit before it stored, where it
+    went and how its window was is forgotten."""
+
+    waiting: ClassVar[dict[str, list]] = {}  # pages that were left, by the options of their context
+    here: ClassVar[list[Visitor]] = []
+
+    def __init__(self, browser, server: str, **options) -> None:
+        options = {**USUAL, **options}
+        viewport, scheme = options.pop("viewport"), options.pop("color_scheme", "light")
+        self.left = self.waiting.setdefault(repr(sorted(options.items())), [])
+        self.page = self.left.pop() if self.left else browser.new_context(**options).new_page()
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(color_scheme=scheme)
         self.page.set_default_timeout(PATIENCE)
+        self.context = self.page.context
         self.files = tempfile.TemporaryDirectory()  # lies as long as the visit
         self.server, self.errors, self.requests = server, [], []
-        self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
-        self.page.on(
-            "console",
-            lambda message: (
+        self.hears = {
+            "pageerror": lambda error: self.errors.append(error.stack or str(error)),
+            "console": lambda message: (
                 self.errors.append(message.text)
                 if message.type == "error" and not is_looking(message)
                 else None
             ),
-        )
-        self.page.on("request", lambda request: self.requests.append(request.url))
+            "request": lambda request: self.requests.append(request.url),
+        }
+        for event, hear in self.hears.items():
+            self.page.on(event, hear)
+        self.here.append(self)
 
     def wrong(self) -> list[str]:
         """What went wrong, but for files that were not found: Streamlit asks for two beside the
@@ -128,11 +142,28 @@ class Visitor:
         return [error for error in self.errors if "404" not in error.partition("\n")[0]]
 
     def leave(self) -> None:
-        """Close the pages, and forget all that this visit stored in the browser; code stays."""
+        """End the visit: go to an address of the app that has no page, and forget there."""
+        self.here.remove(self)
+        for event, hear in self.hears.items():
+            self.page.remove_listener(event, hear)
+        for other in self.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.mouse.move(-1, -1)
+        self.page.goto(f"{self.server}/_stcore/health")
+        self.page.evaluate("sessionStorage.clear()")
         store = {"origin": self.server, "storageTypes": "cookies,indexeddb,local_storage"}
-        self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", store)
-        for page in self.context.pages:
-            page.close()
+        tools = self.context.new_cdp_session(self.page)
+        tools.send("Storage.clearDataForOrigin", store)
+        tools.send("Page.resetNavigationHistory")
+        tools.detach()
+        self.left.append(self.page)
+
+    @classmethod
+    def close(cls) -> None:
+        """Close the pages of visits that did not end, as of a test that failed."""
+        while cls.here:
+            cls.here.pop().context.close()
 
     def open(self, query: str = "") -> Visitor:
         self.page.goto(f"{self.server}/{query}")

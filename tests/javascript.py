@@ -3,6 +3,7 @@ tests/js pins."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -50,6 +51,29 @@ def tools() -> Path:
     return HERE / "node_modules" / ".bin"
 
 
+@cache
+def reading() -> tuple[subprocess.Popen[str], Path]:
+    """A node that reads with the served wire.js, one for all tests of a process, and its folder."""
+    folder = tempfile.TemporaryDirectory()
+    (Path(folder.name) / "wire.js").write_bytes(bundle.modules()["wire.js"])
+    (Path(folder.name) / "package.json").write_text('{"type": "module"}')
+    reader = subprocess.Popen(
+        ["node", "arrived.js", folder.name],
+        cwd=HERE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def end() -> None:
+        reader.stdin.close()
+        reader.wait(10)
+        folder.cleanup()
+
+    atexit.register(end)
+    return reader, Path(folder.name)
+
+
 def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """What the browser's own code makes of `wire.fine`: (weights, half-widths of what is unknown),
     both of `shape`.
@@ -58,14 +82,13 @@ def arrived(blocks: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[np.n
     """
     if NODE is None and not os.environ.get("CI"):
         pytest.skip("no node on this machine to read what the browser reads")
-    with tempfile.TemporaryDirectory() as folder:
-        module, sent, back = (Path(folder) / name for name in ("wire.js", "sent.bin", "back.bin"))
-        module.write_bytes(bundle.modules()["wire.js"])
-        (module.parent / "package.json").write_text('{"type": "module"}')
-        sent.write_bytes(wire.encode({}, blocks))
-        done = run("node", "arrived.js", folder, str(sent), str(back))
-        assert done.returncode == 0, done.stderr
-        weight, unknown = np.frombuffer(back.read_bytes(), dtype="<f4").reshape(2, *shape)
+    reader, folder = reading()
+    sent, back = folder / "sent.bin", folder / "back.bin"
+    sent.write_bytes(wire.encode({}, blocks))
+    reader.stdin.write(f"{sent}\t{back}\n")
+    reader.stdin.flush()
+    assert reader.stdout.readline() == "done\n", "node could not read it; it says why above"
+    weight, unknown = np.frombuffer(back.read_bytes(), dtype="<f4").reshape(2, *shape)
     return weight.astype(np.float64), unknown.astype(np.float64)
 
 

@@ -52,7 +52,7 @@ def test_arrow_keys_and_enter_open_a_cell_and_its_link_opens_it_again(visitor: V
     again = Visitor(visitor.context.browser, visitor.server)
     again.page.goto(visitor.page.url)
     assert weight_told(at_rest(again)) == weight_told(visitor)
-    again.context.close()
+    again.leave()
 
 
 @marked
@@ -95,4 +95,4 @@ def test_a_phone_holds_a_long_text_without_scrolling_sideways(visitor: Visitor) 
     )
     assert phone.page.evaluate(nodes) < 4000
     assert not phone.errors
-    phone.context.close()
+    phone.leave()

@@ -147,4 +147,4 @@ def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> N
         phone.page.keyboard.press(key)
     phone.page.wait_for_url("**source=2**")
     assert not phone.errors
-    phone.context.close()
+    phone.leave()

@@ -63,7 +63,7 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
         .startswith("Layer 1, head 3")
     )
     assert other.page.locator(".head .says").inner_text() == says
-    other.context.close()
+    other.leave()
 
 
 def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> None:
@@ -230,7 +230,7 @@ def test_views_scale_and_theme_repaint_the_same_selection(
         "no attention is dark on a dark page and light on a light one"
     )
     assert not dark.errors
-    dark.context.close()
+    dark.leave()
 
 
 def test_a_phone_shows_the_grid_without_sideways_scrolling(browser, server: str) -> None:
@@ -241,7 +241,7 @@ def test_a_phone_shows_the_grid_without_sideways_scrolling(browser, server: str)
     boxes = [phone.page.locator(".cell").nth(at).bounding_box() for at in (0, 7, 31)]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
     assert not phone.errors
-    phone.context.close()
+    phone.leave()
 
 
 def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor) -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bounds import TOTAL
-from claimed import D, E, T, adding, attending, feeling, flowing, loaded, material, real, value
+from claimed import D, E, T, adding, attending, feeling, flowing, material, real, value
+from conftest import read_once
 
 from explorer.analysis import evidence, grounds
 from explorer.analysis.evidence import (
@@ -218,14 +219,14 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
 def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
     text = "animal tired street cross because"
     claim = claims.BY_ID["context-moves"]
-    found = claim.measure(material(loaded("decoder"), text))
+    found = claim.measure(material(read_once("decoder"), text))
     assert [row for row, _ in found.rows] == [
         "tired (token 2)",
         "street (token 3)",
         "cross (token 4)",
         "because (token 5)",
     ], "the first word of a decoder sees nothing before it"
-    both = material(loaded("encoder"), text)
+    both = material(read_once("encoder"), text)
     assert len(claim.measure(both).rows) == 5, "an encoder sees what follows"
     stream = both.recording.streams[0]
     pieces = replace(

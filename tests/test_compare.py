@@ -33,8 +33,8 @@ PAIRS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
 @pytest.mark.parametrize("names", PAIRS, ids="/".join)
+@pytest.mark.parametrize("text", [TEXT, *HOSTILE.values()], ids=["mixed", *HOSTILE])
 def test_units_partition_tokens_and_cover_the_same_characters(
     names: tuple[str, str], text: str
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_reader_follows_apple_through_two_contexts(browser, server: str) -> No
     # Streamlit itself asks for two files beside the page's address before it finds them above it.
     for one in (visitor, other):
         assert not one.wrong(), one.wrong()
-        one.context.close()
+        one.leave()
 
 
 @pytest.mark.slow
@@ -127,4 +127,4 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     assert shown == [token for token, special in zip(stream.tokens, stream.special) if not special]
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     assert not phone.wrong(), phone.wrong()
-    phone.context.close()
+    phone.leave()

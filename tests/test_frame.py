@@ -60,7 +60,7 @@ def test_the_frame_is_low_and_every_tab_is_seen(
     field = visitor.page.locator(".sentence textarea").bounding_box()
     assert field["y"] + field["height"] <= 110
     assert visitor.page.title() == "Attention · Headlight"
-    visitor.context.close()
+    visitor.leave()
 
 
 def test_every_model_that_is_here_says_what_it_is_for() -> None:

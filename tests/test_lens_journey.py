@@ -99,7 +99,7 @@ def test_a_cell_is_read_by_pointing_and_held_by_a_click_and_the_link_opens_it_ag
         .inner_text()
         .startswith(f"After the attention of layer 1, at {tokens[3]} (token 3): {best}")
     )
-    other.context.close()
+    other.leave()
 
 
 @journey
@@ -168,7 +168,7 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str, 
     left = page.locator(".lens .row .name").first.bounding_box()["x"]
     assert abs(left - scroll.bounding_box()["x"]) < 3, "the heads of the rows stay"
     assert not visitor.errors
-    visitor.context.close()
+    visitor.leave()
 
 
 @journey

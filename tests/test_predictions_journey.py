@@ -106,7 +106,7 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
         sorted(hidden(other)) == ["bird", "small"]
         and other.page.locator(".bars").first.inner_text() == labels
     )
-    other.context.close()
+    other.leave()
 
 
 @journey
@@ -186,4 +186,4 @@ def test_a_phone_shows_it_without_sideways_scrolling(browser: object, server: st
         for box in (page.locator(".bars .row").nth(at).bounding_box() for at in (1, 5)):
             assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     assert not phone.errors
-    phone.context.close()
+    phone.leave()

@@ -197,7 +197,7 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
         f"{float(row[1]):.2f}" for row in rows[1:] if 0.005 <= float(row[1]) < 0.995
     ] == [one for one in shares if one[0] == "0"]
     assert all(sum(map(float, row[2:-1])) == pytest.approx(1, abs=PASSED) for row in rows[1:])
-    other.context.close()
+    other.leave()
 
 
 @pytest.mark.browser

@@ -6,8 +6,9 @@ k) = d_k."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class Scale:
     keys: float
 
 
-def at_random(draw: Callable[[int, int], np.ndarray], widths: Sequence[int] = WIDTHS) -> Scale:
+@lru_cache(maxsize=8)  # no text plays a part
+def at_random(draw: Callable[[int, int], np.ndarray], widths: tuple[int, ...] = WIDTHS) -> Scale:
     """Of independent numbers with mean 0 and variance 1; draw(rows, columns). Rows of KEYS keys for
     the softmax."""
     found = []
