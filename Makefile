@@ -55,6 +55,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
 	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson --pages
+	HEADLIGHT_MAX_SESSIONS=400 .venv/bin/python -m benchmarks.lesson_texts --followers 60 300
 	.venv/bin/python -m benchmarks.soak
 	.venv/bin/python -m benchmarks.sessions
 

@@ -7,10 +7,6 @@ address over a session of its own ("page"; what a browser then draws is not in i
 waits for a turn of its own. With `--browser` one more follower is a real browser: "seen" is when
 its picture shows the teacher's head and token, "whole" when the server's answer stands there too.
 
-With `--texts` the teacher goes to a new text each time and then shows what the own window shows, as
-many bytes as a page of a short sentence packs into: "event" is then when each follower has that
-picture, while all their pages run.
-
 Then a question: every follower answers while ten leave and come back, and the tally must hold every
 answer.
 """
@@ -21,14 +17,12 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import random
 import shutil
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from websockets.asyncio.client import connect
@@ -39,8 +33,6 @@ from benchmarks.readers import finished, rss_of
 # Students' pages come one after another, and where they are many the teacher's picture comes first:
 # seconds, as lesson.js has them.
 A_PAGE, FEW, FIRST = 0.045, 8, 0.45
-PICTURE = 24_000  # bytes: all views of a page of 20 tokens, packed
-SETTLES = 0.25  # seconds until a teacher's page has settled and is sent
 LEAVE = 10  # followers that go and come back while the others answer
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
 HEADS, LAYERS = 8, 4  # of the first model
@@ -120,21 +112,6 @@ class Follower:
             await self.news.wait()
         return self.heard[at]
 
-    async def sees(self, at: str) -> float:
-        """When the teacher's picture of an address was here."""
-        while self.seen.get("of") != at:
-            self.news.clear()
-            await self.news.wait()
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        asked = f"code={self.code}&as={self.word}&name={self.seen['picture']}"
-        writer.write(
-            f"GET /class/picture?{asked} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
-        )
-        answer = await reader.read()
-        writer.close()
-        assert len(answer) > PICTURE, answer[:300]
-        return time.monotonic()
-
     async def shows(self, socket: Any, at: str) -> float:
         """When this student's own page had run on an address, in its turn."""
         await self.hears(at)
@@ -177,40 +154,6 @@ async def moved(
         took += [when - start for when in await asyncio.wait_for(arrived, 300)]
         await asyncio.sleep(1.5 if begun else 0.3)
     return took
-
-
-async def read(
-    port: int, rule: dict[str, Any], followers: list[Follower], sockets: list[Any], moves: int
-) -> tuple[list[float], list[float]]:
-    """Seconds from each new text until each follower has the teacher's picture of it, and until
-    each follower's own page has run on it."""
-    seen: list[float] = []
-    shown: list[float] = []
-    for move in range(moves):
-        at = f"/?text=The+{move}+cats+of+grandma+{time.time_ns()}+slept+on+a+warm+stone."
-        start = time.monotonic()
-        pictures = asyncio.gather(*(each.sees(at) for each in followers))
-        pages = asyncio.gather(*(each.shows(one, at) for each, one in zip(followers, sockets)))
-        await asked(port, "move", rule | {"at": at})
-        await asyncio.sleep(SETTLES)
-        await showing(port, rule, at)
-        seen += [when - start for when in await asyncio.wait_for(pictures, 300)]
-        shown += [when - start for when in await asyncio.wait_for(pages, 300)]
-    return seen, shown
-
-
-async def showing(port: int, rule: dict[str, Any], at: str) -> None:
-    """Send what a teacher's window shows."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    query = urlencode({"code": rule["code"], "at": at})
-    writer.write(
-        f"POST /class/show?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        f"Content-Type: application/octet-stream\r\nX-Headlight-Key: {rule['key']}\r\n"
-        f"Content-Length: {PICTURE}\r\n\r\n".encode()
-        + os.urandom(PICTURE)
-    )
-    assert (await reader.read()).startswith(b"HTTP/1.1 200")
-    writer.close()
 
 
 async def watched(page: Any, first: int, moves: int, start: asyncio.Queue[float]) -> Any:
@@ -271,9 +214,7 @@ async def answered(
     return sum(tally), time.monotonic() - start
 
 
-async def lesson(
-    port: int, pid: int, number: int, moves: int, pages: bool, browser: bool, texts: bool
-) -> str:
+async def lesson(port: int, pid: int, number: int, moves: int, pages: bool, browser: bool) -> str:
     """One class of so many followers: a line of the table."""
     made = await asked(port, "start", {})
     rule = {"code": made["code"], "key": made["key"]}
@@ -289,11 +230,7 @@ async def lesson(
     shown: list[float] = []
     seen: list[float] = []
     whole: list[float] = []
-    if texts:
-        sockets = [await session(port) for _ in followers]
-        took, shown = await read(port, rule, followers, sockets, moves)
-        await asyncio.gather(*(each.close() for each in sockets))
-    elif pages or browser:
+    if pages or browser:
         async with student(port, made["code"], browser) as page:
             sockets = [await session(port) for _ in followers]
             begun: asyncio.Queue[float] = asyncio.Queue()
@@ -336,7 +273,6 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--moves", type=int, default=10)
     parser.add_argument("--pages", action="store_true")
     parser.add_argument("--browser", action="store_true")
-    parser.add_argument("--texts", action="store_true")
     asked_for = parser.parse_args(given)
     print(
         f"{'followers':>9} {'event50':>8} {'event95':>8} {'page50':>8} {'page95':>8} "
@@ -346,7 +282,7 @@ def main(given: list[str] | None = None) -> None:
     with server("app.py") as (address, pid):
         port = int(address.rpartition(":")[2])
         for number in asked_for.followers:
-            ways = asked_for.pages, asked_for.browser, asked_for.texts
+            ways = asked_for.pages, asked_for.browser
             print(asyncio.run(lesson(port, pid, number, asked_for.moves, *ways)), flush=True)
 
 

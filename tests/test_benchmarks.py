@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last of them run in tests of their own.
 COMMANDS = {"browser", "class", "forward", "generation", "lesson", "names", "pretrained"} | {
     "findings",
+    "lesson_texts",
     "sessions",
     "soak",
 }

@@ -174,3 +174,12 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     press(teacher, "Take it away")
     for one in students:
         one.page.wait_for_selector(".panel", state="detached")
+
+
+def test_the_benchmark_of_a_class(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import lesson_texts
+
+    lesson_texts.main(["--followers", "2", "--moves", "1"])
+    head, row = capsys.readouterr().out.splitlines()
+    assert len(head.split()) == len(row.split()) == 7 and row.split()[0] == "2"
+    assert all(float(cell) > 0 for cell in row.split()[1:])
