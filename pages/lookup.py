@@ -38,7 +38,7 @@ def explore(source: Shown) -> None:
     on = subject(source)
     # On a phone behind what follows.
     with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
-        shown = None if way == "Scale" else choose(on, query_too=way != "Three")
+        shown = None if way == "Scale" else choose(on, way != "Three", way == "Hard")
     if not on.attention.opens and way != "Graph":
         st.info(words.CLOSED.format(literal(source.model)))
     elif shown is None:

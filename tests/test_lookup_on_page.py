@@ -13,11 +13,13 @@ from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import constructions as three
+from explorer.analysis import findings
 from explorer.analysis import lookup as numbers
 from explorer.analysis.numbers import read
 from explorer.components import wire
 from explorer.figures.lookup import histogram
 from models import library
+from models.examples import DEFAULT_TEXT
 from models.own import record
 
 TEXT = "the cat sat on the mat"
@@ -123,6 +125,13 @@ def test_the_graph_is_the_heads_and_choosing_a_token_sends_none_of_it_again() ->
     assert row["chosen"] == 4 and row["picture"] == header["token"]
     np.testing.assert_array_equal(values["v0"], attention.pattern[1, 2, 4])
     assert "Σ messages = z" in told(app)
+    # Where nothing is chosen: the word and the head that the first page opens on.
+    app = opened(look_at="Graph")
+    first = findings.worth(findings.findings(record(read_once("encoder"), DEFAULT_TEXT)))[0]
+    row, values = sent(app, "matrix", "row")
+    seen = record(read_once("encoder"), DEFAULT_TEXT).attention[0].pattern[first.at]
+    assert row["chosen"] == first.query
+    np.testing.assert_array_equal(values["v0"], seen[first.query])
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ WHICH_FIRST = (
     "Where none is chosen: the one whose second key draws the mixture farthest from the "
     "first key’s value."
 )
+WHICH_FOUND = "Where none is chosen: the word that the Attention page opens on."
 CLOSED = (
     "The model {} gives its attention weights but not the scores, queries, keys and values "
     "behind them, so this cannot be computed. “Messages” needs the weights alone."

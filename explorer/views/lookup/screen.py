@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.analysis import lookup as numbers
 from explorer.analysis.attention import numbered
+from explorer.frame import opening
 from explorer.frame.picker import pick_head
 from explorer.frame.subject import Subject
 from explorer.memory import address
@@ -43,14 +44,18 @@ class Screen:
         return f"**{literal(self.on.axes.keys[at])}** ({at})"
 
 
-def choose(on: Subject, query_too: bool) -> Screen:
-    """What is on screen, with its controls: as on the Attention page; what is not chosen there is
-    where soft and hard part most."""
+def choose(on: Subject, query_too: bool, soft: bool) -> Screen:
+    """What is on screen, with its controls: as on the Attention page, on its strongest finding too;
+    of what is `soft` and hard, where these part most."""
     *size, rows = on.attention.pattern.shape[:3]
     layer, head = address.whole("layer", size[0]), address.whole("head", size[1])
     query = address.whole("token", rows)
     if layer is None or head is None:
         layer = head = None
+    if layer is None and query is None and not soft:
+        first = opening.first(on.recording, on.attention)
+        if first is not None and first.query >= 0:
+            layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
         axes, asked = on.axes, (layer, head, query)
         layer, head, query = on.kept(
@@ -67,7 +72,7 @@ def choose(on: Subject, query_too: bool) -> Screen:
             key="lookup query",
             on_change=take_query,
             width=220,
-            help=words.WHICH_FIRST,
+            help=words.WHICH_FIRST if soft else words.WHICH_FOUND,
         )
     return Screen(on, layer, head, query)
 
