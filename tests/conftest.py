@@ -27,7 +27,7 @@ from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Model
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
-pytest.register_assert_rewrite("claimed", "predicted")
+pytest.register_assert_rewrite("claimed", "predicted", "translating")
 
 # Every AppTest looks through all installed packages for components, a quarter of a second each;
 # what is installed stays while tests run.

@@ -16,7 +16,7 @@ from bounds import PASSED, SUMMED
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from test_pages import ROOT
-from test_translation_page import sent
+from translating import sent
 
 from explorer.analysis import anatomy, constructions, right
 from explorer.components import wire

@@ -139,4 +139,4 @@ def test_on_a_phone_a_tapped_head_is_the_next_thing_one_sees(browser, server: st
         " return y >= 0 && y < 400; })"
     )
     assert not phone.errors
-    phone.context.close()
+    phone.leave()

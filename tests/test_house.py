@@ -335,6 +335,8 @@ MOST_PARAMETERS = 8
 
 
 def test_files_and_functions_stay_short() -> None:
+    for path in sorted((ROOT / "tests").glob("*.py")):
+        assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES, path.name
     for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))]:
         name, text = path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
         most = MOST_LINES_OF_A_PAGE if name.startswith("pages/") else MOST_LINES
