@@ -14,9 +14,10 @@ from models import shipped
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last of them run in tests of their own.
-COMMANDS = {"browser", "class", "forward", "generation", "lesson", "names", "pretrained"} | {
+COMMANDS = {"browser", "class", "forward", "generation", "lesson", "pretrained"} | {
     "findings",
     "lesson_texts",
+    "names",
     "sessions",
     "soak",
 }
@@ -65,13 +66,6 @@ def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     pretrained.main()
     told = capsys.readouterr().out
     assert "16" in told and "1.000 times their numbers" in told, "nothing is held twice"
-
-
-def test_names(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import names
-
-    names.main(["--recordings", "1", "--models", "encoder"])
-    assert "encoder" in capsys.readouterr().out
 
 
 def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,4 +49,5 @@ def test_the_command_prints_a_line_for_each_kind_and_model(
 ) -> None:
     names.main(["--recordings", "1", "--models", "encoder"])
     said = capsys.readouterr().out
-    assert all(kind in said for kind in names.WEIGHTS) and "right names lost" in said
+    assert all(kind in said for kind in names.WEIGHTS)
+    assert "encoder" in said and "right names lost" in said

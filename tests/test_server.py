@@ -326,6 +326,7 @@ def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> Non
         fill(made.sidebar, "theme.sidebar")
         return made
 
+    true = whole(read)
     for _ in range(2):
-        assert whole(app_session._populate_theme_msg) == whole(read)
-    assert whole(read).ByteSize() > 100
+        assert whole(app_session._populate_theme_msg) == true
+    assert true.ByteSize() > 100
