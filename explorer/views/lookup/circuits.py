@@ -120,7 +120,7 @@ def take_word(model: str) -> None:
 def looks_for(shown: Screen, of: reading.Circuits, at: int) -> None:
     """The words that a word, as a query, scores highest: of the sentence, and of all."""
     (label,) = models.labels(shown.on.recording.model.name, of.ids[at : at + 1])
-    st.markdown(f"**Whom does {literal(label)} look for?** (QK)")
+    st.markdown(f"**Whom does “{literal(label)}” look for?** (QK)")
     near = reading.nearest_words(of, at, MOST)
     st.caption("Of the words here:")
     listed(shown, (of.ids[near], of.among[at, near]), "score", ("among", int(of.ids[at])))
@@ -131,7 +131,7 @@ def looks_for(shown: Screen, of: reading.Circuits, at: int) -> None:
 def hands_over(shown: Screen, of: reading.Circuits, at: int, what: tuple[int, bool]) -> None:
     """The words that a word, looked at, makes the head raise most and lower most."""
     (label,) = models.labels(shown.on.recording.model.name, of.ids[at : at + 1])
-    st.markdown(f"**What does {literal(label)} hand over?** (OV)")
+    st.markdown(f"**What does “{literal(label)}” hand over?** (OV)")
     st.caption("Looked at with weight 1, it raises most:")
     listed(shown, (of.up_ids[at], of.up[at]), "logit", ("up", *what))
     st.caption("and lowers most:")

@@ -111,7 +111,7 @@ def inbox(shown: Screen, picture: Picture) -> None:
     """The messages to one token, their sum, and what it is checked against."""
     on, at = shown.on, shown.at
     label = on.axes.rows[shown.query]
-    st.markdown(f"**What {literal(label)} ({shown.query}) receives**")
+    st.markdown(f"**What “{literal(label)}” ({shown.query}) receives**")
     row_of(shown, on.attention.pattern[at[:2]], picture)
     columns = numbers.received(on.attention, *at, on.axes.keys)
     table.show(columns, f"Messages to {label}", "%.3g")
