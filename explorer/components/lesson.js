@@ -175,7 +175,7 @@ function follow() {
   if (within(explicit(here()), explicit(at))) announce(explicit(at));
   clearTimeout(own.turn);
   own.turn = setTimeout(
-    () => part()?.alone || go(at, "replaceState"),
+    () => part()?.student && !part()?.alone && go(at, "replaceState"),
     Math.random() * A_PAGE * (many - 1) + (many > FEW ? FIRST : 0),
   );
 }
