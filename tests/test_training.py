@@ -228,6 +228,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
         (next_word, "PARAGRAPHS_TWICE", (0, 10, 10)),
         (translation, "BATCH_TOKENS", 200),
         (algorithms, "BATCH", 8),
+        (algorithms, "N_SENTENCES", 500),
     ):
         monkeypatch.setattr(module, name, value)
 

@@ -26,6 +26,7 @@ from models.transformer import Decoder, Encoder, EncoderDecoder
 N_VOCAB, N_POSITIONS = 948, 128
 BATCH, EPOCH = 64, 200
 LONGEST_LIST = 20
+N_SENTENCES = 20_000  # of the grammar, that the tokenizer is learned from
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
@@ -45,7 +46,7 @@ class Algorithm(Recipe[Kind]):
     def tokenizer(self) -> Tokenizer:
         rng = Random(SEED)
         return Tokenizer.train(
-            [grammar.known(rng) for _ in range(20_000)], self.config.n_vocab, self.specials
+            [grammar.known(rng) for _ in range(N_SENTENCES)], self.config.n_vocab, self.specials
         )
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
