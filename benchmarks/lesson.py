@@ -32,7 +32,7 @@ from benchmarks.readers import finished, rss_of
 
 # Students' pages come one after another, and where they are many the teacher's picture comes first:
 # seconds, as lesson.js has them.
-A_PAGE, FEW, FIRST = 0.045, 8, 0.45
+A_PAGE, FEW, FIRST = 0.045, 8, 0.8
 LEAVE = 10  # followers that go and come back while the others answer
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
 HEADS, LAYERS = 8, 4  # of the first model

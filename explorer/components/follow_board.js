@@ -18,9 +18,8 @@ export function board(view, lesson) {
   const name = pictureOf(lesson);
   if (view.picture !== name) {
     view.picture = name;
-    view.board?.end();
-    view.board = undefined;
-    if (name) bring(view, name).catch(() => {}); // then the page itself is what comes
+    if (!name) takeAway(view);
+    else bring(view, name).catch(() => view.picture === name && takeAway(view));
   } else if (name && view.board) lead(lesson.at);
 }
 
@@ -32,15 +31,21 @@ async function bring(view, name) {
   const there = coming(at, made.tokens);
   for (let tick = 0; wanted(); tick++) {
     if (there()) break;
-    if (!view.board && (tick >= OWN || !isAt(at()))) {
-      view.board = made;
+    // A picture that stands there already is what this one goes on from.
+    if (view.board !== made && (view.board || tick >= OWN || !isAt(at()))) {
       put(view, made);
+      takeAway(view);
+      view.board = made;
       lead(at());
     }
     await new Promise((done) => setTimeout(done, TICK));
   }
-  if (view.board !== made) return;
-  made.end();
+  if (wanted()) takeAway(view);
+}
+
+/** @param {View} view */
+function takeAway(view) {
+  view.board?.end();
   view.board = undefined;
 }
 

@@ -20,7 +20,7 @@ const LATER = 700; // ms in which a page that was just opened writes what it sho
 export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
 // Students' pages come one after another, each so many ms of the server's time; where they are more
 // than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
-const [A_PAGE, FEW, FIRST] = [45, 8, 450];
+const [A_PAGE, FEW, FIRST] = [45, 8, 800];
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 
 /** What is true in this window. @type {{ line?: EventSource, part?: Part | null, sent: string,
@@ -214,12 +214,17 @@ async function show(at) {
   const { code = "", key = "" } = part() || {};
   const still = () => own.shown === at && within(explicit(here()), explicit(at));
   const { atRest, taken } = await import("./lesson_picture.js"); // for who leads a class alone
-  const body = (await atRest(still)) && (await taken());
-  if (!body || !still()) return;
   const to = new URL("class/show", ROOT);
   to.search = `${new URLSearchParams({ code, at })}`;
   const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
-  await fetch(to, { method: "POST", headers, body: /** @type {any} */ (body) });
+  let last = 0;
+  // Once when the page seems to be there, and again where more has come to it.
+  for (const looks of [2, 10]) {
+    const body = (await atRest(still, looks)) && (await taken());
+    if (!body || !still() || body.length === last) return;
+    last = body.length;
+    await fetch(to, { method: "POST", headers, body: /** @type {any} */ (body) });
+  }
 }
 
 /** Look around alone, or come back. @param {boolean} alone */

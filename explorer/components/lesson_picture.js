@@ -23,7 +23,6 @@ const KINDS = ["h1", "h2", "h3", "p", "small"];
 const MOST_PACKED = 500_000; // bytes: what is larger is not sent, and students wait for their own page
 const MOST_UNPACKED = 12_000_000;
 const MOST_PARTS = 60;
-const CALM = 5; // looks at a page that nothing happens to, 40 ms apart, after which it is at rest
 const TRIES = 400;
 const NARROW = 120; // pixels: a smaller view is no picture
 
@@ -129,12 +128,13 @@ export const isRunning = () =>
  * True when the page has been at rest for a moment, false where it is not `still` wanted, or takes
  * too long.
  * @param {() => boolean} still
+ * @param {number} looks at which nothing happens, 40 ms apart
  */
-export async function atRest(still) {
+export async function atRest(still, looks) {
   let calm = 0;
   for (let tries = 0; tries < TRIES && still(); tries++) {
     calm = isRunning() ? 0 : calm + 1;
-    if (calm === CALM) return true;
+    if (calm === looks) return true;
     await new Promise((done) => setTimeout(done, 40));
   }
   return false;
