@@ -6,6 +6,7 @@ import { bus } from "./bus.js";
 import { chance, fixed, num, share, short } from "./say.js";
 import { called, soften } from "./lookup_soft.js";
 import { claim, curves, heads, ladder, looks, paths, plane } from "./large_more.js";
+import { grown, hypotheses, moved, split, vector } from "./large_rest.js";
 import { permitted, unfold } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -268,6 +269,11 @@ const VIEWS = {
       walk: (by) => view.stepper.go(Math.max(0, Math.min(rows - 1, step + by))),
     };
   },
+  "translation beams": hypotheses,
+  "translation tree": grown,
+  "anatomy strip": vector,
+  "anatomy shapes": split,
+  "switches pairs": moved,
   "switches trio"(view) {
     const { header, difference, before, after, full, far, may } = view;
     const [m, n] = [header.rows.length, header.keys.length];

@@ -5,6 +5,7 @@
 /** @typedef {HTMLElement} Picture */
 
 const FRAMES = ".sentence, .way, .presenter, .follow, .strip"; // views that are no picture by themselves
+const CONTROLS = ".board [aria-pressed]"; // heads to be switched
 
 /** The pictures of a page from top to bottom: our own views, charts, and tables of numbers. @returns {Picture[]} */
 export function pictures() {
@@ -15,7 +16,7 @@ export function pictures() {
     ) || []),
   ];
   const shown = /** @type {Picture[]} */ (all).filter((each) => {
-    if (is(each, FRAMES)) return false;
+    if (is(each, FRAMES) || rootOf(each)?.querySelector(CONTROLS)) return false;
     const { width, height } = each.getBoundingClientRect();
     return width > 120 && height > 90;
   });

@@ -14,7 +14,7 @@ export function tree(view) {
 }
 
 /** Who still has heirs in the last step, and who is on the way to the chosen hypothesis. */
-function heirs(steps, chosen) {
+export function heirs(steps, chosen) {
   const last = steps.length - 1;
   const alive = steps.map(() => new Set());
   const way = steps.map(() => -1);
