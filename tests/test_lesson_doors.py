@@ -88,6 +88,7 @@ def test_a_picture_is_passed_on_as_it_came_and_is_bounded(ask: httpx2.Client) ->
     assert got.headers["x-content-type-options"] == "nosniff"
     assert got.headers["cache-control"] == "no-store"
     assert ask.get("/class/picture", params={**part, "as": "x"}).status_code == 404
+    assert ask.get("/class/picture", params={**part, "name": "x"}).status_code == 204
     assert ask.get("/class/show").status_code == ask.post("/class/picture").status_code == 405
 
 

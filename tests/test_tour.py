@@ -170,6 +170,9 @@ FITS = """() => {
 SMALL = {"width": 1280, "height": 720}
 
 
+NEW = """said => [...document.querySelectorAll("*")].some((each) => {
+  const head = each.shadowRoot?.querySelector(".board h1");
+  return head && !said.includes(head.innerText); })"""
 GO = """to => { history.pushState(history.state, "", to);
   dispatchEvent(new PopStateEvent("popstate", { state: history.state })); }"""
 
@@ -247,6 +250,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
         page.keyboard.press("p")
         page.wait_for_selector(".board .large .panel")
         page.wait_for_function(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
+        page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
         said.add(page.locator(".board h1").inner_text())
         assert page.locator(".board h1").inner_text() not in ("", "Headlight"), to
     assert len(said) == len(PAGES), "each page says what it finds"

@@ -203,7 +203,7 @@ export async function fetched(name) {
   const at = new URL("class/picture", ROOT);
   at.search = `${new URLSearchParams({ code: kept?.code || "", as: kept?.student || "", name })}`;
   const answer = await fetch(at);
-  if (!answer.ok) throw new Error("The class has gone on.");
+  if (answer.status !== 200) throw new Error("The class has gone on.");
   return new Uint8Array(await answer.arrayBuffer());
 }
 

@@ -174,15 +174,12 @@ class Lessons:
         await self.store.tell(code, TEACHER)
         return student, kept["at"]
 
-    async def picture(self, code: str, student: str, name: str) -> bytes:
-        """What the teacher's window shows. Raises Unknown for one who has no part in the class, and
-        where it shows something else by now."""
+    async def picture(self, code: str, student: str, name: str) -> bytes | None:
+        """What the teacher's window shows, None where it shows something else by now. Raises
+        Unknown for one who has no part in the class."""
         if not code or not await self.store.knows(code, student):
             raise Unknown("This class has ended.")
-        picture = await self.store.shown(code, name)
-        if picture is None:
-            raise Unknown("The class has gone on.")
-        return picture
+        return await self.store.shown(code, name)
 
     async def answer(self, code: str, student: str, number: int, choice: int) -> None:
         """A student's answer, which may change until the reveal. Raises Unknown where the question

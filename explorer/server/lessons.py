@@ -178,6 +178,8 @@ async def picture(request: Request) -> Response:
         asked = request.query_params
         who, name = asked.get("as", "")[:64], asked.get("name", "")[:64]
         shown = await lessons().picture(spelled(asked.get("code")), who, name)
+        if shown is None:  # the class has gone on, and the student's line says to what
+            return Response(status_code=204, headers=NO_STORE)
         return Response(shown, media_type="application/octet-stream", headers=NO_STORE)
 
     return await _answered(made)
