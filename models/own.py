@@ -26,6 +26,7 @@ from models.attention_edits import divisor
 from models.checks import check, check_length
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
+from models.layout import lay_out
 from models.places import Put
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tape import Kept, Seen
@@ -100,8 +101,7 @@ def handle_of(
     """A handle around a model in memory, as training and tests have it. `ends` as in Handle; None
     for those of our own models."""
     config = model.config
-    for attention in (each for layers in model.attentions().values() for each in layers):
-        attention.fuse()
+    lay_out(model)
     card = Card(
         name=name,
         kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),

@@ -137,6 +137,10 @@ class GatedFeedForward(nn.Module):
         self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
         self.activation = ACTIVATIONS[config.activation]
 
+    def reading(self) -> tuple[nn.Linear, ...]:
+        """The matrices that read the stream."""
+        return self.w_gate, self.w_1
+
     def before(self, x: Tensor) -> Tensor:
         """What the activation is given, (..., d_ff): the gate."""
         return self.w_gate(x)

@@ -51,6 +51,10 @@ class FeedForward(nn.Module):
         self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
         self.activation = ACTIVATIONS[config.activation]
 
+    def reading(self) -> tuple[nn.Linear, ...]:
+        """The matrices that read the stream."""
+        return (self.w_1,)
+
     def before(self, x: Tensor) -> Tensor:
         """What the activation is given, (..., d_ff)."""
         return self.w_1(x)
