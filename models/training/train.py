@@ -26,7 +26,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
-from models.training import algorithms, masked, next_word, onward, translation, twins
+from models.training import algorithms, grown, masked, next_word, onward, translation, twins
 from models.training.recipes import SEED, Moment, Recipe, half_helps
 
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
@@ -34,6 +34,8 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder-onward": onward.Onward,
     "decoder": next_word.NextWord,
     "translator": translation.Translation,
+    "decoder-onward": grown.DecoderOnward,
+    "translator-onward": grown.TranslatorOnward,
     **twins.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
