@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from bounds import DOUBLE_LONG, PASSED, SUMMED
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.components import wire
 from explorer.memory import choices, models
 from models import own
 from models.prediction import Sampling, probabilities
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 WAYS = {
     "plain": Sampling(),
@@ -38,11 +34,7 @@ OPENS = Sampling(*(float(choices.default(name)) for name in ("temperature", "top
 
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / "predictions.py"))
-    return clean(app.run())
+    return clean(page_at("predictions", **asked))
 
 
 def clean(app: AppTest) -> AppTest:

@@ -3,26 +3,19 @@ press."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.memory import choices
 from explorer.memory.choices import Choice, Choices
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def opened(page: str, **asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    if page != "attention":
-        app.switch_page(str(ROOT / "pages" / f"{page}.py"))
-    app.run()
+    app = page_at(page, **asked)
     assert not app.exception and not app.error
     return app
 

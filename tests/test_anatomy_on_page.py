@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from bounds import STORED, SUMMED
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import anatomy
 from explorer.components import wire
@@ -20,9 +19,6 @@ from models.edits import (
 )
 from models.written_edits import to_line
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 TEXT = "The red car is in front of the white house."
 
 
@@ -30,11 +26,7 @@ TEXT = "The red car is in front of the white house."
 
 
 def opened_page(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page("../pages/anatomy.py")
-    return app.run()
+    return page_at("anatomy", **asked)
 
 
 def clean(app: AppTest) -> AppTest:

@@ -10,6 +10,7 @@ import driver
 import pytest
 import tiny
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.memory import models
 from models.edits import UniformHead, ZeroHead
@@ -38,10 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def opened(page: str, **asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    return app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    return page_at(page, **asked)
 
 
 def told(app: AppTest) -> str:

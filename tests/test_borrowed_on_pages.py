@@ -15,8 +15,8 @@ import transformers
 from bounds import PASSED, SUMMED
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
-from test_pages import ROOT
 from translating import sent
+from visiting import ROOT
 
 from explorer.analysis import anatomy, constructions, right
 from explorer.components import wire

@@ -15,6 +15,7 @@ import pytest
 from claimed import TEXT, material, real, shuffled
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import evidence
 from explorer.analysis.csv import to_csv
@@ -107,10 +108,7 @@ def test_the_csv_reads_back(small_translator: Handle) -> None:
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, given in asked.items():
-        app.query_params[name] = given
-    return app.switch_page(str(ROOT / "pages" / "claims.py")).run()
+    return page_at("claims", **asked)
 
 
 def sent(app: AppTest) -> dict:

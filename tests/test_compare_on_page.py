@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
@@ -13,23 +12,18 @@ from bounds import STORED, SUMMED
 from compared import recorded, sides
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import compare as numbers
 from explorer.components import wire
 from models import library
 from models.edits import HideToken, WithoutPositions
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 # ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    return app.switch_page(str(ROOT / "pages" / "compare.py")).run()
+    return page_at("compare", **asked)
 
 
 def clean(app: AppTest) -> AppTest:
@@ -209,7 +203,7 @@ def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> N
     assert any("L0 H1 differs most" in each.value for each in app.subheader)
     app.pills(key="comparison").set_value("No FFN").run()
     assert clean(app).selectbox(key="head of B").value is None
-    app.selectbox(key="head of B").set_value((1, 0, "decoder self")).run()
+    app.selectbox(key="head of B").set_value((2, 0, "decoder self")).run()
     assert any("still looks where it looked" in each.value for each in clean(app).caption), (
         "of the last layer: nothing above it"
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.sentences.recipe import recipe
 from models import library
@@ -35,10 +36,7 @@ SET = {
 
 def opened(page: str, **asked: str) -> AppTest:
     """A page with its Export menu open."""
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in {"text": TEXT, **asked}.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    app = page_at(page, **{"text": TEXT, **asked})
     app.session_state["export menu"] = True
     return app.run()
 

@@ -10,6 +10,7 @@ from bounds import PASSED, STORED, TINY, TOTAL
 from conftest import HOSTILE, on_page, read_once
 from seen_through import lens_of
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import heads as naming
 from explorer.analysis import lens as reading
@@ -30,11 +31,7 @@ KINDS = ["small_handle", "small_decoder", "small_translator"]
 
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / "predictions.py"))
-    return clean(app.run())
+    return clean(page_at("predictions", **asked))
 
 
 def clean(app: AppTest) -> AppTest:

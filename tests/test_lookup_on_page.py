@@ -3,14 +3,13 @@ journey."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import driver
 import numpy as np
 import pytest
 from bounds import STORED, SUMMED, THREE_DECIMALS
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import constructions as three
 from explorer.analysis import findings
@@ -25,17 +24,11 @@ from models.own import record
 TEXT = "the cat sat on the mat"
 
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 # ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app = app.switch_page(str(ROOT / "pages" / "lookup.py")).run()
+    app = page_at("lookup", **asked)
     assert not app.exception and not app.error
     return app
 

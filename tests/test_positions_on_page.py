@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
@@ -13,15 +12,13 @@ from bounds import PASSED, STORED, SUMMED
 from conftest import HOSTILE, read_once
 from driver import MARKS, Visitor
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import order as orders
 from explorer.memory import shelf
 from models import library
 from models.edits import WithoutPositions
 from models.own import Handle
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 SCREENS = ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
 
@@ -30,11 +27,7 @@ SCREENS = ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / "positions.py"))
-    return clean(app.run())
+    return clean(page_at("positions", **asked))
 
 
 def clean(app: AppTest) -> AppTest:

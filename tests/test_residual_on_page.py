@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
@@ -15,6 +14,7 @@ from bounds import PASSED, STORED
 from conftest import HOSTILE, on_page, read_once
 from streamed import TEXT, streams
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import layer_norm
 from explorer.analysis import residual as numbers
@@ -32,9 +32,6 @@ LONGER = (
     "The cat sat on the mat"
     + ", and then it looked at the dog that had slept beside the old door" * 3
 )
-
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 # ---- pictures and files ------------------------------------------------------
@@ -175,10 +172,7 @@ def test_large_and_small_numbers_as_powers_of_ten() -> None:
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    return app.switch_page(str(ROOT / "pages" / "residual.py")).run()
+    return page_at("residual", **asked)
 
 
 def sent(app: AppTest, kind: str) -> tuple[dict, dict[str, np.ndarray]]:

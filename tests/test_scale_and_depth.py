@@ -3,14 +3,13 @@ beside them say what they show."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from bounds import SUMMED
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import evidence, scale
 from explorer.analysis.numbers import read
@@ -18,15 +17,11 @@ from explorer.sentences import gradients as words
 from models import library
 from models.readouts import depth as deep
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The animal didn't cross the street because it was too tired."
 
 
 def opened(page: str, **asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
-    for name, given in asked.items():
-        app.query_params[name] = given
-    app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
+    app = page_at(page, **asked)
     assert not app.exception and not app.error
     return app
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import driver
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from bounds import FOUR_DECIMALS, STORED, SUMMED
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import flow as flows
 from explorer.analysis import sinks
@@ -24,17 +24,11 @@ from models.readouts import parameters
 TEXT = "the cat sat on the mat"
 
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 # ---- the page ----------------------------------------------------------------
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    app = app.switch_page(str(ROOT / "pages" / "summaries.py")).run()
+    app = page_at("summaries", **asked)
     assert not app.exception and not app.error
     return app
 

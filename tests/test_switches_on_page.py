@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from bounds import STORED
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import switches as numbers
 from explorer.components import wire
@@ -37,9 +36,6 @@ from models.written_edits import from_line, to_line
 TEXT = "the cat sat on the mat"
 
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 BOTH = ("before.exact", "after.exact")
 
 
@@ -47,10 +43,7 @@ BOTH = ("before.exact", "after.exact")
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    for name, value in asked.items():
-        app.query_params[name] = value
-    return app.switch_page(str(ROOT / "pages" / "switches.py")).run()
+    return page_at("switches", **asked)
 
 
 def clean(app: AppTest) -> AppTest:
@@ -116,13 +109,14 @@ def test_one_layer_is_switched_alone_and_all_layers_alike_are_one_edit() -> None
     clean(app.button_group(key="where").set_value("1").run())
     clean(app.button_group(key="scale off").set_value("off").run())
     assert edits_of(app) == (WithoutScale(1),)
-    clean(app.button_group(key="where").set_value("0").run())
-    clean(app.button_group(key="scale off").set_value("off").run())
+    for layer in ("2", "0"):
+        clean(app.button_group(key="where").set_value(layer).run())
+        clean(app.button_group(key="scale off").set_value("off").run())
     assert edits_of(app) == (WithoutScale(),)
     clean(app.button_group(key="scale off").set_value("own").run())
-    assert edits_of(app) == (WithoutScale(1),)
+    assert set(edits_of(app)) == {WithoutScale(1), WithoutScale(2)}
     clean(app.button_group(key="residuals").set_value(["attn", "ffn"]).run())
-    assert set(edits_of(app)) == {WithoutScale(1), WithoutResidual(0, "cross")}
+    assert set(edits_of(app)) == {WithoutScale(1), WithoutScale(2), WithoutResidual(0, "cross")}
     clean(app.button_group(key="switched").set_value([1]).run())
     assert len(edits_of(app)) == 1, "what is pressed is taken back"
 

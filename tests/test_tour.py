@@ -4,21 +4,18 @@ presenter in a real browser."""
 from __future__ import annotations
 
 from itertools import cycle
-from pathlib import Path
 
 import driver
 import pytest
 from conftest import HOSTILE, on_page, typed
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import tour
 from explorer.components import wire
 from explorer.memory import passes
 from explorer.sentences import tour as story
 from models.examples import DEFAULT_TEXT
-
-MAIN = str(Path(__file__).resolve().parent.parent / "explorer/main.py")
-
 
 MODELS = ("encoder", "decoder", "translator")
 
@@ -55,10 +52,7 @@ SYSTEMS = {
 
 
 def opened(**query: str) -> AppTest:
-    app = AppTest.from_file(MAIN, default_timeout=120)
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.switch_page("../pages/tour.py").run()
+    return page_at("tour", **query)
 
 
 def header(app: AppTest) -> dict:

@@ -226,7 +226,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
         (next_word, "REPEATED_ROWS", (100, 20, 20)),
         (next_word, "SAID_TWICE", (0, 20, 20)),
         (next_word, "PARAGRAPHS_TWICE", (0, 10, 10)),
-        (translation, "BATCH_TOKENS", 200),
+        (translation.Translation, "most", 200),
         (algorithms, "BATCH", 8),
         (algorithms, "N_SENTENCES", 500),
     ):
@@ -292,6 +292,8 @@ def test_what_needs_corpora_says_so() -> None:
         "encoder-onward",
         "decoder",
         "translator",
+        "translator-small",
+        "translator-grown",
         "twin-post",
         "twin-pre",
         "induction",

@@ -3,13 +3,12 @@ said of them is so."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from bounds import SUMMED
 from conftest import HOSTILE, on_page, read_once, typed
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import heads as naming
 from explorer.analysis import training as numbers
@@ -18,7 +17,6 @@ from explorer.components import curves, wire
 from explorer.sentences import training as sentences
 from models import library, shipped
 
-ROOT = Path(__file__).resolve().parent.parent
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 
 
@@ -87,10 +85,7 @@ def test_steps_stand_on_a_log_axis_where_they_reach_far() -> None:
 
 
 def opened(**asked: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
-    for name, value in {"model": "induction", "text": TWICE, **asked}.items():
-        app.query_params[name] = value
-    return app.switch_page(str(ROOT / "pages" / "training.py")).run()
+    return page_at("training", **{"model": "induction", "text": TWICE, **asked})
 
 
 def sent(app: AppTest, name: str) -> dict:

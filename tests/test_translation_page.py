@@ -10,7 +10,6 @@ from bounds import PASSED, SUMMED, TOTAL, TWO_DECIMALS
 from conftest import HOSTILE, read_once, typed
 from streamlit.testing.v1 import AppTest
 from translating import (
-    ROOT,
     SENTENCE,
     check_numbers,
     clean,
@@ -19,6 +18,7 @@ from translating import (
     sent,
     translated,
 )
+from visiting import ROOT
 
 from explorer.analysis import translation as numbers
 from explorer.memory import background, models, shelf

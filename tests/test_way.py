@@ -11,11 +11,14 @@ import pytest
 from bounds import PASSED
 from conftest import HOSTILE, read_once
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import lens, way
+from explorer.components import wire
 from explorer.frame import opening
+from explorer.memory import passes
 from models import library
-from models.examples import EXAMPLES
+from models.examples import DEFAULT_TEXT, EXAMPLES
 from models.own import Handle
 from models.prediction import softmax
 
@@ -118,3 +121,24 @@ def test_any_text_has_its_map(text: str) -> None:
     app.session_state["wanted_text"] = text
     header = shown(app.run())
     assert not app.exception and len(header["stops"]) == 10 and len(header["words"]) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "kind"), [("residual", "followed"), ("summaries", "row"), ("predictions", None)]
+)
+def test_every_page_goes_on_with_the_word_that_the_first_one_opens_on(
+    page: str, kind: str | None
+) -> None:
+    def chosen(**asked: str) -> int:
+        app = page_at(page, **asked)
+        sent = [wire.decode(each.proto.bytes)[0] for each in app.get("bidi_component")]
+        return next(
+            each["chosen"] for each in sent if "chosen" in each and each.get("kind") == kind
+        )
+
+    recording = passes.record("encoder", DEFAULT_TEXT)
+    first = opening.first(recording, recording.attention[0])
+    assert first is not None and recording.streams[0].tokens[first.query] == "it"
+    assert chosen() == first.query
+    assert chosen(token="2") == 2

@@ -184,7 +184,8 @@ def test_the_adjective_swaps_its_place_and_is_looked_at_there(translator: Handle
     recording = record(translator, "I bought a red car yesterday.")
     source, target = (stream.tokens for stream in recording.streams)
     assert "voiture rouge" in recording.target
-    cross = recording.attention[2].pattern[-1].mean(axis=0)
+    _, layer = alignments.accuracy(translator)["alignment, mean of a layer's heads"].split(" L")
+    cross = recording.attention[2].pattern[int(layer)].mean(axis=0)
     for word, looked_at in (("voiture", "car"), ("rouge", "red")):
         row = cross[target.index(word) - 1]  # the row that says the word
         assert source[row.argmax()] == looked_at
@@ -201,8 +202,8 @@ def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates(
     assert scores["BLEU, greedy, all"] >= 38 and scores["held-out sentences"] >= 900
 
 
-def test_the_translators_earlier_weights_translate_worse(translator: Handle) -> None:
-    names = library.checkpoints("translator")
+def test_the_small_translators_earlier_weights_align_worse() -> None:
+    names = library.checkpoints("translator-small")
     assert len(names) >= 3
     first = alignments.accuracy(read_once(names[0]))["alignment, mean of a layer's heads"]
     assert float(first.split()[0]) < 0.4

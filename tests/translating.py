@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from bounds import PASSED
 from conftest import on_page
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
+from visiting import page_at
 
 from explorer.analysis import translation as numbers
 from explorer.components import wire
@@ -18,19 +17,12 @@ from models import library
 from models.examples import DEFAULT_TEXT
 from models.recording import Recording
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
 SENTENCE = DEFAULT_TEXT
 
 
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    for name, value in {"model": "translator", "text": SENTENCE, **asked}.items():
-        app.query_params[name] = value
-    app.switch_page(str(ROOT / "pages" / "translation.py"))
-    return clean(app.run())
+    return clean(page_at("translation", **{"model": "translator", "text": SENTENCE, **asked}))
 
 
 def clean(app: AppTest) -> AppTest:

@@ -15,6 +15,7 @@ from models.recording import Attention, Recording
 
 # Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
 ASKED_UP_TO = 64
+MOST_TOKENS = 128  # up to which every page opens on the word that the first page opens on
 HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
 # What a reader chooses of an attention: with one of these a page opens on that.
 CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
@@ -90,6 +91,15 @@ def first(recording: Recording, attention: Attention) -> Finding | None:
         ),
         None,
     )
+
+
+def word(recording: Recording, attention: Attention) -> int | None:
+    """The word that an attention's strongest finding is about, as its row; None where there is
+    none, and of a long text, whose findings would keep a page waiting."""
+    if len(recording.stream(attention.query).tokens) > MOST_TOKENS:
+        return None
+    one = first(recording, attention)
+    return one.query if one is not None and one.query >= 0 else None
 
 
 def choose_attention(recording: Recording) -> None:

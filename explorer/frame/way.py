@@ -48,7 +48,6 @@ SAID = {
     "cross": "Layer {}: the decoder looks at the source",
     "ffn": "Layer {}: the feed-forward network, each word by itself",
 }
-MOST_TOKENS = 128  # up to which the word is the one that the first page opens on
 MOST = 14  # layers a row has room for; of deeper models every few are shown
 
 
@@ -73,10 +72,10 @@ def show(page: str) -> None:
 
 def _opened_on(recording: Recording) -> str:
     """The word that an encoder's first page opens on; "" where none is, and for other models."""
-    if recording.model.kind != "encoder" or len(recording.streams[0].tokens) > MOST_TOKENS:
+    if recording.model.kind != "encoder":
         return ""
-    found = opening.first(recording, recording.attention[0])
-    return str(found.query) if found is not None and found.query >= 0 else ""
+    word = opening.word(recording, recording.attention[0])
+    return "" if word is None else str(word)
 
 
 def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:

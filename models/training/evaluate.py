@@ -306,8 +306,15 @@ MEASURES: dict[str, Callable[[str, Handle, Path], tuple[dict, str]]] = {
     "encoder": encoder,
     "decoder": decoder,
     "translator": translator,
+    "translator-small": translator,
     **dict.fromkeys(twins.RECIPES, twin),
 }
+OF_A_TRANSLATOR = (
+    "on Tatoeba pairs whose English was kept out of training together with everything one "
+    "word away from it, and their French answers; sacrebleu's BLEU and chrF; alignment: on "
+    "word pairs of models/alignments.py, whether the row that says a French word has its "
+    "largest weight on the English one"
+)
 HOW = {
     "encoder": (
         f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs "
@@ -322,12 +329,8 @@ HOW = {
         "on paragraphs of the books kept out of training; heads: mean attention along the "
         "pattern, best head; induction only over the second time the list is said"
     ),
-    "translator": (
-        "on Tatoeba pairs whose English was kept out of training together with everything one "
-        "word away from it, and their French answers; sacrebleu's BLEU and chrF; alignment: on "
-        "word pairs of models/alignments.py, whether the row that says a French word has its "
-        "largest weight on the English one"
-    ),
+    "translator": OF_A_TRANSLATOR,
+    "translator-small": OF_A_TRANSLATOR,
     **dict.fromkeys(
         twins.RECIPES,
         f"on {masked.HELD_OUT_SENTENCES} sentences and {masked.HELD_OUT_PARAGRAPHS} paragraphs "

@@ -18,6 +18,7 @@ from models import coarse, shipped
 from models.training import (
     algorithms,
     evaluate,
+    grown,
     masked,
     next_word,
     onward,
@@ -49,6 +50,7 @@ KIND = {
     "encoder": "encoder",
     "decoder": "decoder",
     "translator": "encoder-decoder",
+    "translator-small": "encoder-decoder",
     "induction": "decoder",
     "copy": "encoder-decoder",
     "reverse": "encoder-decoder",
@@ -245,6 +247,37 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
         FILTERED,
     ],
 }
+GROWN = grown.Grown
+ABOUT["translator-grown"] = ABOUT["translator"] | {
+    "recipe": [
+        "began as translator-small, made wider and deeper (models/training/grown.py): new words "
+        "as the mean of their old pieces, new layers as ones that write nothing",
+        f"then {GROWN.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
+        *ABOUT["translator"]["recipe"][2:5],
+        ADAM.format(f"{GROWN.rate:g}", GROWN.warm_up),
+        f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16 where the "
+        "processor helps, weights in fp32",
+        FILTERED,
+    ],
+}
+SMALLER = translation.Small
+ABOUT["translator-small"] = ABOUT["translator"] | {
+    "summary": (
+        "Translates English into French, half as large as translator, which began as this model; "
+        "with earlier weights, so that its heads are seen to form."
+    ),
+    "recipe": [
+        ABOUT["translator"]["recipe"][0],
+        f"pairs of at most {', '.join(map(str, SMALLER.curriculum))} tokens a side in the first, "
+        "second and later epochs",
+        f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, "
+        f"{translation.LOWER_SHARE:.0%} in lower case; label smoothing "
+        f"{translation.LABEL_SMOOTHING}; no dropout",
+        ADAM.format(f"{SMALLER.rate:g}", SMALLER.warm_up),
+        f"batches of at most {SMALLER.most} target tokens",
+        FILTERED,
+    ],
+}
 ABOUT |= {
     "twin-post": TWIN
     | {
@@ -291,7 +324,7 @@ def main() -> None:
 
 def shipped_as(name: str) -> str:
     """The model that a recipe makes: what goes on from a model's weights takes its place."""
-    return name.removesuffix("-onward")
+    return name.removesuffix("-onward").removesuffix("-grown")
 
 
 def ship(name: str, run: Path) -> None:

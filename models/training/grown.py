@@ -10,8 +10,7 @@ rest. Heads and layers keep their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 from math import sqrt
 
 import torch
@@ -22,73 +21,29 @@ from models.attention import MultiHeadAttention
 from models.config import Config
 from models.own import Handle
 from models.tokenizer import Tokenizer
-from models.training import next_word, translation
+from models.training import translation
 from models.training.recipes import with_dropout
-from models.transformer import AddAndNorm, Decoder, EncoderDecoder, FeedForward, Layer, Model
+from models.transformer import AddAndNorm, EncoderDecoder, FeedForward, Layer, Model
 
 FRESH = 0.2  # new parts begin at this share of what a fresh model draws
 
 
-class TranslatorOnward(translation.Translation):
-    """The recipe of a translator that goes on from the shipped one, grown to this recipe's size
-    where that is smaller. Long pairs from the start: its heads are there."""
+class Grown(translation.Translation):
+    """The recipe of the shipped translator: translator-small, grown, goes on. Long pairs from the
+    start: its heads are there."""
 
-    steps, rate, warm_up = 5_000, 8e-4, 200
-    shown = ()
+    steps, rate, warm_up = 4_000, 8e-4, 200
+    shown: tuple[int, ...] = ()
     first_epoch = len(translation.CURRICULUM) - 1
-
-    @cached_property
-    def begun(self) -> Handle:
-        return own.load("translator")
-
-    def tokenizer(self) -> Tokenizer:
-        return self.begun.tokenizer if has_grown(self) else super().tokenizer()
 
     def model(self) -> EncoderDecoder:
         model = EncoderDecoder(self.config)
-        begin(model, self.begun, self.tokenizer)
-        with_dropout(model, translation.DROPOUT)
+        grow(own.load("translator-small"), model, self.tokenizer())
+        with_dropout(model, self.dropout)
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         return super().batches(tokenizer, epoch + self.first_epoch)
-
-
-class DecoderOnward(next_word.NextWord):
-    """The recipe of a decoder that goes on from the shipped one, grown likewise."""
-
-    steps, rate, warm_up = 4_000, 8e-4, 200
-    shown = ()
-    first_epoch = len(next_word.CURRICULUM) - 1
-
-    @cached_property
-    def begun(self) -> Handle:
-        return own.load("decoder")
-
-    def tokenizer(self) -> Tokenizer:
-        return self.begun.tokenizer if has_grown(self) else super().tokenizer()
-
-    def model(self) -> Decoder:
-        model = Decoder(self.config)
-        begin(model, self.begun, self.tokenizer)
-        return model
-
-    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return super().batches(tokenizer, epoch + self.first_epoch)
-
-
-def has_grown(recipe: TranslatorOnward | DecoderOnward) -> bool:
-    """True where the shipped model has the recipe's size already."""
-    return recipe.begun.model.config == recipe.config
-
-
-def begin(model: Model, begun: Handle, tokenizer: Callable[[], Tokenizer]) -> None:
-    """Let a fresh model begin with the weights of `begun`, grown where it is larger. `tokenizer`
-    makes the larger one's."""
-    if begun.model.config == model.config:
-        model.load_state_dict(begun.model.state_dict())
-    else:
-        grow(begun, model, tokenizer())
 
 
 @torch.no_grad()

@@ -34,8 +34,8 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder-onward": onward.Onward,
     "decoder": next_word.NextWord,
     "translator": translation.Translation,
-    "decoder-onward": grown.DecoderOnward,
-    "translator-onward": grown.TranslatorOnward,
+    "translator-small": translation.Small,
+    "translator-grown": grown.Grown,
     **twins.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)

@@ -88,10 +88,11 @@ def batches(
     tokenizer: Tokenizer,
     rng: Random,
     longest: int,
+    most: int = BATCH_TOKENS,
 ) -> Iterator[tuple[Tensor, ...]]:
-    """One epoch of (source, source present, target, target present), each (batch, token). A source
-    ends with [EOS]; a target begins with [BOS] and ends with [EOS]. Pairs of which a side is longer
-    than `longest` tokens are left out."""
+    """One epoch of (source, source present, target, target present), each (batch, token), at most
+    `most` of the target in a batch. A source ends with [EOS]; a target begins with [BOS] and ends
+    with [EOS]. Pairs of which a side is longer than `longest` tokens are left out."""
     (bos, eos), pad = tokenizer.ends, tokenizer.padding
     pool = [
         ([*source, eos], [bos, *target, eos])
@@ -103,7 +104,7 @@ def batches(
     width = 0
     for pair in pool:
         width = max(width, len(pair[0]), len(pair[1]))
-        if groups[-1] and (len(groups[-1]) + 1) * width > BATCH_TOKENS:
+        if groups[-1] and (len(groups[-1]) + 1) * width > most:
             groups.append([])
             width = max(map(len, pair))
         groups[-1].append(pair)
@@ -150,13 +151,14 @@ def greedy(
     return said
 
 
-class Translation:
-    """The recipe of the translator."""
+class Small:
+    """The recipe of translator-small."""
 
-    config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
-    steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
-    shown: tuple[int, ...] = (0, 400, 1000)
+    config = Config(n_vocab=8192, d_model=192, n_layer=2, n_head=6, d_ff=768, n_positions=256)
+    steps, check, rate, warm_up = 14_000, 500, 1.6e-3, 400
+    shown: tuple[int, ...] = (0, 250, 1000, 3000)
     in_half = True
+    curriculum, most, dropout, elides = (14, 20, 48), 1100, 0.0, False
 
     def __init__(self, data: Path) -> None:
         train, self.held_out = read_pairs(data)
@@ -167,27 +169,30 @@ class Translation:
             [*dict.fromkeys(self.train.english), *self.train.french],
             self.config.n_vocab,
             FOR_WRITING,
-            elides=True,
+            elides=self.elides,
         )
 
     def model(self) -> EncoderDecoder:
         model = EncoderDecoder(self.config)
-        with_dropout(model, DROPOUT)
+        with_dropout(model, self.dropout)
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         rng = Random(SEED + epoch)
-        pairs = list(zip(self.train.english, self.train.french))
-        if epoch >= len(CURRICULUM) - 1:
-            pairs = widened(pairs, rng)
+        pairs = self.pairs(epoch, rng)
         english, french = zip(*(roughened(*pair, rng) for pair in pairs))
         yield from batches(
             tokenizer.ids(list(english)),
             tokenizer.ids(list(french)),
             tokenizer,
             rng,
-            CURRICULUM[min(epoch, len(CURRICULUM) - 1)],
+            self.curriculum[min(epoch, len(self.curriculum) - 1)],
+            self.most,
         )
+
+    def pairs(self, epoch: int, rng: Random) -> list[Pair]:
+        """What one epoch reads."""
+        return list(zip(self.train.english, self.train.french))
 
     def loss(self, model: EncoderDecoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
         return loss(model, batch)
@@ -208,3 +213,17 @@ class Translation:
             "held_out_loss": round(total / count, 4),
             **{source: tokenizer.text(ids) for source, ids in zip(shown[0], said)},
         }
+
+
+class Translation(Small):
+    """The recipe of the translator, from nothing; models/training/grown.py has the shipped one's,
+    which begins as translator-small."""
+
+    config = Config(n_vocab=8192, d_model=256, n_layer=3, n_head=8, d_ff=1024, n_positions=256)
+    steps, check, rate, warm_up = 12_000, 500, 1.2e-3, 600
+    shown: tuple[int, ...] = (0, 400, 1000)
+    curriculum, most, dropout, elides = CURRICULUM, BATCH_TOKENS, DROPOUT, True
+
+    def pairs(self, epoch: int, rng: Random) -> list[Pair]:
+        pairs = super().pairs(epoch, rng)
+        return widened(pairs, rng) if epoch >= len(self.curriculum) - 1 else pairs

@@ -59,7 +59,10 @@ def title(on: Screen, one: Finding | None, said: str) -> None:
 def row() -> DeltaGenerator:
     """Room for the headline and what stands at its side."""
     return st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
+        horizontal=True,
+        vertical_alignment="center",
+        horizontal_alignment="distribute",
+        key="headline",
     )
 
 

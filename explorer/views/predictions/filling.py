@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.analysis import predictions as numbers
 from explorer.analysis.numbers import chance
 from explorer.components import bars, strip
+from explorer.frame import opening
 from explorer.memory import address, passes, shelf
 from explorer.sentences import predictions as sentences
 from explorer.views.predictions.screen import labels_of, nothing, whole_vocabulary
@@ -19,7 +20,7 @@ NOTHING = "none"  # hidden, said in the address: no word. Where the address says
 def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
     """What would stand at a place, hidden or not. Returns the edits that hide words, and the place
     looked at."""
-    hidden, place = gaps(passes.record(model, text).streams[0])
+    hidden, place = gaps(passes.record(model, text))
     edits = tuple(HideToken(at) for at in hidden)
     if place is None:
         return edits, place
@@ -48,13 +49,16 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
     return edits, place
 
 
-def gaps(stream: Stream) -> tuple[tuple[int, ...], int | None]:
+def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None]:
     """The places that are hidden, in order, and the one that is looked at; None in a text without
-    tokens of its own."""
-    n, state = len(stream.tokens), st.session_state
-    first = numbers.word_to_hide(stream)
+    tokens of its own. Where none is chosen, the word that the first page opens on."""
+    stream, state = recording.streams[0], st.session_state
+    n, first = len(stream.tokens), numbers.word_to_hide(stream)
     if first is None:
         return (), None
+    told = opening.word(recording, recording.attention[0])
+    if told is not None and not stream.special[told] and not numbers.is_piece(stream.tokens, told):
+        first = told
     chosen = address.whole("token", n)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:
@@ -145,7 +149,7 @@ def take_token(model: str, text: str) -> None:
     """A click on a word: one that is hidden and looked at is shown again; any other is looked at,
     and hidden if it was not."""
     state = st.session_state
-    hidden, place = gaps(passes.record(model, text).streams[0])
+    hidden, place = gaps(passes.record(model, text))
     at = int(state.sentence["at"])
     if at == place and at in hidden:
         now = set(hidden) - {at}

@@ -14,7 +14,7 @@ from explorer.analysis.attention import TONES
 from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.components.picture import Picture
-from explorer.frame import picker
+from explorer.frame import opening, picker
 from explorer.memory import address, models, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
@@ -40,10 +40,16 @@ class Screen:
 
     @property
     def token(self) -> int:
-        """The token that is followed: the one chosen, or else the one that was turned furthest."""
+        """The token that is followed: the one chosen, or else the word that the first page opens
+        on, or else the one that was turned furthest."""
         asked = address.whole("token", len(self.stream.tokens))
         if asked is not None:
             return asked
+        for one in self.recording.attention:
+            if one.query == self.stream.name:
+                word = opening.word(self.recording, one)
+                if word is not None:
+                    return word
         return self.kept(("most turned",), lambda: numbers.most_turned(self.stream))
 
     def called(self, token: int) -> str:

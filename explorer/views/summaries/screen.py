@@ -14,6 +14,7 @@ from explorer.analysis import summaries as numbers
 from explorer.analysis.called import hidden
 from explorer.components import matrix as pictures
 from explorer.components.picture import Picture
+from explorer.frame import opening
 from explorer.frame.subject import Subject
 from explorer.memory import address, models, passes
 from explorer.sentences import summaries as words
@@ -163,12 +164,14 @@ def read(
     layer: int | None,
     head: int | None,
 ) -> int:
-    """The query whose row is read: the one chosen; of one head a row that is marked, or else one
-    that tells, the same for every summary; always one that is on screen."""
+    """The query whose row is read: the one chosen; of one head a row that is marked, or else the
+    word that the first page opens on, or one that tells, the same for every summary; always one
+    that is on screen."""
     asked = address.whole("token", len(on.axes.rows))
     marked = numbers.cells(parted, layer, head) if head is not None else []
     telling = numbers.telling(mean(on), on.axes.special, not on.across)
-    for token in (asked, *(query for query, _ in marked), telling):
+    first = opening.word(on.recording, on.attention)
+    for token in (asked, *(query for query, _ in marked), first, telling):
         if token is not None and shown.row_of(token) >= 0:
             return token
     return shown.row_tokens[0][0]

@@ -14,7 +14,10 @@ from models.prediction import Beam
 BEAMS = ("1", "2", "3", "4", "5")
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
-LANGUAGE = {"translator": "French"}  # what a model writes; "output" for the others
+LANGUAGE = {
+    "translator": "French",
+    "translator-small": "French",
+}  # what a model writes; "output" for the others
 
 
 def controls(model: str, text: str) -> str | None:
