@@ -78,7 +78,7 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
     visitor: Visitor, browser: object, server: str
 ) -> None:
     page = visited(visitor, text="The red fox saw a small bird near the river.").page
-    assert hidden(visitor) == ["river"]
+    assert len(hidden(visitor)) == 1, "a page opens with one word hidden"
     page.locator(f"{STRIP} .token", has_text="fox").click()
     wait_until_hidden(visitor, ["fox"])
     page.locator(f"{STRIP} .token", has_text="small").click()

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
 from explorer.memory.runs import Line
 from explorer.server.messages import Group, gather
@@ -112,8 +113,10 @@ def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
     # where Streamlit does it in another way `gather` changes nothing, and this fails
     streamlits = AppSession._call_soon_on_event_loop
     monkeypatch.setattr(AppSession, "_call_soon_on_event_loop", streamlits)
+    monkeypatch.setattr(AppSession, "_on_scriptrunner_event", lambda *_: None)
     gather()
     soon, told = AppSession._call_soon_on_event_loop, []
+    heard = AppSession._on_scriptrunner_event
     assert soon is not streamlits
 
     def live() -> None:
@@ -121,10 +124,19 @@ def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
         session = Session(loop)
         soon(session, lambda: told.append("first"))
         soon(session, lambda: told.append("second"))
+        heard(session, None, ScriptRunnerEvent.ENQUEUE_FORWARD_MSG)
+        loop.run_until_complete(asyncio.sleep(0))
+        assert not told, "they gather"
+        heard(session, None, ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS)
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert told == ["first", "second"], "the end of a run waits for nothing"
+        soon(session, lambda: told.append("later"))
         loop.run_until_complete(asyncio.sleep(0.1))
         loop.close()
         soon(session, lambda: told.append("too late"))
+        heard(session, None, ScriptRunnerEvent.SHUTDOWN)
 
     with ThreadPoolExecutor() as threads:
         threads.submit(live).result()
-    assert told == ["first", "second"]
+    assert told == ["first", "second", "later"]

@@ -1,7 +1,8 @@
 """The messages of a run cross from the script's thread to the server's loop in groups.
 
 Streamlit wakes the loop for each of them, some seventy a run, and each time the two threads hand
-the interpreter to and fro.
+the interpreter to and fro. In the browser each arrival that comes by itself is a picture of its
+own: what a short run says is seen at once, and a long run's as it comes.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
 
-PAUSE = 0.005  # seconds in which messages gather; Streamlit's loop sends every 0.01
+PAUSE = 0.06  # seconds in which messages gather, unless the run ends before
+ENDS = {each for each in ScriptRunnerEvent if "STOPPED" in each.name}
 
 
 class Group:
     """What a session's script wants done on its loop, in its order. What is asked for within a
-    `PAUSE` is done together."""
+    `PAUSE`, or until `now`, is done together."""
 
     def __init__(self, loop: Any) -> None:
         self._loop, self._lock = loop, threading.Lock()
@@ -31,6 +34,10 @@ class Group:
             if len(self._asked) > 1:  # the loop comes for the others, and takes this one too
                 return
         self._loop.call_soon_threadsafe(self._loop.call_later, PAUSE, self._do)
+
+    def now(self) -> None:
+        """Wait no longer. From any thread."""
+        self._loop.call_soon_threadsafe(self._do)
 
     def _do(self) -> None:
         with self._lock:
@@ -47,16 +54,29 @@ def gather() -> None:
     made = threading.Lock()
     groups: WeakKeyDictionary[AppSession, Group] = WeakKeyDictionary()
 
-    def soon(session: Any, callback: Callable[[], None]) -> None:
-        loop = session._event_loop
+    def group_of(session: Any) -> Group:
         with made:
-            group = groups.get(session)
-            if group is None:
-                group = groups[session] = Group(loop)
-        try:
-            group.add(callback)
-        except RuntimeError:
-            if not loop.is_closed():
-                raise
+            if session not in groups:
+                groups[session] = Group(session._event_loop)
+            return groups[session]
 
+    def soon(session: Any, callback: Callable[[], None]) -> None:
+        unless_closed(session, lambda: group_of(session).add(callback))
+
+    def heard(session: Any, sender: Any, event: Any, *more: Any, **named: Any) -> None:
+        hears(session, sender, event, *more, **named)
+        if event in ENDS:
+            unless_closed(session, group_of(session).now)
+
+    hears = AppSession._on_scriptrunner_event
     AppSession._call_soon_on_event_loop = soon  # type: ignore[assignment]
+    AppSession._on_scriptrunner_event = heard  # type: ignore[assignment]
+
+
+def unless_closed(session: Any, ask: Callable[[], None]) -> None:
+    """A run may end after its loop."""
+    try:
+        ask()
+    except RuntimeError:
+        if not session._event_loop.is_closed():
+            raise

@@ -11,6 +11,7 @@ rest. Heads and layers keep their numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import sqrt
 
 import torch
@@ -21,16 +22,16 @@ from models.attention import MultiHeadAttention
 from models.config import Config
 from models.own import Handle
 from models.tokenizer import Tokenizer
-from models.training import translation
-from models.training.recipes import with_dropout
-from models.transformer import AddAndNorm, EncoderDecoder, FeedForward, Layer, Model
+from models.training import next_word, translation
+from models.training.recipes import Moment, with_dropout
+from models.transformer import AddAndNorm, Decoder, EncoderDecoder, FeedForward, Layer, Model
 
 FRESH = 0.2  # new parts begin at this share of what a fresh model draws
 
 
 class Grown(translation.Translation):
-    """The recipe of the shipped translator: translator-small, grown, goes on. Long pairs from the
-    start: its heads are there."""
+    """The recipe of the translator's first steps: translator-small, grown, goes on. Long pairs from
+    the start: its heads are there."""
 
     steps, rate, warm_up = 4_000, 8e-4, 200
     shown: tuple[int, ...] = ()
@@ -38,12 +39,47 @@ class Grown(translation.Translation):
 
     def model(self) -> EncoderDecoder:
         model = EncoderDecoder(self.config)
-        grow(own.load("translator-small"), model, self.tokenizer())
+        self.begin(model)
         with_dropout(model, self.dropout)
         return model
 
+    def begin(self, model: EncoderDecoder) -> None:
+        grow(own.load("translator-small"), model, self.tokenizer())
+
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         return super().batches(tokenizer, epoch + self.first_epoch)
+
+
+class Further(Grown):
+    """The recipe of its later steps: from the shipped translator on."""
+
+    steps, rate = 8_000, 7e-4
+    first_epoch = Grown.first_epoch + 3  # other draws than those that it has met
+
+    def tokenizer(self) -> Tokenizer:
+        return own.load("translator").tokenizer
+
+    def begin(self, model: EncoderDecoder) -> None:
+        model.load_state_dict(own.load("translator").model.state_dict())
+
+
+class GrownDecoder(next_word.NextWord):
+    """The recipe of the decoder's first steps: the first generation's, grown, goes on."""
+
+    steps, rate, warm_up = 8_000, 1e-3, 200
+    shown: tuple[int, ...] = ()
+    first_epoch = len(next_word.CURRICULUM) - 1
+
+    def model(self) -> Decoder:
+        model = Decoder(self.config)
+        grow(own.load("decoder-small"), model, self.tokenizer())
+        return model
+
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        return super().batches(tokenizer, epoch + self.first_epoch)
+
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+        return super().loss(model, batch, replace(at, epoch=at.epoch + self.first_epoch))
 
 
 @torch.no_grad()
