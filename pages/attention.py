@@ -8,6 +8,7 @@ import streamlit as st
 
 from explorer.analysis import attention as numbers
 from explorer.analysis.called import windowed
+from explorer.analysis.head_view import Asked
 from explorer.frame import onscreen, opening, terms
 from explorer.frame.picker import attention_names
 from explorer.memory import address, told
@@ -15,6 +16,7 @@ from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
 from explorer.views.attention import checks, findings, grid, head
 from explorer.views.attention.screen import (
+    choices,
     chosen_head,
     held_tokens,
     screen,
@@ -59,7 +61,8 @@ def explore(source: Shown) -> None:
     first = opening.first(on.recording, on.attention)
     held = held_tokens(on, first)
     st.session_state["held word"] = "" if held[0] is None else str(held[0])
-    view = on.view(chosen_head(on, first), held)
+    asked = Asked(held, st.session_state.anatomy_cell)
+    view = on.view(chosen_head(on, first), asked, choices())
     with top:
         findings.show(on, view)
     with right:

@@ -72,6 +72,11 @@ FLOORS = [
     (r"explorer/notebook\.py", set(), r"explorer\.export|models\.(library|recording|edits)"),
     (r"explorer/command\.py", set(), r"explorer\.export|models\.(library|recording)"),
     (
+        r"explorer/server/ahead\.py",
+        {"numpy", "starlette"},
+        r"explorer\.(components\.wire|memory\.(runs|turns)|views\.attention\.ahead)",
+    ),
+    (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno"},
         r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",

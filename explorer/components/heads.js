@@ -33,15 +33,26 @@ export default mount("heads", style, (view) => {
   view.as ??= "grid";
   view.wordFirst ??= true;
   view.word = wordOf(view, bus.now);
-  draw(view);
+  drawSoon(view);
   hear(view, (now) => {
     const word = wordOf(view, now);
     if (word?.join() !== view.word?.join()) {
       view.word = word;
-      draw(view);
-    } else view.mark();
+      drawSoon(view);
+    } else view.mark?.();
   });
 });
+
+// The large picture says which word is held a moment after the heads have come: they are drawn once.
+/** @param {View} view */
+function drawSoon(view) {
+  if (view.awaited) return;
+  view.awaited = true;
+  queueMicrotask(() => {
+    view.awaited = false;
+    draw(view);
+  });
+}
 
 /** The word that is held, [axis, place], where this grid has it. @param {View} view @param {any} now */
 function wordOf({ header, keys }, { word }) {

@@ -75,20 +75,51 @@ export function mount(name, style, draw) {
     view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
     views.set(view.root, view);
+    latest.set(name, view);
     view.send = setTriggerValue;
     view.keep = setStateValue;
-    view.before = view.header;
-    view.fresh = view.data !== data;
-    if (view.fresh) Object.assign(view, { data, ...decode(data) });
-    const look = onScreen(view.root);
-    view.same = view.before?.token === view.header.token && view.look?.key === look.key;
-    view.look = look;
-    draw(view);
-    if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
+    view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
+    // What was drawn sooner is not drawn again.
+    const drawn =
+      view.sooner && alike(view.sooner, data) && view.look.key === onScreen(view.root).key;
+    view.sooner = undefined;
+    if (drawn) view.data = data;
+    else view.show(data);
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
 }
+
+/** @param {View} view @param {Uint8Array} data @param {(view: View) => void} draw */
+function show(view, data, draw) {
+  view.before = view.header;
+  view.fresh = view.data !== data;
+  if (view.fresh) Object.assign(view, { data, ...decode(data) });
+  const look = onScreen(view.root);
+  view.same = view.before?.token === view.header.token && view.look?.key === look.key;
+  view.look = look;
+  draw(view);
+  if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
+}
+
+/** @type {Map<string, View>} the view of each name that was drawn last */
+const latest = new Map();
+
+/**
+ * Draw the view of a name from bytes that Streamlit will bring later.
+ * @param {string} name
+ * @param {Uint8Array} data
+ */
+export function showSooner(name, data) {
+  const view = latest.get(name);
+  if (!view?.root.isConnected) return;
+  view.show(data);
+  view.sooner = data;
+}
+
+/** @param {Uint8Array} one @param {Uint8Array} other */
+const alike = (one, other) =>
+  one.length === other.length && one.every((byte, at) => byte === other[at]);
 
 const OF_THE_PAGE = "/* ---- the page ---- */";
 

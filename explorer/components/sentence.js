@@ -4,6 +4,7 @@
 
 import { make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./say.js";
+import { sooner } from "./sooner.js";
 import style from "./sentence.css.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -70,6 +71,7 @@ function draw(view) {
   const text = view.field.value;
   if (text === view.header.text && !view.sent.length) return;
   view.sent = [...view.sent, text].slice(-SENT);
+  sooner(text, () => view.sent.at(-1) === text && view.header.text !== text);
   view.keep("text", text);
 }
 

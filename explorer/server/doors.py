@@ -29,8 +29,9 @@ OPEN = re.compile(
     rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
     rf"code\.svg))"
 )
-# What is sent to a class: the only addresses that take anything, and nothing is read from them.
-WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)")
+# What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
+# anything, and nothing is read from them.
+WRITTEN = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
 
 
 @cache

@@ -7,7 +7,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from explorer.components import bundle
-from explorer.server import join, lessons
+from explorer.server import ahead, join, lessons
 from explorer.server.doors import Doors
 from explorer.server.headers import SafeHeaders
 from explorer.server.health import healthz, readyz
@@ -22,6 +22,7 @@ ROUTES = [
     Route(f"/{bundle.ROUTE}/{{name:path}}", component),
     Route("/healthz", healthz),
     Route("/readyz", readyz),
+    *ahead.ROUTES,
     *lessons.ROUTES,
     *join.ROUTES,
 ]

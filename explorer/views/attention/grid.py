@@ -28,16 +28,20 @@ def show(on: Screen) -> None:
     # On a phone behind the grid.
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="after-all"):
         controls()
-    chosen = choices()
-    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
-    name = shelf.name_of(on.recording, *what)
-    # Kept without the arrays it is made of, which may be a whole recording's.
-    data, note = shelf.derived(
-        on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
-    )
+    data, note = drawn(on, choices())
     all_heads.show(data, "heads", on_choice=take_head)
     if note:
         terms.caption(literal(note), "sink")
+
+
+def drawn(on: Screen, chosen: Choices) -> tuple[bytes, str]:
+    """What `made` gives, kept beside the recording."""
+    what = (on.attention.name, "grid", chosen.scale, chosen.tone, chosen.kept)
+    name = shelf.name_of(on.recording, *what)
+    # Kept without the arrays it is made of, which may be a whole recording's.
+    return shelf.derived(
+        on.recording, what, lambda: made(on, chosen, name), weigh=lambda both: len(both[0])
+    )
 
 
 def made(on: Screen, chosen: Choices, name: str) -> tuple[bytes, str]:

@@ -117,10 +117,16 @@ def tied(on: Screen, view: HeadView) -> tuple[Link | Finding | None, tuple[str, 
 
 def picture(on: Screen, view: HeadView, as_: str) -> None:
     """The sentence tinted, and the matrix or the lines."""
+    at, source, name = (view.head.layer, view.head.head), on.source, st.session_state.attention
+    one_head.show(drawn(on, view, as_), "one head", on_choice=partial(take_token, source, name, at))
+
+
+def drawn(on: Screen, view: HeadView, as_: str) -> bytes:
+    """What the browser draws the picture from."""
     shown, chosen = view.shown, view.choices
     at, axes = (view.head.layer, view.head.head), shown.axes
     chosen_so = chosen.scale, chosen.tone, as_, chosen.unit, chosen.kept, chosen.summed
-    data = one_head.payload(
+    return one_head.payload(
         one_head.Matrix(
             shown.matrix,
             shown.allowed,
@@ -142,8 +148,6 @@ def picture(on: Screen, view: HeadView, as_: str) -> None:
         ),
         on.attention.allowed.shape if chosen.unit == "Tokens" else None,
     )
-    source, name = on.source, st.session_state.attention
-    one_head.show(data, "one head", on_choice=partial(take_token, source, name, at))
 
 
 def table(on: Screen, view: HeadView) -> None:

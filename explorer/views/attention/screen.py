@@ -41,15 +41,14 @@ class Screen:
         """A head by (layer, head)."""
         return self.heads[at[0] * self.attention.pattern.shape[1] + at[1]]
 
-    def view(self, at: tuple[int, int], held: tuple[int | None, int | None]) -> HeadView:
+    def view(self, at: tuple[int, int], asked: Asked, chosen: Choices) -> HeadView:
         """The panel of a head under what the reader chose."""
-        asked = Asked(held, st.session_state.anatomy_cell)
         return head_view(
             self.recording,
             self.attention,
             self.head(at),
             self.axes,
-            choices(),
+            chosen,
             asked,
             self.source.target,
         )
@@ -76,10 +75,23 @@ def chosen_head(on: Screen, first: Finding | None) -> tuple[int, int]:
     layer, head = address.whole("layer", layers), address.whole("head", heads)
     if layer is not None and head is not None:
         return layer, head
+    return telling_head(on, first)
+
+
+def telling_head(on: Screen, first: Finding | None) -> tuple[int, int]:
+    """The head that the strongest finding is seen in, or else the one whose name stands out
+    most."""
     if first is not None:
         return first.at
     best = max(on.heads, key=naming.clarity)
     return best.layer, best.head
+
+
+def told_row(on: Screen, at: tuple[int, int]) -> int | None:
+    """The word that the strongest finding of a head is about."""
+    found = opening.found(on.recording)
+    of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
+    return next((one.query for one in of_head if one.query >= 0), None)
 
 
 def held_tokens(on: Screen, first: Finding | None) -> tuple[int | None, int | None]:
@@ -90,10 +102,7 @@ def held_tokens(on: Screen, first: Finding | None) -> tuple[int | None, int | No
     row = address.whole("token", len(on.axes.rows))
     column = address.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
     if row is None and column is None and state.get("let go") != on.source.text:
-        at = chosen_head(on, first)
-        found = opening.found(on.recording)
-        of_head = (one for one in found if (one.attention, one.at) == (on.attention.name, at))
-        row = next((one.query for one in of_head if one.query >= 0), None)
+        row = told_row(on, chosen_head(on, first))
     return (row, row) if on.axes.said is None else (row, column)
 
 

@@ -1,0 +1,118 @@
+"""A text's two large pictures, made before the page has run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from visiting import page_at
+
+from explorer.components import wire
+from explorer.memory import models
+from explorer.server import ahead, doors
+from explorer.views.attention.ahead import pictures
+
+TEXT = "The cat that saw the dog ran because it was afraid."
+HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語 \x00"
+
+
+@pytest.fixture
+def ask() -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=ahead.ROUTES)) as client:
+        yield client
+
+
+def said(**more: object) -> dict[str, object]:
+    return {"model": "encoder", "text": TEXT, "asked": {}} | more
+
+
+def drawn_on_page(**asked: str) -> dict[str, bytes]:
+    page = page_at("attention", **asked)
+    parts = [each.proto for each in page.get("bidi_component")]
+    found = {each.component_name.rpartition(".")[2]: each.bytes for each in parts}
+    return {name: found[name] for name in ("heads", "head")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("encoder", {}),
+        ("encoder", {"view": "Matrix", "scale": "Row", "tone": "Log"}),
+        ("encoder", {"layer": "2", "head": "3"}),
+        ("decoder", {}),
+    ],
+)
+def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
+    page = drawn_on_page(text=TEXT, model=model, **asked)  # it loads the model
+    assert pictures(model, TEXT, asked) == page
+
+
+@pytest.mark.slow
+def test_the_address_answers_with_them(ask: TestClient) -> None:
+    models.handle("encoder")
+    answer = ask.post(ahead.PATH, json=said())
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    _, blocks = wire.decode(answer.content)
+    header, _ = wire.decode(blocks["heads"].tobytes())
+    assert "cat" in header["tokens"]
+    assert {name: block.tobytes() for name, block in blocks.items()} == pictures(
+        "encoder", TEXT, {}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        said(model="translator"),  # which of its attentions?
+        said(model="/etc"),
+        said(model="gpt2"),
+        said(text="a" * (ahead.LONGEST + 1)),
+        said(text=7),
+        said(asked={"att_keep": "Quiet"}),
+        said(asked={"view": "Film"}),
+        said(asked=["view"]),
+        {"text": TEXT},
+        [],
+    ],
+)
+def test_whatever_cannot_be_told_beforehand_is_left_to_the_page(
+    ask: TestClient, wrong: object
+) -> None:
+    models.handle("encoder"), models.handle("translator")
+    assert ask.post(ahead.PATH, json=wrong).status_code == 204
+
+
+def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
+    assert ask.post(ahead.PATH, content=b"").status_code == 204
+    assert ask.post(ahead.PATH, content=b"x" * (ahead.MOST_BYTES + 1)).status_code == 204
+    many = {"content-length": "many"}
+    assert ask.post(ahead.PATH, content=b"{}", headers=many).status_code == 204
+
+
+@pytest.mark.slow
+def test_any_text_is_data(ask: TestClient) -> None:
+    models.handle("encoder")
+    for text in (HOSTILE, "", " ", "\n", "a" * ahead.LONGEST):
+        content = json.dumps(said(text=text)).encode()
+        assert ask.post(ahead.PATH, content=content).status_code in (200, 204)
+
+
+def test_where_readers_wait_there_are_none(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead.line, "waiting", lambda: ahead.MOST_WAITING + 1)
+    assert ask.post(ahead.PATH, json=said()).status_code == 204
+
+
+def test_the_door_takes_what_is_sent_and_nothing_is_read_there() -> None:
+    def scope(method: str) -> dict[str, object]:
+        return {"type": "http", "path": ahead.PATH, "method": method, "query_string": b""}
+
+    assert doors.refusal(scope("POST")) is None
+    refused = doors.refusal(scope("GET"))
+    assert refused is not None and refused.status_code == 405

@@ -1,0 +1,103 @@
+"""A new text's pictures stand before its page has run, and are the page's own."""
+
+from __future__ import annotations
+
+from driver import MARKS, Visitor
+from playwright.sync_api import Browser
+
+pytestmark = MARKS
+
+FIRST, SECOND = "The red fox saw a small bird.", "My old teacher gave the quiet boy her book."
+# Which word the grid and the head are of, and what the headline says.
+SHOWN = """() => {
+  const deep = (selector) => [...document.querySelectorAll('*')].map((e) => e.shadowRoot)
+    .filter(Boolean).map((root) => root.querySelector(selector)).find(Boolean);
+  return [deep('canvas[data-painted]').dataset.painted, deep('.head[data-token]').dataset.token,
+    document.querySelector('.st-key-findings h1').innerText];
+}"""
+
+
+def send(visitor: Visitor, text: str) -> None:
+    field = visitor.page.locator(".sentence textarea")
+    field.fill(text)
+    field.press("Enter")
+
+
+def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
+    browser: Browser, server: str
+) -> None:
+    visitor = Visitor(browser, server)
+    page = visitor.open().page
+    before = page.evaluate(SHOWN)
+    held: list = []  # what the page would hear of its own run
+    page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
+    page.reload()
+    visitor.drawn()
+    held.append("from now on")
+    with page.expect_response("**/ahead") as answer:
+        send(visitor, FIRST)
+    assert answer.value.status == 200
+    page.wait_for_function(f"before => ({SHOWN})()[0] !== before", arg=before[0])
+    page.wait_for_function(f"before => ({SHOWN})()[1] !== before", arg=before[1])
+    sooner = page.evaluate(SHOWN)
+    assert sooner[2] == before[2], "the page itself has not run"
+    release(held)
+    page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
+    assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
+    assert not visitor.wrong()
+    Visitor.here.remove(visitor)
+    visitor.context.close()  # its connection is bent: no other visit uses this page
+
+
+def pass_on(socket, held: list) -> None:
+    """A connection whose messages to the page are kept back while `held` is not empty."""
+    server = socket.connect_to_server()
+    socket.on_message(server.send)
+    server.on_message(
+        lambda message: held.append((socket, message)) if held else socket.send(message)
+    )
+
+
+def release(held: list) -> None:
+    kept, held[:] = held[1:], []
+    for socket, message in kept:
+        socket.send(message)
+
+
+def test_without_them_the_page_brings_the_pictures(visitor: Visitor) -> None:
+    page = visitor.open().page
+    page.route("**/ahead", lambda route: route.abort())
+    before = page.evaluate(SHOWN)
+    send(visitor, FIRST)
+    page.wait_for_function(
+        f"before => ({SHOWN})().every((each, at) => each !== before[at])", arg=before
+    )
+    page.unroute("**/ahead")
+    visitor.errors[:] = [each for each in visitor.errors if "ERR_FAILED" not in each]
+
+
+# The first answer is kept back until `letGo` is called.
+LATE = """() => {
+  const real = window.fetch;
+  window.fetch = (url, ...rest) => {
+    const answer = real(url, ...rest);
+    if (window.letGo || !String(url).endsWith('/ahead')) return answer;
+    return new Promise((done) => (window.letGo = () => done(answer)));
+  };
+}"""
+
+
+def test_the_last_of_two_texts_stays(visitor: Visitor) -> None:
+    page = visitor.open().page
+    page.evaluate(LATE)
+    send(visitor, FIRST)
+    send(visitor, SECOND)
+    visitor.until(
+        "() => / (my|old|teacher|gave|quiet|boy|her|book) /i.test("
+        "document.querySelector('.st-key-findings h1').innerText + ' ')"
+    )
+    shown = visitor.drawn().page.evaluate(SHOWN)
+    page.evaluate("window.letGo()")
+    page.wait_for_timeout(300)
+    assert page.evaluate(SHOWN) == shown
+    assert not visitor.wrong()
