@@ -14,7 +14,7 @@ from torch import Tensor
 from models.attention import Stored
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last
 from models.places import Put
-from models.prediction import Beam, Sampling, probabilities
+from models.prediction import Beam, Drawn, Sampling, probabilities
 from models.recording import Card
 from models.slices import breath
 from models.tokenizer import Tokenizer
@@ -148,10 +148,15 @@ def score(logprobs: tuple[float, ...]) -> float:
 
 
 def beams(
-    model: Model, ids: list[int], end: int, n_beams: int, longest: int, memory: Tensor | None = None
+    model: Model,
+    ids: list[int],
+    end: int,
+    how: int | Drawn,
+    longest: int,
+    memory: Tensor | None = None,
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search from the tokens `ids`, as `search` yields it. memory (1, key, d_model) for an
-    encoder-decoder."""
+    """Beam search from the tokens `ids`, as `search` yields it, with `how` many beams, or one
+    hypothesis that is drawn. memory (1, key, d_model) for an encoder-decoder."""
     stored = Stored()
 
     def likely(new: Tensor, rows: Tensor | None) -> Tensor:
@@ -162,7 +167,7 @@ def beams(
         x = decode(model, new, seen, stored=stored)
         return model.logits(x[:, -1]).double().log_softmax(dim=-1)
 
-    return search(likely, torch.tensor([ids]), end, n_beams, longest)
+    return search(likely, torch.tensor([ids]), end, how, longest)
 
 
 @torch.inference_mode()
@@ -170,17 +175,20 @@ def search(
     likely: Callable[[Tensor, Tensor | None], Tensor],
     ids: Tensor,
     end: int,
-    n_beams: int,
+    how: int | Drawn,
     longest: int,
 ) -> Iterator[tuple[Beam, ...]]:
-    """Beam search from `ids` (1, token): after every step the `n_beams` best hypotheses, best
-    first, ended ones among them.
+    """Beam search from `ids` (1, token): after every step the `how` many best hypotheses, best
+    first, ended ones among them; or the one that is drawn.
 
     `likely(new, rows)` reads new (row, token) after the rows of the step before that `rows` (row)
     names, and gives the log-probabilities (row, id) of the next token, -inf for one that may not
     be taken. Stops when all kept ones have ended, or after `longest` tokens.
     """
-    logprobs = likely(ids, None)
+    if isinstance(how, Drawn):
+        yield from _drawn(likely, ids, end, how, longest)
+        return
+    n_beams, logprobs = how, likely(ids, None)
     held: list[Beam] = [Beam((), (), False, -1, 0.0)]
     live = [0]  # places in `held` that are rows of the batch
     for _ in range(longest):
@@ -206,3 +214,23 @@ def search(
             return
         rows = torch.tensor([grown[at][1] for at in live])
         logprobs = likely(torch.tensor([[held[at].ids[-1]] for at in live]), rows)
+
+
+def _drawn(
+    likely: Callable[[Tensor, Tensor | None], Tensor],
+    new: Tensor,
+    end: int,
+    how: Drawn,
+    longest: int,
+) -> Iterator[tuple[Beam, ...]]:
+    """One hypothesis, a token drawn each time. Its log-probabilities are the model's own."""
+    held = Beam((), (), False, -1, 0.0)
+    for at in range(longest):
+        logprobs = likely(new, None)[0].numpy()
+        token = draw(logprobs, how.sampling, np.random.default_rng((how.seed, at)))
+        each = (*held.logprobs, float(logprobs[token]))
+        held = Beam((*held.ids, token), each, token == end, 0, score(each))
+        yield (held,)
+        if held.done:
+            return
+        new = torch.tensor([[token]])

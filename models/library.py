@@ -34,7 +34,7 @@ from models.known import knows as knows
 from models.known import names as names
 from models.known import spelled as spelled
 from models.offers import Offers, Source, Writing
-from models.prediction import Attribution, Beam, Lens
+from models.prediction import Attribution, Beam, Drawn, Lens
 from models.recording import Recording
 from models.within import circuits as circuits
 from models.within import neurons as neurons
@@ -173,10 +173,11 @@ def writing(handle: Handle, text: str) -> Writing:
     return _source(handle).writing(handle, text)
 
 
-def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
-    """Beam search for the translation of a text, one step at a time: the best hypotheses so far,
-    best first. Raises ValueError for a model that translates nothing."""
-    return _source(handle).beams(handle, text, n_beams)
+def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
+    """Beam search for the translation of a text, one step at a time: the `how` many best hypotheses
+    so far, best first, or the one that is drawn as `how` says. Raises ValueError for a model that
+    translates nothing."""
+    return _source(handle).beams(handle, text, how)
 
 
 def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:

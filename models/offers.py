@@ -11,7 +11,7 @@ from models.edits import Edit
 if TYPE_CHECKING:
     import numpy as np
 
-    from models.prediction import Attribution, Beam, Lens
+    from models.prediction import Attribution, Beam, Drawn, Lens
     from models.recording import Recording
 
 
@@ -120,8 +120,8 @@ class Source(Protocol):
     def writing(self, handle: Any, text: str) -> Writing:
         """A text in the making, going on from `text`."""
 
-    def beams(self, handle: Any, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
-        """Beam search for the translation of `text`, a step at a time."""
+    def beams(self, handle: Any, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
+        """The translation of `text`, with so many beams or drawn, a step at a time."""
 
     def attribute(
         self,

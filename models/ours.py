@@ -10,7 +10,7 @@ from models import generation, own
 from models.edits import KINDS
 from models.offers import Offers
 from models.own import Handle, record
-from models.prediction import Beam
+from models.prediction import Beam, Drawn
 from models.readouts import readout
 from models.readouts.gradients import highway
 from models.readouts.readout import attribute, lens
@@ -77,7 +77,7 @@ def writing(handle: Handle, text: str) -> generation.Writing:
     return generation.Writing(handle.model, list(tokens.ids))
 
 
-def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `library.beams`."""
     if handle.card.kind != "encoder-decoder":
         raise ValueError(f"{handle.card.name} writes no translation")
@@ -85,4 +85,4 @@ def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]
     begin, end = handle.tokenizer.ends
     longest = generation.longest_answer(len(tokens.ids), handle.card.n_positions)
     memory = own.memory_of(handle, tokens)
-    return generation.beams(handle.model, [begin], end, n_beams, longest, memory)
+    return generation.beams(handle.model, [begin], end, how, longest, memory)

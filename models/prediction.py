@@ -35,6 +35,15 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """How a whole answer is drawn, one token after the other: each token's random number comes from
+    the seed and from how many stand before it."""
+
+    sampling: Sampling
+    seed: int = 0
+
+
 def probabilities(logits: np.ndarray, sampling: Sampling) -> np.ndarray:
     """The distribution (id) that the next token is drawn from: temperature, then top-k, then top-p,
     then scaled to sum to 1.

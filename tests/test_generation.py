@@ -14,7 +14,7 @@ from models import generation, library, own
 from models.attention import Stored
 from models.generation import Writing
 from models.own import Handle
-from models.prediction import Sampling, probabilities, softmax
+from models.prediction import Beam, Drawn, Sampling, probabilities, softmax
 
 WAYS = {
     "greedy": Sampling(0),
@@ -205,6 +205,26 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
                 parent = before[beam.parent]
                 assert beam.ids[: len(parent.ids)] == parent.ids
         before = held
+
+
+def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
+    small_translator: Handle,
+) -> None:
+    text = "the cat sat on"
+
+    def drawn(seed: int, **way: float) -> Beam:
+        *_, (last,) = library.beams(small_translator, text, Drawn(Sampling(**way), seed))
+        return last
+
+    *_, (likeliest,) = library.beams(small_translator, text, 1)
+    assert drawn(3, temperature=0.0).ids == likeliest.ids == drawn(5, top_k=1).ids
+    assert drawn(3).ids == drawn(3).ids
+    assert len({drawn(seed).ids for seed in range(8)}) > 1
+    memory = own.memory_of(small_translator, own.frame(small_translator, text)[0])
+    one = drawn(4, temperature=2.0)
+    assert one.score == pytest.approx(generation.score(one.logprobs))
+    want = total_logprob(small_translator.model, memory, one.ids)
+    assert sum(one.logprobs) == pytest.approx(want, abs=SUMMED * len(one.ids))
 
 
 def test_a_single_beam_is_the_greedy_translation(small_translator: Handle) -> None:

@@ -15,7 +15,7 @@ import torch
 from bounds import PASSED, SUMMED, TOTAL
 
 from models import generation, library
-from models.prediction import Sampling
+from models.prediction import Drawn, Sampling
 from models.pretrained import huggingface as hf
 from models.pretrained import parts, reading, writing
 from models.pretrained.handle import Handle, load
@@ -155,6 +155,12 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
             use_cache=False,  # T5's own has as many layers as its encoder
         )
     assert one.ids == tuple(own[0, 1:].tolist())
+    *_, (likeliest,) = islice(library.beams(handle, TEXT, Drawn(Sampling(0.0))), 8)
+    assert likeliest.ids == one.ids
+    *_, (drawn,) = islice(library.beams(handle, TEXT, Drawn(Sampling(1.5), 2)), 6)
+    logits = said(handle, source, [handle.start, *drawn.ids[:-1]]).logits[0].double()
+    logprobs = logits.log_softmax(-1)[range(len(drawn.ids)), list(drawn.ids)]
+    np.testing.assert_allclose(drawn.logprobs, logprobs.numpy(), atol=PASSED)
 
 
 def test_a_search_takes_no_token_that_the_models_settings_rule_out(

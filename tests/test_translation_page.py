@@ -23,6 +23,7 @@ from visiting import ROOT
 from explorer.analysis import translation as numbers
 from explorer.memory import background, models, shelf
 from models import library
+from models.prediction import Drawn, Sampling
 from models.recording import Attention, Recording, Stream
 
 FRENCH = "L'animal n'a pas traversé la rue."
@@ -43,6 +44,28 @@ def test_it_opens_on_a_translation_and_names_each_row_after_what_it_says() -> No
     assert header["says"] == [*recording.stream("decoder").tokens[1:], "[EOS]"]
     check_numbers(header, blocks, recording)
     assert (blocks["rank"] == 0).all(), "greedy takes the likeliest each time"
+
+
+@slow
+def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> None:
+    app = opened(beams="Drawn", temperature="1", seed="7")
+
+    def said() -> list[str]:
+        return sent(app, "steps")[0]["says"]
+
+    def wanted(seed: int) -> list[str]:
+        beam = background.search("translator", SENTENCE, Drawn(Sampling(1.0), seed)).steps[-1][0]
+        assert beam.done
+        return [*translated(SENTENCE, beam.ids[:-1]).stream("decoder").tokens[1:], "[EOS]"]
+
+    first = said()
+    assert first == wanted(7)
+    next(each for each in app.button if each.label == "Draw another").click()
+    clean(app.run())
+    assert app.session_state.seed == "8" and said() == wanted(8) != first
+    app.select_slider(key="temperature").set_value("0")
+    clean(app.run())
+    assert said() == sent(opened(beams="1"), "steps")[0]["says"], "nothing is left to chance"
 
 
 @slow

@@ -49,6 +49,7 @@ SAID = {
     "ffn": "Layer {}: the feed-forward network, each word by itself",
 }
 MOST = 14  # layers a row has room for; of deeper models every few are shown
+NAMED = 16  # stops a row has room for with all their names; of more the first layer’s have theirs
 
 
 def show(page: str) -> None:
@@ -62,8 +63,9 @@ def show(page: str) -> None:
     every = -(-recording.model.n_layer // MOST)
     passed = tuple(each for each in passed if each.layer < 0 or each.layer % every == 0)
     word = recording.stream(stream).tokens[token]
+    named = len(passed) <= NAMED
     stops = [
-        _stop(each, page, word if each.stream == stream else "the source", before)
+        _stop(each, page, word if each.stream == stream else "the source", before, named)
         for before, each in zip((None, *passed), passed)
     ]
     about = f"The way of “{word}” through the model"
@@ -78,16 +80,17 @@ def _opened_on(recording: Recording) -> str:
     return "" if word is None else str(word)
 
 
-def _stop(each: Station, page: str, word: str, before: Station | None) -> Stop:
+def _stop(each: Station, page: str, word: str, before: Station | None, named: bool) -> Stop:
     says = SAID[each.what].format(each.layer)
     if not isnan(each.share):
         says += f". What it wrote for “{word}” is {each.share:.2f} of the vector’s length"
     begins = before is None or before.layer != each.layer or before.stream != each.stream
     label, short = LABELS.get(each.what, (word, word))
-    layer = begins and each.layer >= 0
+    if begins and each.layer >= 0:
+        label, short = f"{each.layer} · {label}", f"{each.layer}"
     return Stop(
-        label=f"{each.layer} · {label}" if layer else label,
-        short=f"{each.layer}" if layer else short,
+        label=label if named or each.layer == 0 or each.what == "words" else short,
+        short=short,
         says=says,
         goal=PAGES[each.what] + (f":{each.layer}" if each.what in ("heads", "cross") else ""),
         bar=-1.0 if isnan(each.share) else min(1.0, each.share),

@@ -18,7 +18,7 @@ from explorer.memory.settings import beginning
 from explorer.memory.shelf import cause_of
 from explorer.memory.turns import LOOK, Unwanted, looked_after, still_wanted, turn
 from models import library
-from models.prediction import Beam
+from models.prediction import Beam, Drawn
 from models.recording import Recording
 
 HEAVY = (
@@ -54,14 +54,13 @@ class Search:
                     self._to_come = iter(())  # lets the stored keys and values go
 
 
-def search(model: str, text: str, n_beams: int) -> Search:
-    """The beam search for a text's translation, begun once for everyone and kept as far as it has
-    come."""
+def search(model: str, text: str, how: int | Drawn) -> Search:
+    """The search for a text's translation, with so many beams or drawn, begun once for everyone and
+    kept as far as it has come."""
     loaded, text = handle(model), beginning(text)
-    key = ("search", model, loaded.card.fingerprint, text, n_beams)
-    return shelf.get(
-        key, lambda: Search(iter(library.beams(loaded, text, n_beams))), lambda _: n_beams * 500_000
-    )
+    key = ("search", model, loaded.card.fingerprint, text, how)
+    weight = 500_000 * (1 if isinstance(how, Drawn) else how)
+    return shelf.get(key, lambda: Search(iter(library.beams(loaded, text, how))), lambda _: weight)
 
 
 class Experiment:

@@ -80,3 +80,13 @@ def made(recording: Any, scale: str, logprobs: Sequence[float] | np.ndarray) -> 
         f"mean of −log p, e^({logs} / {n}) = **{unsure}**: as unsure as between so many "
         "equally likely tokens."
     )
+
+
+def drawn(temperature: float, seed: int) -> str:
+    """How a translation that is drawn came about."""
+    if temperature == 0:
+        return "At temperature 0 nothing is left to chance: the likeliest token each time."
+    return (
+        f"Each token is drawn by chance, with seed {seed}: the same choices draw the same words. "
+        "The probabilities told are the model’s own."
+    )

@@ -22,7 +22,7 @@ from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.offers import Offers
 from models.own import clean
-from models.prediction import Beam, Lens
+from models.prediction import Beam, Drawn, Lens
 from models.pretrained import own_readout, parts
 from models.pretrained.from_files import first_line
 from models.pretrained.gradients import highway
@@ -187,13 +187,13 @@ def writing(handle: Handle, text: str) -> Writing:
     return Writing(handle, list(tokens.ids))
 
 
-def beams(handle: Handle, text: str, n_beams: int) -> Iterator[tuple[Beam, ...]]:
+def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `library.beams`, by the model's own code."""
     if handle.start is None:
         raise ValueError(f"{handle.card.name} writes no translation")
     expect_readout(handle, handle.plan.streams[-1].name)
     tokens, _ = handle.tokenizer.tokens(clean(text), handle.card.n_positions)
-    return search_of(handle, list(tokens.ids), n_beams)
+    return search_of(handle, list(tokens.ids), how)
 
 
 def _check(handle: Handle, edits: tuple[Edit, ...]) -> None:

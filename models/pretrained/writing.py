@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from models.generation import longest_answer, search
-from models.prediction import Beam
+from models.prediction import Beam, Drawn
 from models.pretrained.handle import Handle
 from models.pretrained.hooks import Pass
 from models.pretrained.reading import Reading, keeps, layers_of
@@ -104,7 +104,7 @@ class Writing:
         self.ids += ids
 
 
-def beams(handle: Handle, source: list[int], n_beams: int) -> Iterator[tuple[Beam, ...]]:
+def beams(handle: Handle, source: list[int], how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
     """Beam search for what a model of two streams says of a source, as `models.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
@@ -120,7 +120,7 @@ def beams(handle: Handle, source: list[int], n_beams: int) -> Iterator[tuple[Bea
         return logprobs.masked_fill(ruled_out, float("-inf"))
 
     longest = longest_answer(len(source), handle.card.n_positions)
-    return search(likely, torch.tensor([[handle.start]]), ends(handle), n_beams, longest)
+    return search(likely, torch.tensor([[handle.start]]), ends(handle), how, longest)
 
 
 def ends(handle: Handle) -> int:

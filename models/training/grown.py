@@ -11,7 +11,6 @@ rest. Heads and layers keep their numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import sqrt
 
 import torch
@@ -22,9 +21,9 @@ from models.attention import MultiHeadAttention
 from models.config import Config
 from models.own import Handle
 from models.tokenizer import Tokenizer
-from models.training import next_word, translation
-from models.training.recipes import Moment, with_dropout
-from models.transformer import AddAndNorm, Decoder, EncoderDecoder, FeedForward, Layer, Model
+from models.training import translation
+from models.training.recipes import with_dropout
+from models.transformer import AddAndNorm, EncoderDecoder, FeedForward, Layer, Model
 
 FRESH = 0.2  # new parts begin at this share of what a fresh model draws
 
@@ -61,25 +60,6 @@ class Further(Grown):
 
     def begin(self, model: EncoderDecoder) -> None:
         model.load_state_dict(own.load("translator").model.state_dict())
-
-
-class GrownDecoder(next_word.NextWord):
-    """The recipe of the decoder's first steps: the first generation's, grown, goes on."""
-
-    steps, rate, warm_up = 8_000, 1e-3, 200
-    shown: tuple[int, ...] = ()
-    first_epoch = len(next_word.CURRICULUM) - 1
-
-    def model(self) -> Decoder:
-        model = Decoder(self.config)
-        grow(own.load("decoder-small"), model, self.tokenizer())
-        return model
-
-    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return super().batches(tokenizer, epoch + self.first_epoch)
-
-    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
-        return super().loss(model, batch, replace(at, epoch=at.epoch + self.first_epoch))
 
 
 @torch.no_grad()

@@ -37,7 +37,6 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "translator-small": translation.Small,
     "translator-grown": grown.Grown,
     "translator-onward": grown.Further,
-    "decoder-grown": grown.GrownDecoder,
     **twins.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)

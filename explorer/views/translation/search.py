@@ -8,10 +8,13 @@ import time
 import streamlit as st
 
 from explorer.memory import address, background, models
+from explorer.sentences import translation as sentences
 from explorer.sentences.escape import literal
-from models.prediction import Beam
+from explorer.views.predictions import drawing, steps
+from models.prediction import Beam, Drawn
 
-BEAMS = ("1", "2", "3", "4", "5")
+DRAWN = "Drawn"
+WAYS = ("1", "2", "3", "4", "5", DRAWN)
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 LANGUAGE = {
@@ -23,11 +26,11 @@ LANGUAGE = {
 def controls(model: str, text: str) -> str | None:
     """How to search, and the field for one's own translation: what stands in it, None where it is
     empty."""
-    left, middle, right = st.columns([1.15, 3, 1], vertical_alignment="bottom")
-    address.one_of("beams", BEAMS)
+    left, middle, right = st.columns([1.6, 2.6, 1], vertical_alignment="bottom")
+    address.one_of("beams", WAYS)
     left.segmented_control(
         "Beams",
-        BEAMS,
+        WAYS,
         key="beams",
         wrap=True,
         required=True,
@@ -36,7 +39,8 @@ def controls(model: str, text: str) -> str | None:
         disabled=bool(st.session_state.target.strip()),
         help=(
             "1 is greedy: the likeliest token each time. More beams keep that many "
-            "hypotheses alive side by side and rank them in the end."
+            "hypotheses alive side by side and rank them in the end. Drawn: each token by "
+            "chance, as likely as the model holds it."
         ),
     )
     middle.text_input(
@@ -53,6 +57,8 @@ def controls(model: str, text: str) -> str | None:
     )
     typed = st.session_state.target
     if not typed.strip():
+        if st.session_state.beams == DRAWN:
+            drawn()
         right.button(
             "Edit the model’s",
             on_click=take_own,
@@ -68,6 +74,22 @@ def controls(model: str, text: str) -> str | None:
             "page does not bring them back."
         )
     return typed
+
+
+def drawn() -> None:
+    """How each token is drawn, and another translation."""
+    way, seed = steps.settings()
+    drawing.sliders(seed)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Draw another", icon=":material/casino:", on_click=draw_another)
+        st.caption(sentences.drawn(way.temperature, seed))
+
+
+def draw_another() -> None:
+    """The next seed."""
+    _, seed = steps.settings()
+    st.session_state.seed = str((seed + 1) % steps.SEEDS)
+    forget_beam()
 
 
 def seek(model: str, text: str) -> None:
@@ -111,8 +133,9 @@ def searched(model: str, text: str) -> background.Search:
 
 def asked_for(model: str, text: str) -> tuple[background.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
-    beams = address.one_of("beams", BEAMS)
-    return background.search(model, text, int(beams)), (model, text, beams)
+    way = address.one_of("beams", WAYS)
+    how = Drawn(*steps.settings()) if way == DRAWN else int(way)
+    return background.search(model, text, how), (model, text, repr(how))
 
 
 def is_done(search: background.Search, name: tuple[str, str, str]) -> bool:
