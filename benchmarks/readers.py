@@ -1,17 +1,20 @@
 """Readers of a running server, as many as are asked for: the load that `class.py` measures.
 
 Each reader is a websocket that speaks Streamlit's own protocol: every three seconds a new text of 8
-to 20 words, timed from the request until the server says that the script has finished.
+to 20 words, timed from the request until the server says that the script has finished. At the same
+time it asks for the text's two large pictures by themselves, as the browser does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
+from urllib.request import Request, urlopen
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -72,22 +75,32 @@ WORDS = [
 
 @dataclass
 class Load:
-    """What a load came to: milliseconds of each text, and the server's CPU and memory."""
+    """What a load came to: milliseconds of each text, and of each whose pictures came sooner; the
+    server's CPU and memory."""
 
     readers: int
+    asks: bool = False  # for the pictures by themselves too
     took: list[float] = field(default_factory=list)
+    sooner: list[float] = field(default_factory=list)
     cpu: float = 0.0
     rss: float = 0.0
 
-    def at(self, share: float) -> float:
+    def at(self, share: float, of: list[float] | None = None) -> float:
         """The milliseconds within which that share of texts was done."""
-        return sorted(self.took)[min(len(self.took) - 1, int(share * len(self.took)))]
+        times = sorted(self.took if of is None else of)
+        return times[min(len(times) - 1, int(share * len(times)))] if times else float("nan")
 
     def row(self, name: str) -> str:
         """One line of the table."""
-        return (
+        told = (
             f"{name:<12} {self.readers:>7} {len(self.took):>6} {self.at(0.5):>8.0f} "
             f"{self.at(0.95):>8.0f} {self.cpu / len(self.took):>10.1f} {self.rss / 1e6:>8.0f}"
+        )
+        if not self.asks:
+            return told
+        return (
+            f"{told} {len(self.sooner) / len(self.took):>7.2f} {self.at(0.5, self.sooner):>7.0f} "
+            f"{self.at(0.95, self.sooner):>7.0f}"
         )
 
 
@@ -101,7 +114,17 @@ def sentence(dice: random.Random) -> str:
     return " ".join(dice.choices(WORDS, k=dice.randint(8, 20))).capitalize() + "."
 
 
-async def reader(address: str, number: int, model: str, end: float, took: list[float]) -> None:
+def pictures(address: str, text: str, model: str, sooner: list[float]) -> None:
+    """Ask for a text's pictures by themselves, and note how long they took, where there are any."""
+    body = json.dumps({"text": text, "model": model or "encoder", "asked": {}}).encode()
+    start = time.monotonic()
+    with urlopen(Request(f"{address}/ahead", body), timeout=300) as answer:
+        answer.read()
+        if answer.status == 200:
+            sooner.append((time.monotonic() - start) * 1e3)
+
+
+async def reader(address: str, number: int, model: str, end: float, found: Load) -> None:
     """One reader until `end`: a text, its picture, and the rest of three seconds."""
     dice = random.Random(number)
     await asyncio.sleep(dice.random() * EVERY)
@@ -114,14 +137,19 @@ async def reader(address: str, number: int, model: str, end: float, took: list[f
         first = True
         while time.monotonic() < end:
             asked = {"text": sentence(dice)} | ({"model": model} if model else {})
-            start = time.monotonic()
+            start, sooner = time.monotonic(), [] if first else found.sooner
+            aside = []
+            if found.asks:
+                asking = asyncio.to_thread(pictures, address, asked["text"], model, sooner)
+                aside.append(asyncio.create_task(asking))
             await socket.send(
                 BackMsg(rerun_script={"query_string": urlencode(asked)}).SerializeToString()
             )
             while not finished(await asyncio.wait_for(socket.recv(), 300)):
                 pass
             if not first:  # the first run of a session imports and sends what later ones do not
-                took.append((time.monotonic() - start) * 1e3)
+                found.took.append((time.monotonic() - start) * 1e3)
+            await asyncio.gather(*aside)
             first = False
             await asyncio.sleep(max(0.0, start + EVERY - time.monotonic()))
 
@@ -134,14 +162,15 @@ def finished(message: bytes) -> bool:
     return read.WhichOneof("type") == "script_finished"
 
 
-async def load(address: str, pid: int, readers: int, seconds: float, model: str) -> Load:
+async def load(
+    address: str, pid: int, readers: int, seconds: float, model: str, asks: bool = False
+) -> Load:
     """That many readers at once for so many seconds; texts of the first three seconds do not
     count."""
-    found = Load(readers)
+    found = Load(readers, asks)
     end = time.monotonic() + EVERY + seconds
     at_work = [
-        asyncio.create_task(reader(address, number, model, end, found.took))
-        for number in range(readers)
+        asyncio.create_task(reader(address, number, model, end, found)) for number in range(readers)
     ]
     before = cpu_ms(pid)
     await asyncio.gather(*at_work)
@@ -153,4 +182,4 @@ def measure(script: str, readers: int, seconds: float, model: str = "") -> Load:
     """A load on a server of its own, warmed by one reader first."""
     with server(script) as (address, pid):
         asyncio.run(load(address, pid, 1, EVERY, model))
-        return asyncio.run(load(address, pid, readers, seconds, model))
+        return asyncio.run(load(address, pid, readers, seconds, model, script == "app.py"))
