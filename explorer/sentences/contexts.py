@@ -8,6 +8,12 @@ from collections.abc import Collection, Iterable
 FEWEST_LETTERS = 3  # of a word that is shown in two contexts
 # A sentence that any word goes into, whatever part of speech it is.
 ANY = "The last word on the page was {}."
+# Of English texts of some length hardly any has none of these, and of German or French few one.
+ENGLISH = frozenset(
+    "the of and to is it he she they we you that this with by not his her my had has have are "
+    "were".split()
+)
+SHORT = 4  # words; so few tell no language
 WORD = re.compile(r"[^\W\d_]+")
 # A word with other senses than one, and a sentence that has the other one.
 SENSES = {
@@ -47,8 +53,8 @@ def other_sentence(
 ) -> str:
     """A sentence with `word` in another context than `text`, of this file or of `examples`; where
     that is "", with a word of the text that has other senses, or else its longest, of those that
-    are `whole` tokens if there are any. Where neither has one, a sentence that names the word. ""
-    where no word is long enough."""
+    are `whole` tokens if there are any. Where neither has one, a sentence that names the word, or
+    the word alone where the text is in another language. "" where no word is long enough."""
     here = [each.group() for each in WORD.finditer(text)]
     known = (each for each in SENSES if each in here and SENSES[each] != text)
     plain = [each for each in here if each in whole and len(each) >= FEWEST_LETTERS]
@@ -56,4 +62,9 @@ def other_sentence(
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
     held = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]
-    return next((each for each in held if each and each != text), ANY.format(word))
+    other = next((each for each in held if each and each != text), "")
+    return other or (ANY.format(word) if _may_be_english(here) else word)
+
+
+def _may_be_english(words: Collection[str]) -> bool:
+    return len(words) < SHORT or not ENGLISH.isdisjoint(each.casefold() for each in words)
