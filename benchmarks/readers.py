@@ -117,8 +117,9 @@ def sentence(dice: random.Random) -> str:
 def pictures(address: str, text: str, model: str, sooner: list[float]) -> None:
     """Ask for a text's pictures by themselves, and note how long they took, where there are any."""
     body = json.dumps({"text": text, "model": model or "encoder", "asked": {}}).encode()
+    asked = Request(f"{address}/ahead", body, {"Content-Type": "application/json"})
     start = time.monotonic()
-    with urlopen(Request(f"{address}/ahead", body), timeout=300) as answer:
+    with urlopen(asked, timeout=300) as answer:
         answer.read()
         if answer.status == 200:
             sooner.append((time.monotonic() - start) * 1e3)

@@ -16,6 +16,7 @@ from explorer.server import ahead, doors
 from explorer.views.attention.ahead import pictures
 
 TEXT = "The cat that saw the dog ran because it was afraid."
+JSON = {"content-type": "application/json"}
 HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語 \x00"
 
 
@@ -88,10 +89,22 @@ def test_whatever_cannot_be_told_beforehand_is_left_to_the_page(
 
 
 def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
-    assert ask.post(ahead.PATH, content=b"").status_code == 204
-    assert ask.post(ahead.PATH, content=b"x" * (ahead.MOST_BYTES + 1)).status_code == 204
-    many = {"content-length": "many"}
+    assert ask.post(ahead.PATH, content=b"", headers=JSON).status_code == 204
+    large = b"x" * (ahead.MOST_BYTES + 1)
+    assert ask.post(ahead.PATH, content=large, headers=JSON).status_code == 204
+    many = JSON | {"content-length": "many"}
     assert ask.post(ahead.PATH, content=b"{}", headers=many).status_code == 204
+
+
+@pytest.mark.slow
+def test_another_sites_page_gets_nothing_made(ask: TestClient) -> None:
+    models.handle("encoder")
+    content = json.dumps(said()).encode()
+    assert ask.post(ahead.PATH, content=content, headers=JSON).status_code == 200
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        there = {"content-type": kind}
+        assert ask.post(ahead.PATH, content=content, headers=there).status_code == 204
+    assert ask.post(ahead.PATH, content=content).status_code == 204
 
 
 @pytest.mark.slow
@@ -99,7 +112,8 @@ def test_any_text_is_data(ask: TestClient) -> None:
     models.handle("encoder")
     for text in (HOSTILE, "", " ", "\n", "a" * ahead.LONGEST):
         content = json.dumps(said(text=text)).encode()
-        assert ask.post(ahead.PATH, content=content).status_code in (200, 204)
+        answer = ask.post(ahead.PATH, content=content, headers=JSON)
+        assert answer.status_code in (200, 204)
 
 
 def test_where_readers_wait_there_are_none(

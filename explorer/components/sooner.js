@@ -26,7 +26,8 @@ export async function sooner(text, wanted) {
   const asked = Object.fromEntries(Object.entries(at).filter(([name]) => MEANT.includes(name)));
   const body = JSON.stringify({ text, model: at.model || FIRST_MODEL, asked });
   try {
-    const answer = await fetch(new URL("ahead", ROOT), { method: "POST", body });
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(new URL("ahead", ROOT), { method: "POST", headers, body });
     if (answer.status !== 200) return;
     const { blocks } = decode(new Uint8Array(await answer.arrayBuffer()));
     if (!wanted()) return;

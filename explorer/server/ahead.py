@@ -54,6 +54,8 @@ async def ahead(request: Request) -> Response:
 
 async def _read(request: Request) -> tuple[str, str, dict[str, str]] | None:
     """Model, text and choices; None for anything else."""
+    if request.headers.get("content-type") != "application/json":
+        return None  # what any other site's page may send
     try:
         if int(request.headers.get("content-length", MOST_BYTES + 1)) > MOST_BYTES:
             return None
