@@ -294,6 +294,7 @@ def test_what_needs_corpora_says_so() -> None:
         "translator",
         "translator-small",
         "translator-grown",
+        "translator-onward",
         "twin-post",
         "twin-pre",
         "induction",

@@ -260,6 +260,16 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
         FILTERED,
     ],
 }
+FURTHER = grown.Further
+ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
+    "recipe": [
+        *ABOUT["translator-grown"]["recipe"][:2],
+        f"then {FURTHER.steps:,} more, from what was shipped then",
+        *ABOUT["translator-grown"]["recipe"][2:5],
+        ADAM.format(f"{GROWN.rate:g} and {FURTHER.rate:g}", GROWN.warm_up),
+        *ABOUT["translator-grown"]["recipe"][6:],
+    ],
+}
 SMALLER = translation.Small
 ABOUT["translator-small"] = ABOUT["translator"] | {
     "summary": (

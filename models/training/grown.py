@@ -52,7 +52,7 @@ class Grown(translation.Translation):
 class Further(Grown):
     """The recipe of its later steps: from the shipped translator on."""
 
-    steps, rate = 8_000, 7e-4
+    steps, rate = 4_000, 7e-4
     first_epoch = Grown.first_epoch + 3  # other draws than those that it has met
 
     def tokenizer(self) -> Tokenizer:
