@@ -96,6 +96,28 @@ def test_no_body_and_a_large_one_are_not_read(ask: TestClient) -> None:
     assert ask.post(ahead.PATH, content=b"{}", headers=many).status_code == 204
 
 
+def test_what_is_sent_is_read_no_further_than_it_may_be_long(ask: TestClient) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b"x" * ahead.MOST_BYTES
+
+    assert ask.post(ahead.PATH, content=parts(), headers=JSON).status_code == 204
+    deep = b"[" * (ahead.MOST_BYTES - 1)
+    assert ask.post(ahead.PATH, content=deep, headers=JSON).status_code == 204
+
+
+@pytest.mark.slow
+def test_an_error_says_nothing_of_the_text(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError(TEXT)
+
+    monkeypatch.setattr(ahead, "_pictures", fails)
+    assert ask.post(ahead.PATH, json=said()).status_code == 204
+    assert "RuntimeError" in caplog.text and TEXT not in caplog.text
+
+
 @pytest.mark.slow
 def test_another_sites_page_gets_nothing_made(ask: TestClient) -> None:
     models.handle("encoder")

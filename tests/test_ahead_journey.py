@@ -23,16 +23,30 @@ def send(visitor: Visitor, text: str) -> None:
     field.press("Enter")
 
 
+def bent(visitor: Visitor) -> list:
+    """A visitor whose page hears nothing of its own run while the list that is returned holds
+    something."""
+    held: list = []
+    visitor.page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
+    visitor.page.reload()
+    visitor.drawn()
+    return held
+
+
+def gone(visitor: Visitor) -> None:
+    """End a visit whose connection was bent: no other visit uses its page."""
+    assert not visitor.wrong()
+    Visitor.here.remove(visitor)
+    visitor.context.close()
+
+
 def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
     browser: Browser, server: str
 ) -> None:
     visitor = Visitor(browser, server)
     page = visitor.open().page
+    held = bent(visitor)
     before = page.evaluate(SHOWN)
-    held: list = []  # what the page would hear of its own run
-    page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
-    page.reload()
-    visitor.drawn()
     held.append("from now on")
     with page.expect_response("**/ahead") as answer:
         send(visitor, FIRST)
@@ -44,9 +58,25 @@ def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
     release(held)
     page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
     assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
-    assert not visitor.wrong()
-    Visitor.here.remove(visitor)
-    visitor.context.close()  # its connection is bent: no other visit uses this page
+    gone(visitor)
+
+
+def test_a_step_back_before_the_page_came_leaves_no_picture_of_the_other_text(
+    browser: Browser, server: str
+) -> None:
+    visitor = Visitor(browser, server)
+    page = visitor.open().page
+    held = bent(visitor)
+    before, text = page.evaluate(SHOWN), page.locator(".sentence textarea").input_value()
+    held.append("from now on")
+    send(visitor, FIRST)
+    page.wait_for_function(f"before => ({SHOWN})()[1] !== before", arg=before[1])
+    page.wait_for_timeout(300)
+    held.clear()  # what a run that another replaced has left to say is not said
+    send(visitor, text)
+    page.wait_for_function(f"before => ({SHOWN})()[0] === before", arg=before[0])
+    assert visitor.drawn().page.evaluate(SHOWN) == before
+    gone(visitor)
 
 
 def pass_on(socket, held: list) -> None:

@@ -74,7 +74,7 @@ FLOORS = [
     (
         r"explorer/server/ahead\.py",
         {"numpy", "starlette"},
-        r"explorer\.(components\.wire|memory\.(runs|turns)|views\.attention\.ahead)",
+        r"explorer\.(components\.wire|memory\.(runs|told)|server\.sent|views\.attention\.ahead)",
     ),
     (
         r"explorer/server/.*",

@@ -65,7 +65,7 @@ export const viewOf = (root) => (root ? views.get(root) : undefined);
 export function mount(name, style, draw) {
   /** @type {WeakMap<Element, View>} */
   const all = new WeakMap();
-  return (/** @type {any} */ { data, parentElement, setTriggerValue, setStateValue }) => {
+  return (/** @type {any} */ { data, parentElement, setTriggerValue, setStateValue, aside }) => {
     // Streamlit fetches code before it calls it, and calls it although its place has left the page
     // meanwhile: nobody would see that drawing, and no colour of the theme reaches it.
     if (!parentElement.isConnected) return () => {};
@@ -75,13 +75,17 @@ export function mount(name, style, draw) {
     view.name = name;
     view.root = parentElement.querySelector(`.${name}`);
     views.set(view.root, view);
-    latest.set(name, view);
+    if (!aside) latest.set(name, view);
     view.send = setTriggerValue;
     view.keep = setStateValue;
     view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
     // What was drawn sooner is not drawn again.
+    view.brought = data;
     const drawn =
-      view.sooner && alike(view.sooner, data) && view.look.key === onScreen(view.root).key;
+      view.sooner &&
+      view.data === view.sooner &&
+      alike(view.sooner, data) &&
+      view.look.key === onScreen(view.root).key;
     view.sooner = undefined;
     if (drawn) view.data = data;
     else view.show(data);
@@ -117,6 +121,21 @@ export function showSooner(name, data) {
   view.sooner = data;
 }
 
+/** True while Streamlit has not brought what a view was drawn from sooner. @param {string} name @param {Uint8Array} data */
+export const isSooner = (name, data) => latest.get(name)?.sooner === data;
+
+/**
+ * Draw what Streamlit brought last, where it brings nothing more: it leaves out what it has brought
+ * already, and knows nothing of what was drawn sooner.
+ * @param {string} name
+ */
+export function takeBack(name) {
+  const view = latest.get(name);
+  if (!view?.sooner) return;
+  view.sooner = undefined;
+  view.show(view.brought);
+}
+
 /** @param {Uint8Array} one @param {Uint8Array} other */
 const alike = (one, other) =>
   one.length === other.length && one.every((byte, at) => byte === other[at]);
@@ -143,6 +162,7 @@ export const called = (data, parentElement, tell) => ({
   parentElement,
   setTriggerValue: tell,
   setStateValue: tell,
+  aside: true,
 });
 
 /**
@@ -160,6 +180,7 @@ export function until(view, name, end) {
 function ended(view) {
   for (const end of Object.values(view.ends)) end();
   view.ends = {};
+  if (latest.get(view.name) === view) latest.delete(view.name);
 }
 
 /**

@@ -17,7 +17,9 @@ _mount = st.components.v2.component(
 )
 
 
-def show(text: str, key: str, longest: int, live: bool, on_text: Callable[[], None]) -> None:
+def show(
+    text: str, model: str, key: str, longest: int, live: bool, on_text: Callable[[], None]
+) -> None:
     """The field with the text that is drawn. What the reader wants drawn stands in
     `st.session_state[key]["text"]` when `on_text` is called; at most `longest` characters are
     taken.
@@ -26,5 +28,5 @@ def show(text: str, key: str, longest: int, live: bool, on_text: Callable[[], No
     """
     # Half of a surrogate pair is no text and would break the header.
     shown = text.encode("utf-8", "replace").decode("utf-8")
-    header = {"text": shown, "longest": longest, "live": live}
+    header = {"text": shown, "model": model, "longest": longest, "live": live}
     _mount(data=wire.encode(header, {}), key=key, on_text_change=on_text)

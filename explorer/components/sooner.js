@@ -1,38 +1,58 @@
 // @ts-check
 // The first page's two pictures of a text that was sent just now, before the page itself has run.
 
-import { showSooner } from "./mount.js";
+import { atRest } from "./lesson_picture.js";
+import { isSooner, showSooner, takeBack } from "./mount.js";
 import { decode } from "./wire.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 
-const PAGES = ["/", "/attention"];
+const PAGES = ["", "attention"];
 // What an address may hold beside these is a choice that the pictures are not made with ahead.
 const MEANT = ["layer", "head", "view", "scale", "tone"];
 const GONE = ["text", "model", "token", "source", "anatomy_cell"]; // with a new text, or said by itself
 const LONGEST = 1000; // characters: a longer text takes as long as its page
 const FIRST_MODEL = "encoder";
+const LOOKS = 5; // at a page at rest
 
 /**
  * Ask for the pictures of a text, and draw them if it is still `wanted` when they come.
  * @param {string} text
+ * @param {string} model which is on screen
  * @param {() => boolean} wanted
  */
-export async function sooner(text, wanted) {
-  const { pathname, search } = window.location;
-  const at = Object.fromEntries(new URLSearchParams(search));
-  const known = Object.keys(at).every((name) => MEANT.includes(name) || GONE.includes(name));
-  if (!PAGES.includes(pathname) || !known || !text.trim() || text.length > LONGEST) return;
-  const asked = Object.fromEntries(Object.entries(at).filter(([name]) => MEANT.includes(name)));
-  const body = JSON.stringify({ text, model: at.model || FIRST_MODEL, asked });
+export async function sooner(text, model, wanted) {
+  const asked = choices(model);
+  if (!asked || !text.trim() || text.length > LONGEST) return;
+  const body = JSON.stringify({ text, model, asked });
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(new URL("ahead", ROOT), { method: "POST", headers, body });
     if (answer.status !== 200) return;
     const { blocks } = decode(new Uint8Array(await answer.arrayBuffer()));
     if (!wanted()) return;
-    for (const [name, data] of Object.entries(blocks)) showSooner(name, data);
+    const all = Object.entries(blocks);
+    for (const [name, data] of all) showSooner(name, data);
+    await brought(all);
   } catch {
     // the page brings them
   }
+}
+
+/** What the address asks of the pictures; undefined where they cannot be told ahead. @param {string} model */
+function choices(model) {
+  const { pathname, search } = window.location;
+  const at = Object.fromEntries(new URLSearchParams(search));
+  const known = Object.keys(at).every((name) => MEANT.includes(name) || GONE.includes(name));
+  // After a step back an address may say less than is on screen.
+  const here = known && (at.model || FIRST_MODEL) === model;
+  if (!here || !PAGES.includes(pathname.slice(ROOT.pathname.length))) return undefined;
+  return Object.fromEntries(Object.entries(at).filter(([name]) => MEANT.includes(name)));
+}
+
+// Where the reader went back to the last text before this one's page came, nothing comes.
+/** @param {[string, Uint8Array][]} all */
+async function brought(all) {
+  const open = () => all.some(([name, data]) => isSooner(name, data));
+  while (open()) if (await atRest(open, LOOKS)) for (const [name] of all) takeBack(name);
 }

@@ -34,7 +34,12 @@ const kinds = (...names) => names.filter(Boolean).join(" ");
 
 function drawn({ label, short, says, lit, gap, bar }, onclick) {
   const height = `${Math.round(100 * Math.min(1, bar))}%`;
-  const about = { type: "button", title: says, "aria-label": `${label}. ${says}`, onclick };
+  const about = {
+    type: "button",
+    title: says,
+    "aria-label": label ? `${label}. ${says}` : says,
+    onclick,
+  };
   const dir = bar < 0 ? "auto" : undefined;
   const names = [
     make("span", { class: "name", dir }, label),

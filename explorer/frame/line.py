@@ -26,6 +26,7 @@ def show(names: list[str], on_borrow: Callable[[], None]) -> Any:
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         sentence.show(
             state.text,
+            state.model,
             "typed text",
             settings().max_chars,
             len(state.text) <= MOST_LIVE and not models.is_borrowed(state.model),

@@ -11,6 +11,7 @@ from explorer.analysis.findings import findings, strongest_link
 from explorer.analysis.findings_links import Link, is_trained
 from explorer.analysis.findings_stream import Answer
 from explorer.memory import models, passes, shelf
+from explorer.memory.turns import TooLong
 from models.recording import Attention, Recording
 
 # Tokens up to which the answer is asked for: a lens over a vocabulary takes long on a long text.
@@ -77,6 +78,8 @@ def _answer(recording: Recording) -> Answer | None:
         id = int(lens.final_id[n - 1])
         said = next(iter(models.labels(recording.model.name, [id])))
         return Answer(lens, n - 1, said, passes.attribution(recording, stream.name, n - 1, id))
+    except TooLong:
+        raise
     except ValueError:  # a model whose logits cannot be read or taken apart
         return None
 

@@ -7,9 +7,6 @@ run brings them.
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -17,12 +14,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from explorer.components import wire
+from explorer.memory import told
 from explorer.memory.runs import line
-from explorer.memory.turns import TooLong
+from explorer.server import sent
 
 PATH = "/ahead"
 MOST_BYTES = 32_768  # of what is asked
-LONGEST = 1_000  # characters of a text that is drawn so: a longer one takes as long as its page
+LONGEST = 1_000  # bytes of a text that is drawn so: a longer one takes as long as its page
 MOST_WAITING = 1  # runs of the script that wait, and requests that are answered at once
 NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
@@ -38,7 +36,10 @@ async def ahead(request: Request) -> Response:
     _under_way += 1
     try:
         made = await run_in_threadpool(_pictures, *said)
-    except (ValueError, TooLong):  # the page says what is wrong
+    except ValueError:  # the page says what is wrong
+        return NONE
+    except Exception as error:  # its words may hold the text
+        told.raised(error)
         return NONE
     finally:
         _under_way -= 1
@@ -54,19 +55,17 @@ async def ahead(request: Request) -> Response:
 
 async def _read(request: Request) -> tuple[str, str, dict[str, str]] | None:
     """Model, text and choices; None for anything else."""
-    if request.headers.get("content-type") != "application/json":
-        return None  # what any other site's page may send
     try:
-        if int(request.headers.get("content-length", MOST_BYTES + 1)) > MOST_BYTES:
-            return None
-        said: Any = json.loads(await request.body())
-        model, text, asked = said["model"], said["text"], said["asked"]
-    except (ValueError, KeyError, TypeError, ClientDisconnect):
+        said = await sent.json_object(request, MOST_BYTES)
+    except (ValueError, ClientDisconnect):
         return None
-    words = isinstance(asked, dict) and all(isinstance(each, str) for each in asked.values())
-    if not (isinstance(model, str) and isinstance(text, str) and words and len(text) <= LONGEST):
+    model, text, asked = (said.get(name) for name in ("model", "text", "asked"))
+    if not (isinstance(model, str) and isinstance(text, str) and isinstance(asked, dict)):
         return None
-    return model, text, asked
+    if not all(isinstance(each, str) for each in asked.values()):
+        return None
+    short = len(text.encode("utf-8", "replace")) <= LONGEST
+    return (model, text, asked) if short else None
 
 
 def _pictures(model: str, text: str, asked: dict[str, str]) -> dict[str, bytes]:

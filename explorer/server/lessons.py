@@ -6,7 +6,6 @@ few kilobytes and, every twenty seconds, a few bytes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from explorer.memory.lessons import Lessons, spelled
 from explorer.memory.lessons_here import Here
 from explorer.memory.lessons_store import TooMany, Unknown
 from explorer.memory.settings import settings
+from explorer.server import sent
 from explorer.server.doors import FIRST_PAGE, pages
 
 MOST_BYTES = 16_384  # of what is sent here
@@ -148,7 +148,7 @@ async def act(request: Request) -> Response:
     """What teacher and students send: JSON, which a page of another site cannot send here."""
 
     async def made() -> Response:
-        said = await _read(request)
+        said = await sent.json_object(request, MOST_BYTES)
         who = request.client.host if request.client else ""
         answer = await ACTS[request.path_params["what"]](lessons(), said, who)
         return JSONResponse(answer, headers=NO_STORE)
@@ -162,7 +162,7 @@ async def show(request: Request) -> Response:
 
     async def made() -> Response:
         asked = request.query_params
-        picture = await _body(request, "application/octet-stream", MOST_PICTURE)
+        picture = await sent.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
         code = spelled(asked.get("code"))
         await lessons().show(code, key, goal(asked.get("at")), picture)
@@ -200,30 +200,6 @@ async def _answered(made: Callable[[], Awaitable[Response]]) -> Response:
         return _refused(503, "The class cannot be reached just now; try again in a moment.")
     except ClientDisconnect:
         return Response(status_code=400)
-
-
-async def _body(request: Request, kind: str, most: int) -> bytes:
-    """What was sent, so many bytes at most of that kind. Raises ValueError for another or more."""
-    if request.headers.get("content-type", "").partition(";")[0] != kind:
-        raise ValueError(f"This is sent as {kind}.")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise ValueError("This is too long.")
-    return bytes(body)
-
-
-async def _read(request: Request) -> dict[str, Any]:
-    """What was sent. Raises ValueError for what is no JSON object, or too long."""
-    body = await _body(request, "application/json", MOST_BYTES)
-    try:
-        said = json.loads(body)
-    except (UnicodeDecodeError, RecursionError) as problem:
-        raise ValueError("This is no JSON.") from problem
-    if not isinstance(said, dict):
-        raise ValueError("This is no JSON object.")
-    return said
 
 
 def _refused(status: int, why: str) -> Response:

@@ -261,14 +261,9 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
     ],
 }
 FURTHER = grown.Further
+MORE = f"then {FURTHER.steps:,} steps more from what was shipped, rate {FURTHER.rate:g}"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [
-        *ABOUT["translator-grown"]["recipe"][:2],
-        f"then {FURTHER.steps:,} more, from what was shipped then",
-        *ABOUT["translator-grown"]["recipe"][2:5],
-        ADAM.format(f"{GROWN.rate:g} and {FURTHER.rate:g}", GROWN.warm_up),
-        *ABOUT["translator-grown"]["recipe"][6:],
-    ],
+    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE]
 }
 SMALLER = translation.Small
 ABOUT["translator-small"] = ABOUT["translator"] | {

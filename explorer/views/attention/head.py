@@ -255,6 +255,8 @@ def take_token(source: Shown, name: str, at: tuple[int, int]) -> None:
     """What was just chosen in the picture, [row, column, cell's column], as tokens; of a cell
     between words its strongest pair of tokens."""
     state = st.session_state
+    if source.text != state.text:  # chosen in a picture of the text before
+        return
     row, column, opened = (*(state["one head"].get("token") or (-1, -1)), -1)[:3]
     on = screen(source, name)
     shown = looked_at(on.recording, on.attention, at, on.axes, choices())

@@ -3,7 +3,7 @@ make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -98,8 +98,8 @@ def _named(names: Mapping[str, str], value: str) -> str:
     return names.get(value, value)
 
 
-def sliders(seed: int) -> None:
-    """Temperature, top-k, top-p and seed."""
+def sliders(seed: int, changed: Callable[[], None] | None = None) -> None:
+    """Temperature, top-k, top-p and seed; `changed` is called after each choice."""
     st.session_state["seed field"] = seed
     columns = st.columns([1.2, 1, 1, 0.9], vertical_alignment="bottom")
     few = "Only the k likeliest tokens are kept."
@@ -117,12 +117,21 @@ def sliders(seed: int) -> None:
             persist_state="session",
             format_func=partial(_named, named),
             help=says,
+            on_change=changed,
         )
     columns[-1].number_input(
-        "Seed", 0, steps.SEEDS - 1, key="seed field", on_change=take_seed, help=sentences.SEED
+        "Seed",
+        0,
+        steps.SEEDS - 1,
+        key="seed field",
+        on_change=take_seed,
+        args=(changed,),
+        help=sentences.SEED,
     )
 
 
-def take_seed() -> None:
+def take_seed(changed: Callable[[], None] | None) -> None:
     """The seed typed."""
     st.session_state.seed = str(st.session_state["seed field"])
+    if changed:
+        changed()

@@ -79,7 +79,7 @@ def controls(model: str, text: str) -> str | None:
 def drawn() -> None:
     """How each token is drawn, and another translation."""
     way, seed = steps.settings()
-    drawing.sliders(seed)
+    drawing.sliders(seed, forget_beam)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Draw another", icon=":material/casino:", on_click=draw_another)
         st.caption(sentences.drawn(way.temperature, seed))
