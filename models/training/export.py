@@ -151,8 +151,8 @@ ABOUT = {
             f"{translation.LOWER_SHARE:.0%} in lower case; label smoothing "
             f"{translation.LABEL_SMOOTHING}; dropout {translation.DROPOUT}",
             ADAM.format(f"{translation.Translation.rate:g}", translation.Translation.warm_up),
-            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16, "
-            "weights in fp32",
+            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16 "
+            "where the processor helps, weights in fp32",
             FILTERED,
         ],
         "limits": [
@@ -255,15 +255,13 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
         f"then {GROWN.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
         *ABOUT["translator"]["recipe"][2:5],
         ADAM.format(f"{GROWN.rate:g}", GROWN.warm_up),
-        f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16 where the "
-        "processor helps, weights in fp32",
-        FILTERED,
+        *ABOUT["translator"]["recipe"][6:],
     ],
 }
-FURTHER = grown.Further
-MORE = f"then {FURTHER.steps:,} steps more from what was shipped, rate {FURTHER.rate:g}"
+MORE = "then {:,} steps more from what was shipped, rate {:g}"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE]
+    "recipe": ABOUT["translator-grown"]["recipe"]
+    + [MORE.format(grown.Further.steps, grown.Further.rate)]
 }
 SMALLER = translation.Small
 ABOUT["translator-small"] = ABOUT["translator"] | {
