@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log10
+from pathlib import Path
 
 import pytest
 import torch
@@ -95,3 +96,10 @@ def test_heads_of_another_width_are_not_grown() -> None:
     with pytest.raises(ValueError, match="same width"):
         begun = handle(Decoder)
         grown.grow(begun, Decoder(replace(SMALL, n_head=2)), begun.tokenizer)
+
+
+def test_what_goes_on_is_shipped_as_the_mean_of_both(tmp_path: Path) -> None:
+    first, last = ({"w": torch.full((2,), value), "b": torch.zeros(1)} for value in (1.0, 2.0))
+    torch.save(first, tmp_path / "at-0.pt")
+    found = grown.mean(last, tmp_path / "at-0.pt")
+    assert found["w"].tolist() == [1.5, 1.5] and found["b"].tolist() == [0]

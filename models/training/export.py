@@ -18,7 +18,6 @@ from models import coarse, shipped
 from models.training import (
     algorithms,
     evaluate,
-    grown,
     masked,
     next_word,
     onward,
@@ -26,6 +25,7 @@ from models.training import (
     translation,
     twins,
 )
+from models.training.grown import Further, Grown, mean
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
 ENGLISH = [
@@ -247,21 +247,19 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
         FILTERED,
     ],
 }
-GROWN = grown.Grown
 ABOUT["translator-grown"] = ABOUT["translator"] | {
     "recipe": [
         "began as translator-small, made wider and deeper (models/training/grown.py): new words "
         "as the mean of their old pieces, new layers as ones that write nothing",
-        f"then {GROWN.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
+        f"then {Grown.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
         *ABOUT["translator"]["recipe"][2:5],
-        ADAM.format(f"{GROWN.rate:g}", GROWN.warm_up),
+        ADAM.format(f"{Grown.rate:g}", Grown.warm_up),
         *ABOUT["translator"]["recipe"][6:],
     ],
 }
-MORE = "then {:,} steps more from what was shipped, rate {:g}"
+MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": ABOUT["translator-grown"]["recipe"]
-    + [MORE.format(grown.Further.steps, grown.Further.rate)]
+    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
 }
 SMALLER = translation.Small
 ABOUT["translator-small"] = ABOUT["translator"] | {
@@ -337,10 +335,12 @@ def ship(name: str, run: Path) -> None:
     ships = shipped_as(name)
     folder = shipped.WEIGHTS / ships
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(halves(saved["model"]), folder / "model.safetensors")
+    recipe, state = train.recipe_class(name), saved["model"]
+    early = {step: file for step in recipe.shown if (file := run / f"at-{step}.pt").exists()}
+    if issubclass(recipe, Further):
+        state = mean(state, early.pop(0))
+    save_file(halves(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
-    wanted = train.recipe_class(name).shown
-    early = {step: file for step in wanted if (file := run / f"at-{step}.pt").exists()}
     if early:
         states = {
             step: coarse.coarsened(torch.load(early[step], weights_only=True))

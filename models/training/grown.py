@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -50,9 +51,11 @@ class Grown(translation.Translation):
 
 
 class Further(Grown):
-    """The recipe of its later steps: from the shipped translator on."""
+    """The recipe of its later steps: from the shipped translator on. What is shipped then is the
+    mean of both weights (Izmailov et al., 2018): better than either."""
 
     steps, rate = 4_000, 7e-4
+    shown = (0,)
     first_epoch = Grown.first_epoch + 3  # other draws than those that it has met
 
     def tokenizer(self) -> Tokenizer:
@@ -60,6 +63,12 @@ class Further(Grown):
 
     def begin(self, model: EncoderDecoder) -> None:
         model.load_state_dict(own.load("translator").model.state_dict())
+
+
+def mean(state: dict[str, Tensor], begun: Path) -> dict[str, Tensor]:
+    """The mean of a run's weights and those that it began with, which lie in the file `begun`."""
+    first = torch.load(begun, weights_only=True)
+    return {name: (tensor + first[name]) / 2 for name, tensor in state.items()}
 
 
 @torch.no_grad()
