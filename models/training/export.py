@@ -156,7 +156,8 @@ ABOUT = {
             FILTERED,
         ],
         "limits": [
-            "Good at short everyday sentences; long or learned ones come out half right.",
+            "Good at short everyday sentences; longer ones with rare words mostly come out wrong "
+            "somewhere.",
             "“You” may become tu or vous, and a speaker a man or a woman: the English does "
             "not say, and the model does not ask.",
             "Words it has hardly met are spelled after their sound, or left out.",
