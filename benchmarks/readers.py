@@ -23,6 +23,7 @@ from websockets.asyncio.client import connect
 from benchmarks.browser import cpu_ms, server
 
 EVERY = 3.0  # seconds between two texts of one reader
+REST = 30.0  # seconds for which a browser does not ask for pictures again where there were none
 SMALL = 200  # bytes; the message that a script has finished is smaller
 WORDS = [
     "the",
@@ -114,8 +115,9 @@ def sentence(dice: random.Random) -> str:
     return " ".join(dice.choices(WORDS, k=dice.randint(8, 20))).capitalize() + "."
 
 
-def pictures(address: str, text: str, model: str, sooner: list[float]) -> None:
-    """Ask for a text's pictures by themselves, and note how long they took, where there are any."""
+def pictures(address: str, text: str, model: str, sooner: list[float]) -> bool:
+    """Ask for a text's pictures by themselves, and note how long they took; False where there are
+    none."""
     body = json.dumps({"text": text, "model": model or "encoder", "asked": {}}).encode()
     asked = Request(f"{address}/ahead", body, {"Content-Type": "application/json"})
     start = time.monotonic()
@@ -123,6 +125,7 @@ def pictures(address: str, text: str, model: str, sooner: list[float]) -> None:
         answer.read()
         if answer.status == 200:
             sooner.append((time.monotonic() - start) * 1e3)
+        return answer.status == 200
 
 
 async def reader(address: str, number: int, model: str, end: float, found: Load) -> None:
@@ -135,12 +138,12 @@ async def reader(address: str, number: int, model: str, end: float, found: Load)
         max_size=None,
         open_timeout=60,
     ) as socket:
-        first = True
+        first, again = True, 0.0
         while time.monotonic() < end:
             asked = {"text": sentence(dice)} | ({"model": model} if model else {})
             start, sooner = time.monotonic(), [] if first else found.sooner
             aside = []
-            if found.asks:
+            if found.asks and start > again:
                 asking = asyncio.to_thread(pictures, address, asked["text"], model, sooner)
                 aside.append(asyncio.create_task(asking))
             await socket.send(
@@ -150,7 +153,8 @@ async def reader(address: str, number: int, model: str, end: float, found: Load)
                 pass
             if not first:  # the first run of a session imports and sends what later ones do not
                 found.took.append((time.monotonic() - start) * 1e3)
-            await asyncio.gather(*aside)
+            if not all(await asyncio.gather(*aside)):
+                again = time.monotonic() + REST
             first = False
             await asyncio.sleep(max(0.0, start + EVERY - time.monotonic()))
 

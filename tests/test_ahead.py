@@ -138,10 +138,10 @@ def test_any_text_is_data(ask: TestClient) -> None:
         assert answer.status_code in (200, 204)
 
 
-def test_where_readers_wait_there_are_none(
+def test_where_many_readers_are_at_it_there_are_none(
     ask: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead.line, "waiting", lambda: ahead.MOST_WAITING + 1)
+    monkeypatch.setattr(ahead.line, "begun_lately", lambda: ahead.MOST_RUNS + 1)
     assert ask.post(ahead.PATH, json=said()).status_code == 204
 
 

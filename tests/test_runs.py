@@ -140,3 +140,16 @@ def test_streamlits_sessions_hand_their_messages_over_in_groups(monkeypatch):
     with ThreadPoolExecutor() as threads:
         threads.submit(live).result()
     assert told == ["first", "second", "later"]
+
+
+def test_runs_that_began_lately_are_counted(monkeypatch):
+    line, now = Line(), [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for _ in range(3):
+        with line.run():
+            now[0] += 0.3
+    assert line.begun_lately() == 3
+    now[0] += 0.5
+    assert line.begun_lately() == 1
+    now[0] += 1
+    assert line.begun_lately() == 0

@@ -14,6 +14,9 @@ const GONE = ["text", "model", "token", "source", "anatomy_cell"]; // with a new
 const LONGEST = 1000; // characters: a longer text takes as long as its page
 const FIRST_MODEL = "encoder";
 const LOOKS = 5; // at a page at rest
+const REST = 30_000; // ms in which a server that had none is not asked again
+
+let again = 0; // when the server is asked next
 
 /**
  * Ask for the pictures of a text, and draw them if it is still `wanted` when they come.
@@ -23,12 +26,12 @@ const LOOKS = 5; // at a page at rest
  */
 export async function sooner(text, model, wanted) {
   const asked = choices(model);
-  if (!asked || !text.trim() || text.length > LONGEST) return;
+  if (!asked || !text.trim() || text.length > LONGEST || Date.now() < again) return;
   const body = JSON.stringify({ text, model, asked });
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(new URL("ahead", ROOT), { method: "POST", headers, body });
-    if (answer.status !== 200) return;
+    if (answer.status !== 200) return void (again = Date.now() + REST);
     const { blocks } = decode(new Uint8Array(await answer.arrayBuffer()));
     if (!wanted()) return;
     const all = Object.entries(blocks);

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+LATELY = 1.0  # seconds
 MOMENT = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
 
 
@@ -25,6 +26,7 @@ class Line:
         self._waiting: deque[threading.Condition] = deque()
         self._first: object | None = None
         self._since = 0.0
+        self._begun: deque[float] = deque(maxlen=64)  # when runs began, the last ones
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -36,6 +38,7 @@ class Line:
                 ticket.wait(self._left() if self._waiting[0] is ticket else None)
             self._waiting.popleft()
             self._first, self._since = ticket, time.monotonic()
+            self._begun.append(self._since)
             self._wake()
         try:
             yield
@@ -48,6 +51,12 @@ class Line:
     def waiting(self) -> int:
         """How many wait."""
         return len(self._waiting)
+
+    def begun_lately(self) -> int:
+        """How many runs have begun within a second."""
+        since = time.monotonic() - LATELY
+        with self._lock:
+            return sum(each > since for each in self._begun)
 
     def _left(self) -> float:
         """Seconds until the next may run, whether or not the one that runs has ended."""

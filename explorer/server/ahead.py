@@ -1,8 +1,8 @@
 """The pictures of a text that a reader has just sent, before the page's own run has drawn them.
 
 Streamlit draws a page anew as a whole. Its two large pictures are asked for here at the same time,
-made once for both, and drawn as soon as they come. Where others wait there are none: the page's own
-run brings them.
+made once for both, and drawn as soon as they come. Where many readers are at it there are none: two
+threads at one text cost more than one, and the page's own run brings them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from explorer.server import sent
 PATH = "/ahead"
 MOST_BYTES = 32_768  # of what is asked
 LONGEST = 1_000  # bytes of a text that is drawn so: a longer one takes as long as its page
-MOST_WAITING = 1  # runs of the script that wait, and requests that are answered at once
+MOST_AT_ONCE = 2  # requests that are answered
+MOST_RUNS = 6  # of the script within a second; a reader who types makes three
 NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 _under_way = 0
@@ -31,7 +32,7 @@ async def ahead(request: Request) -> Response:
     """The two pictures, or nothing."""
     global _under_way
     said = await _read(request)
-    if said is None or _under_way > MOST_WAITING or line.waiting() > MOST_WAITING:
+    if said is None or _under_way >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
         return NONE
     _under_way += 1
     try:
