@@ -12,6 +12,7 @@ from visiting import page_at
 
 from explorer.components import wire
 from explorer.memory import models
+from explorer.memory.runs import Line
 from explorer.server import ahead, doors
 from explorer.views.attention.ahead import pictures
 
@@ -21,7 +22,8 @@ HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語
 
 
 @pytest.fixture
-def ask() -> Iterator[TestClient]:
+def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    monkeypatch.setattr(ahead, "line", Line())  # the tests before this one were many readers
     with TestClient(Starlette(routes=ahead.ROUTES)) as client:
         yield client
 
