@@ -23,14 +23,11 @@ def send(visitor: Visitor, text: str) -> None:
     field.press("Enter")
 
 
-def bent(visitor: Visitor) -> list:
-    """A visitor whose page hears nothing of its own run while the list that is returned holds
-    something."""
-    held: list = []
+def bent(browser: Browser, server: str) -> tuple[Visitor, list]:
+    """A visitor whose page hears nothing of its own run while the list holds something."""
+    visitor, held = Visitor(browser, server), list()
     visitor.page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
-    visitor.page.reload()
-    visitor.drawn()
-    return held
+    return visitor.open(), held
 
 
 def gone(visitor: Visitor) -> None:
@@ -43,9 +40,8 @@ def gone(visitor: Visitor) -> None:
 def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
     browser: Browser, server: str
 ) -> None:
-    visitor = Visitor(browser, server)
-    page = visitor.open().page
-    held = bent(visitor)
+    visitor, held = bent(browser, server)
+    page = visitor.page
     before = page.evaluate(SHOWN)
     held.append("from now on")
     with page.expect_response("**/ahead") as answer:
@@ -64,9 +60,8 @@ def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
 def test_a_step_back_before_the_page_came_leaves_no_picture_of_the_other_text(
     browser: Browser, server: str
 ) -> None:
-    visitor = Visitor(browser, server)
-    page = visitor.open().page
-    held = bent(visitor)
+    visitor, held = bent(browser, server)
+    page = visitor.page
     before, text = page.evaluate(SHOWN), page.locator(".sentence textarea").input_value()
     held.append("from now on")
     send(visitor, FIRST)
@@ -103,7 +98,11 @@ def test_without_them_the_page_brings_the_pictures(visitor: Visitor) -> None:
         f"before => ({SHOWN})().every((each, at) => each !== before[at])", arg=before
     )
     page.unroute("**/ahead")
-    visitor.errors[:] = [each for each in visitor.errors if "ERR_FAILED" not in each]
+    tokens = visitor.drawn().tokens()
+    assert "fox" in tokens and "bird" in tokens, "the picture is of the new text"
+    assert sum(url.endswith("/ahead") for url in visitor.requests) == 1, "it had been asked for"
+    assert all("ERR_FAILED" in each for each in visitor.wrong()), "and nothing else went wrong"
+    visitor.errors.clear()
 
 
 # The first answer is kept back until `letGo` is called.

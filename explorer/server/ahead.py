@@ -39,7 +39,9 @@ async def ahead(request: Request) -> Response:
         made = await run_in_threadpool(_pictures, *said)
     except ValueError:  # the page says what is wrong
         return NONE
-    except Exception as error:  # its words may hold the text
+    # A fault of ours, whichever: the page's run meets it too and says so. Here it is told by its
+    # kind and place, since the words of the server's own traceback may hold the text.
+    except Exception as error:
         told.raised(error)
         return NONE
     finally:
