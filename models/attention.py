@@ -18,6 +18,7 @@ from models.config import Config
 from models.edits import Edit, OtherPositions, WithMask, WithoutPositions, applies, last
 from models.embedding import places_of
 from models.places import Tape, no_tape, passed, room
+from models.products import made_up, pays, product
 from models.since import RMSNorm, for_every_head, turned, turns, within
 
 
@@ -269,7 +270,9 @@ class MultiHeadAttention(nn.Module):
         weight, *bias = self.fused
         whole = whole.view(*x.shape[:-1], sum(heads), self.d_head)
         out = whole.view(-1, len(weight))
-        if bias:
+        if pays(x, weight):
+            out.copy_(product(made_up(x), weight, bias[0] if bias else None)[: len(out)])
+        elif bias:
             torch.addmm(bias[0], x.flatten(0, 1), weight.T, out=out)
         else:
             torch.mm(x.flatten(0, 1), weight.T, out=out)

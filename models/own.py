@@ -156,7 +156,7 @@ def record(
     n = len(tokens.ids)
     check_length(edits, n, handle.card)
     name = "decoder" if causal else "encoder"
-    tape = Seen(handle.card.n_layer)
+    tape = Seen(handle.model.config, n)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
     _finite(tape)
     attention = Attention(
@@ -181,18 +181,18 @@ def _record_two(
 ) -> Recording:
     source, dropped = frame(handle, text)
     source = shuffled(source, edits)
-    check_length(edits, len(source.ids), handle.card)
+    check_length(edits, n := len(source.ids), handle.card)
     reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
-    memory_tape, tape = Seen(handle.card.n_layer), Seen(handle.card.n_layer)
     model = handle.model
+    memory_tape = Seen(model.config, n)
     assert isinstance(model, EncoderDecoder)  # record has looked
     memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
     _finite(memory_tape, "encoder ")
     tokens, target, target_dropped = _target(handle, memory, writing, target)
-    check_length(edits, len(tokens.ids), handle.card)
+    check_length(edits, m := len(tokens.ids), handle.card)
+    tape = Seen(model.config, m, n)
     model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
     _finite(tape, "decoder ")
-    n, m = len(source.ids), len(tokens.ids)
     attention = (
         Attention(
             name="encoder self",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from models.config import Config
 from models.recording import Stream
 from models.tokenizer import Tokens
 
@@ -16,6 +19,27 @@ FEW_SITES, SITES_OF_A_LAYER = (
 )  # at most: before the first layer and after the last, and with three sub-layers
 
 
+def n_sites(n_layer: int) -> int:
+    """How many sites of the stream a model of so many layers has, at most."""
+    return FEW_SITES + SITES_OF_A_LAYER * n_layer
+
+
+def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
+    """The shapes of what a pass leaves on the tape, at most."""
+    layers, heads, d_head = config.n_layer, config.n_head, config.d_head
+    shapes = [
+        (n_sites(layers), n, config.d_model),
+        (layers, n, heads + 2 * config.key_heads, d_head),
+        (2, layers, heads, n, n),
+    ]
+    if n_source:
+        shapes += [
+            (layers, n + 2 * n_source, heads, d_head),
+            (2, layers, heads, n, n_source),
+        ]
+    return shapes
+
+
 class Seen:
     """The tape that keeps what a Recording needs: the stream's sites in order, and the tensors of
     the heads.
@@ -23,10 +47,17 @@ class Seen:
     Scores and patterns are computed where they are to lie, in one array of all layers; all else is
     copied into one array at once, so that the pass can use its memory again. A list to be stacked
     afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
+
+    All arrays lie in one piece of memory, which the system hands out in large pages: fresh small
+    ones took an eighth of a pass over 128 tokens. `n`: the pass's tokens; `n_source`: those of the
+    other text that a decoder looks at.
     """
 
-    def __init__(self, n_layer: int) -> None:
-        self.n_layer = n_layer
+    def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
+        self.n_layer = config.n_layer
+        shapes = left_behind(config, n, n_source)
+        self.piece = np.empty(sum(map(prod, shapes)), dtype=np.float32)
+        self.taken = 0
         self.sites: list[str] = []
         self.resid = np.empty(
             (0, 0, 0), dtype=np.float32
@@ -49,16 +80,14 @@ class Seen:
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
             if not self.sites:
-                self.resid = np.empty(
-                    (FEW_SITES + SITES_OF_A_LAYER * self.n_layer, *shape[-2:]), dtype=np.float32
-                )
+                self.resid = self._array(n_sites(self.n_layer), *shape[-2:])
             return torch.from_numpy(self.resid[len(self.sites)]).view(shape)
         layer, _, attention = sublayer.partition(".")
         kept = self.heads.setdefault(attention, {})
         if (
             what == "qkv" and attention not in self.together
         ):  # (1, token, 3, head, d_head): one array, and q, k and v views of it
-            self.together[attention] = np.empty((self.n_layer, *shape[1:]), dtype=np.float32)
+            self.together[attention] = self._array(self.n_layer, *shape[1:])
             kept |= {
                 each: self.together[attention][:, :, at].transpose(0, 2, 1, 3)
                 for at, each in enumerate("qkv")
@@ -66,8 +95,16 @@ class Seen:
         if what == "qkv":
             return torch.from_numpy(self.together[attention][int(layer)])[None]
         if what not in kept:
-            kept[what] = np.empty((self.n_layer, *shape[1:]), dtype=np.float32)
+            kept[what] = self._array(self.n_layer, *shape[1:])
         return torch.from_numpy(kept[what][int(layer)])[None]
+
+    def _array(self, *shape: int) -> np.ndarray:
+        """A new array, of the one piece as long as there is room in it."""
+        size = prod(shape)
+        if self.taken + size > len(self.piece):
+            return np.empty(shape, dtype=np.float32)
+        self.taken += size
+        return self.piece[self.taken - size : self.taken].reshape(shape)
 
     def first_bad(self) -> str | None:
         """The first place of the stream where a number is not finite, a layer's scores before what

@@ -39,6 +39,7 @@ from models.edits import (
 )
 from models.embedding import Embedding
 from models.places import Tape, no_tape, passed, room
+from models.products import made_up, pays, product
 from models.since import GatedFeedForward, Norm, norm_of, normed
 
 
@@ -49,7 +50,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.bias_ffn)
         self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.bias_ffn)
-        self.activation = ACTIVATIONS[config.activation]
+        self.activation, self.named = ACTIVATIONS[config.activation], config.activation
 
     def reading(self) -> tuple[nn.Linear, ...]:
         """The matrices that read the stream."""
@@ -64,7 +65,12 @@ class FeedForward(nn.Module):
         return self.activation(self.w_1(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.w_2(self.hidden(x))  # (batch, token, d_model)
+        one, two = self.w_1, self.w_2
+        if not pays(x, one.weight, two.weight):
+            return two(self.hidden(x))  # (batch, token, d_model)
+        hidden = product(made_up(x), one.weight, one.bias, self.named)
+        wrote = product(hidden, two.weight, two.bias)
+        return wrote[: x.shape[:-1].numel()].view(x.shape)
 
 
 class AddAndNorm(nn.Module):

@@ -56,7 +56,7 @@ class Further(Grown):
 
     steps, rate = 4_000, 7e-4
     shown = (0,)
-    first_epoch = Grown.first_epoch + 3  # other draws than those that it has met
+    first_epoch = Grown.first_epoch + 6  # other draws than those that it has met
 
     def tokenizer(self) -> Tokenizer:
         return own.load("translator").tokenizer

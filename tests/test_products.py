@@ -1,0 +1,72 @@
+"""Products by oneDNN: the numbers of torch's own layers, and only where they may stand for them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from models import products
+from models.attention import by_inputs
+from models.config import ACTIVATIONS, Config
+from models.layout import lay_out
+from models.transformer import Encoder
+
+SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
+
+
+@pytest.fixture(autouse=True)
+def paying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for large matrices on a processor that has AVX-512."""
+    monkeypatch.setattr(products, "_wide", True)
+    monkeypatch.setattr(products, "LARGE", 1)
+
+
+@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
+@pytest.mark.parametrize("n", [1, 17, 64, 100, 256])
+def test_a_product_is_the_layer_and_its_activation(n, activation):
+    torch.manual_seed(n)
+    x, weight, bias = torch.randn(n, 24), by_inputs(torch.randn(40, 24)), torch.randn(40)
+    wanted = x.double() @ weight.double().T + bias.double()
+    if activation:
+        wanted = ACTIVATIONS[activation](wanted)
+    with torch.inference_mode():
+        made = products.product(products.made_up(x), weight, bias, activation)[:n]
+    assert (made - wanted).abs().max() < 1e-4
+
+
+def test_few_numbers_of_rows_are_met():
+    """A text of any length, up to the longest, is one of 20 sizes."""
+    lengths = {len(products.made_up(torch.zeros(n, 2))) for n in range(1, 257)}
+    assert len(lengths) == 20 and max(lengths) == 256
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_pass_is_the_same_with_and_without(activation, monkeypatch):
+    torch.manual_seed(0)
+    model = Encoder(Config(**vars(SMALL) | {"activation": activation})).eval()
+    lay_out(model)
+    ids = torch.randint(50, (2, 19))
+    with torch.inference_mode():
+        made = model(ids)
+        monkeypatch.setattr(products, "LARGE", 10**9)
+        assert (made - model(ids)).abs().max() < 1e-5
+
+
+def test_a_gradient_goes_through_torchs_own_layers():
+    model = Encoder(SMALL)
+    lay_out(model)
+    weight = model.layers[0].feed_forward.w_1.weight
+    with torch.inference_mode():
+        assert products.pays(torch.zeros(1, 5, 24), weight)
+    assert not products.pays(torch.zeros(1, 5, 24), weight)
+    model(torch.tensor([[1, 2, 3]])).sum().backward()
+    assert weight.grad is not None
+
+
+def test_other_numbers_longer_texts_and_other_layouts_are_left_to_torch():
+    weight = by_inputs(torch.zeros(40, 24))
+    with torch.inference_mode():
+        assert products.pays(torch.zeros(256, 24), weight)
+        assert not products.pays(torch.zeros(257, 24), weight)
+        assert not products.pays(torch.zeros(5, 24, dtype=torch.float64), weight)
+        assert not products.pays(torch.zeros(5, 24), torch.zeros(40, 24))
