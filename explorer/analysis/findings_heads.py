@@ -29,11 +29,13 @@ def rests(recording: Recording, attention: Attention) -> np.ndarray:
     keys = recording.stream(attention.key)
     special = np.asarray(keys.special, bool)
     marks = special | np.array([relations.is_punctuation(token) for token in keys.tokens])
-    rows = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
+    choice = attention.allowed.sum(axis=1) > 1
+    rows = np.flatnonzero(choice)
     found = np.full(attention.pattern.shape[:2], -1)
     if not len(rows) or special.all():
         return found
-    by_key = attention.pattern[:, :, rows].mean(axis=2)
+    dtype = attention.pattern.dtype
+    by_key = np.einsum("lhqk,q->lhk", attention.pattern, choice.astype(dtype)) / len(rows)
     shares = [
         by_key @ special,
         by_key[..., 0] * (not special[0]),
