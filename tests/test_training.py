@@ -291,6 +291,8 @@ def test_what_needs_corpora_says_so() -> None:
         "encoder",
         "encoder-onward",
         "decoder",
+        "decoder-onward",
+        "decoder-unlooped",
         "translator",
         "translator-small",
         "translator-grown",

@@ -76,7 +76,7 @@ def _in_two_contexts(scene: Scene, token: int, mate: int) -> tuple[str, str]:
     beside = "" if others is None else f" Different words of both: {fixed(float(others[-1]), 2)}."
     return (
         f"Context {does} {word}: from cosine {start} to {end}",
-        f"The same word in two sentences: the cosine between its two vectors is {start} at the "
+        f"The same word in both texts: the cosine between its two vectors is {start} at the "
         f"{scene.titles[0]} and {end} at {scene.titles[-1]}.{beside}",
     )
 

@@ -52,7 +52,8 @@ class Grown(translation.Translation):
 
 class Further(Grown):
     """The recipe of its later steps: from the shipped translator on. What is shipped then is the
-    mean of both weights (Izmailov et al., 2018): better than either."""
+    mean of both weights (Izmailov et al., 2018): better than either. Run again after that, it goes
+    on from there."""
 
     steps, rate = 4_000, 7e-4
     shown = (0,)

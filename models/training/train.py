@@ -26,7 +26,16 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
-from models.training import algorithms, grown, masked, next_word, onward, translation, twins, unlooped
+from models.training import (
+    algorithms,
+    grown,
+    masked,
+    next_word,
+    onward,
+    translation,
+    twins,
+    unlooped,
+)
 from models.training.recipes import SEED, Moment, Recipe, half_helps
 
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
@@ -34,6 +43,7 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder-onward": onward.Onward,
     "decoder": next_word.NextWord,
     "decoder-onward": unlooped.Onward,
+    "decoder-unlooped": unlooped.Unlooped,
     "translator": translation.Translation,
     "translator-small": translation.Small,
     "translator-grown": grown.Grown,

@@ -1,41 +1,40 @@
-"""The decoder's recipe from shipped weights on: more text, and a price on what it says again.
+"""The decoder's recipes from shipped weights on: more text, and then a price on going round.
 
 A small model that always takes the likeliest word soon goes round: what it has said twice it says
-for ever. From time to time it therefore writes on from the beginnings of its rows, and pays for
-each token that ends a run of tokens which stood there before (Welleck et al., 2020, unlikelihood
-training on its own writing). Text that is given twice is no such case: there nothing is paid, so
-that induction stays.
+for ever. Beside its text it therefore writes on from the beginnings of rows, and pays for each
+token of a run of tokens that stood there before (Welleck et al., 2020, unlikelihood training on its
+own writing). Text that is given twice is no such case: it costs nothing, so that induction stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import torch
 from torch import Tensor
 
 from models import own
-from models.own import Handle
+from models.attention import Stored
 from models.tokenizer import Tokenizer
 from models.training import next_word
-from models.training.recipes import SEED, Moment
-from models.transformer import Decoder, Stored
+from models.training.recipes import Moment
+from models.transformer import Decoder
 
 FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows, other draws than those of the first steps
-EVERY = 4  # steps; in one of so many the model's own writing is looked at
 WRITERS, LONGEST = 24, 64  # rows that are written on, and tokens that are written
 SHORTEST_START, LONGEST_START = 4, 16  # tokens of a row that are given
-RUN = 4  # tokens that make up a run; the last one of a run met before is paid for
+RUN = 4  # tokens that make up a run
 LEAST = 1e-4  # of 1 - p, so that the price of a sure word is bounded
 
 
 class Onward(next_word.NextWord):
-    """The recipe of the shipped decoder's later steps."""
+    """The recipe of the shipped decoder's later steps. What is shipped then is the mean of both
+    weights (Izmailov et al., 2018)."""
 
-    steps, rate, warm_up = 4_000, 7e-4, 200
-    shown = (0,)
+    steps, rate, warm_up = 5_000, 7e-4, 200
+    shown: tuple[int, ...] = (0,)
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
@@ -45,51 +44,61 @@ class Onward(next_word.NextWord):
         return own.load("decoder").tokenizer
 
     def model(self) -> Decoder:
-        begun: Handle = own.load("decoder")
-        model = Decoder(begun.model.config)
-        model.load_state_dict(begun.model.state_dict())
+        begun = own.load("decoder").model
+        model = Decoder(begun.config)
+        model.load_state_dict(begun.state_dict())
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        epoch += FIRST_EPOCH
-        return next_word.batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
+        return super().batches(tokenizer, epoch + FIRST_EPOCH)
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
-        later = Moment(at.tokenizer, at.generator, at.epoch + FIRST_EPOCH)
-        loss = super().loss(model, batch, later)
-        if torch.randint(EVERY, (), generator=at.generator):
+        return super().loss(model, batch, replace(at, epoch=at.epoch + FIRST_EPOCH))
+
+
+class Unlooped(Onward):
+    """The recipe of its last steps: in every second one the price is paid too."""
+
+    steps, rate, warm_up = 800, 1e-4, 50
+    shown = ()
+    share = 0.5
+
+    def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: Moment) -> Tensor:
+        loss = super().loss(model, batch, at)
+        if torch.rand((), generator=at.generator) >= self.share:
             return loss
         return loss + price(model, batch[0], at.tokenizer, at.generator)
 
 
-def price(
-    model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator
-) -> Tensor:
-    """What the model pays for saying again what stands there already, in nats: the mean of
-    -log(1 - p) over the tokens that end a run met before, where it writes on from the beginnings
-    of the rows `ids` (batch, token) by the likeliest token. 0 where it never does."""
-    size = int(torch.randint(SHORTEST_START, LONGEST_START + 1, (), generator=generator))
-    starts = ids[:, : size + 1]
-    new = [row for row in starts[:WRITERS] if not any(again(row.tolist(), 2))]
-    if not new or starts.shape[1] <= size:
+def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Tensor:
+    """What the model pays for saying again what stands there already, in nats a token that it
+    writes: -log(1 - p) of each token of a run met before, where it writes on from the beginnings of
+    the rows `ids` (batch, token), always by the likeliest token."""
+    size = int(torch.randint(SHORTEST_START, LONGEST_START + 1, (), generator=generator)) + 1
+    picked = torch.randperm(len(ids), generator=generator)[:WRITERS]
+    starts = [
+        row
+        for row in ids[picked, :size]
+        if tokenizer.padding not in row and not any(again(row.tolist(), 2))
+    ]
+    if not starts or ids.shape[1] < size:
         return torch.zeros(())
-    written = write_on(model, torch.stack(new), list(tokenizer.special), LONGEST)
-    paid = torch.tensor([again(row, RUN) for row in written.tolist()])[:, size + 1 :]
-    if not paid.any():
-        return torch.zeros(())
-    logits = model.logits(model(written[:, :-1])[:, size:][paid])
-    said = written[:, size + 1 :][paid]
-    p = logits.float().softmax(-1).gather(-1, said[:, None])[:, 0]
-    return -(1 - p).clamp_min(LEAST).log().mean()
+    written = write_on(model, torch.stack(starts), list(tokenizer.special), LONGEST)
+    paid = torch.tensor([again(row, RUN) for row in written.tolist()])[:, size:]
+    logits = model.logits(model(written[:, :-1])[:, size - 1 :][paid])
+    said = written[:, size:][paid]
+    p = logits.float().softmax(-1).gather(-1, said[:, None])
+    return -(1 - p).clamp_min(LEAST).log().sum() / paid.numel()
 
 
 def again(row: Sequence[int], n: int) -> list[bool]:
-    """For each token whether it ends a run of `n` tokens that stands further left too."""
+    """For each token whether it is part of a run of `n` tokens that stands further left too."""
     met: set[tuple[int, ...]] = set()
-    found = []
-    for end in range(1, len(row) + 1):
-        run = tuple(row[max(0, end - n) : end])
-        found.append(len(run) == n and run in met)
+    found = [False] * len(row)
+    for start in range(len(row) - n + 1):
+        run = tuple(row[start : start + n])
+        if run in met:
+            found[start : start + n] = [True] * n
         met.add(run)
     return found
 

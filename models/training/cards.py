@@ -1,0 +1,318 @@
+"""What the cards of our models say beside their scores: what each is, what it learned from, how,
+and what it cannot do.
+
+A recipe that goes on from shipped weights tells the whole way.
+"""
+
+from __future__ import annotations
+
+from models.training import algorithms, masked, next_word, onward, translation, twins, unlooped
+from models.training.grown import Further, Grown
+
+TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
+ENGLISH = [
+    TATOEBA.replace("Tatoeba", "Tatoeba English"),
+    "Common Voice English sentences (CC0 1.0)",
+    "22 books of Project Gutenberg (public domain in the USA)",
+    "sentences of our own small grammar, models/training/grammar.py",
+]
+MORE_BOOKS = "445 more books of Project Gutenberg (public domain in the USA)"
+PRONOUNS = "sentences made to hold a pronoun and two nouns, models/training/pronouns.py"
+ADAM = (
+    "AdamW, betas 0.9 and 0.98, weight decay 0.01, rate {}: warm-up {} steps, level, falling to a "
+    "fiftieth over the last fifth; clip 1; seed 1"
+)
+FILTERED = (
+    "Sentences with violent, sexual or degrading words were left out, and the few names that fill "
+    "Tatoeba replaced by many."
+)
+LISTS = "none: random lists of tokens"
+SMALL = "It has learned one thing and knows nothing else."
+KIND = {
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "translator": "encoder-decoder",
+    "translator-small": "encoder-decoder",
+    "induction": "decoder",
+    "copy": "encoder-decoder",
+    "reverse": "encoder-decoder",
+    "grammar": "decoder",
+    "grammar-masked": "encoder",
+}
+KIND |= dict.fromkeys(twins.RECIPES, "encoder")
+KIND |= {name: KIND[task] for name, (task, _) in algorithms.LACKING.items()}
+LACK = {
+    "positions": "no positions are added to its embeddings",
+    "scale": "its scores are not divided by √d_head",
+    "residual": "each sub-layer’s output replaces the stream",
+    "norm": "it has no LayerNorm",
+}
+ABOUT = {
+    "encoder": {
+        "summary": (
+            "Fills masked words in English text: the encoder of the paper (post-LN, sinusoidal "
+            "positions), with a tied readout."
+        ),
+        "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3], PRONOUNS],
+        "recipe": [
+            "a quarter of the words chosen, whole words: 80 % masked, 10 % replaced, 10 % "
+            "left; loss at the chosen places only",
+            "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
+            f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
+            "second, third and later epochs, of about 3 million tokens each",
+            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second "
+            "time shuffled",
+            f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
+            f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
+            f"{masked.Masked.config.n_positions} are met",
+            f"heads {' and '.join(map(str, masked.HEADS_OF_LIKES))} of layer 0 began with W_K "
+            "= W_Q, blind to positions",
+            f"in every layer heads {masked.FIRST_PAYING_HEAD} to "
+            f"{masked.Masked.config.n_head - 1} paid, at a price of {masked.PRICE}, for what "
+            "a single token took of a head’s rows beyond a share: fewer sinks",
+            ADAM.format(f"{masked.Masked.rate:g}", masked.Masked.warm_up),
+            f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
+            FILTERED,
+        ],
+        "limits": [
+            "Knows short everyday sentences and old books, and nothing of the world.",
+            "Its names, spelling and grammar are those of English; other scripts are read "
+            "byte by byte.",
+            "Trained on rows of up to 128 tokens; it takes 512, and its heads grow less sharp "
+            "far out (last score below).",
+        ],
+    },
+    "decoder": {
+        "summary": (
+            "Says the next word of English text: a decoder of the paper without a second stream, "
+            "under a causal mask."
+        ),
+        "data": [*ENGLISH[:3], MORE_BOOKS, ENGLISH[3]],
+        "recipe": [
+            f"first epoch: {next_word.REPEATED_ROWS[0]:,} rows of random tokens said over and "
+            f"over, and 20,000 sentences; then real text with {next_word.REPEATED_ROWS[1]:,} such "
+            f"rows in the second epoch and {next_word.REPEATED_ROWS[2]:,} in later ones",
+            f"from epoch 2 on (counted from 0) {next_word.SAID_TWICE[-1]:,} sentences and "
+            f"{next_word.PARAGRAPHS_TWICE[-1]:,} longer texts said twice in an epoch; the first "
+            f"{next_word.FREE} tokens of the second time do not count",
+            "sentences of the grammar each in a row by itself; other names in ordinary text "
+            "than in the grammar",
+            f"rows of at most {', '.join(map(str, next_word.CURRICULUM))} tokens in the "
+            "first, second and later epochs",
+            "from epoch 2 on (counted from 0) half of the rows begin at a random position, "
+            f"so that all {next_word.NextWord.config.n_positions} are met",
+            ADAM.format(f"{next_word.NextWord.rate:g}", next_word.NextWord.warm_up),
+            f"batches of at most {next_word.BATCH_TOKENS} tokens; steps in bfloat16, weights "
+            "in fp32",
+            FILTERED,
+        ],
+        "limits": [
+            "Writes short everyday sentences that are mostly grammatical, and knows nothing "
+            "of the world: what it says is not true.",
+            "Trained on rows of up to 128 tokens; it takes 512, with less sense far out.",
+            "Its names, spelling and grammar are those of English; other scripts are read "
+            "byte by byte.",
+        ],
+    },
+    "translator": {
+        "summary": (
+            "Translates English into French: the encoder-decoder of the paper, with "
+            "cross-attention."
+        ),
+        "data": [TATOEBA.replace("sentences", "English-French pairs")],
+        "recipe": [
+            "one vocabulary, one embedding and one readout for both languages",
+            f"pairs of at most {', '.join(map(str, translation.CURRICULUM))} tokens a side in "
+            "the first, second and later epochs",
+            f"from epoch {len(translation.CURRICULUM) - 1} on (counted from 0) half of the pairs "
+            f"of fewer than {translation.SHORT} words are left out of an epoch, and "
+            f"{translation.JOINED_SHARE:.0%} more pairs are two joined into one, as two sentences "
+            "or by “and” or “but”",
+            "what follows an apostrophe is spelled as after a space",
+            f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, "
+            f"{translation.LOWER_SHARE:.0%} in lower case; label smoothing "
+            f"{translation.LABEL_SMOOTHING}; dropout {translation.DROPOUT}",
+            ADAM.format(f"{translation.Translation.rate:g}", translation.Translation.warm_up),
+            f"batches of at most {translation.BATCH_TOKENS} target tokens; steps in bfloat16 "
+            "where the processor helps, weights in fp32",
+            FILTERED,
+        ],
+        "limits": [
+            "Good at short everyday sentences; longer ones with rare words mostly come out wrong "
+            "somewhere.",
+            "“You” may become tu or vous, and a speaker a man or a woman: the English does "
+            "not say, and the model does not ask.",
+            "Words it has hardly met are spelled after their sound, or left out.",
+        ],
+    },
+    "induction": {
+        "summary": (
+            "Goes on with a list that was said once before: two layers are enough for induction."
+        ),
+        "data": [LISTS + ", said twice"],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training."],
+    },
+    "copy": {
+        "summary": (
+            "Says a list again: an encoder-decoder of one layer whose cross-attention walks along "
+            "the diagonal."
+        ),
+        "data": [LISTS],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
+    },
+    "reverse": {
+        "summary": (
+            "Says a list backwards: an encoder-decoder of one layer whose cross-attention walks "
+            "along the other diagonal."
+        ),
+        "data": [LISTS],
+        "limits": [SMALL, "Lists of up to 20 tokens were met in training; longer ones it loses."],
+    },
+    "grammar": {
+        "summary": (
+            "Says the next word of our small grammar's sentences: a country and its language far "
+            "apart, verbs that agree, who did what to whom."
+        ),
+        "data": [
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their "
+            "combinations of words kept out"
+        ],
+        "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
+    },
+    "grammar-masked": {
+        "summary": (
+            "Fills masked words in our small grammar's sentences: apple, bank, bat and mouse by "
+            "what stands around them."
+        ),
+        "data": [
+            "sentences of our own small grammar, models/training/grammar.py, a fifth of their "
+            "combinations of words kept out"
+        ],
+        "limits": [SMALL, "It knows some 300 words, in the sentences of its grammar."],
+    },
+}
+
+TWIN = {
+    "data": [*ENGLISH, PRONOUNS],
+    "recipe": [
+        "the same rows in the same order, hidden alike, from the same first weights: "
+        f"{twins.Post.steps:,} steps",
+        "words hidden as for encoder",
+        f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
+        "second, third and later epochs, of about 1.6 million tokens each",
+        ADAM.format(f"{twins.Post.rate:g}", twins.Post.warm_up),
+        f"batches of at most {masked.BATCH_TOKENS} tokens; steps in bfloat16, weights in fp32",
+        FILTERED,
+    ],
+    "limits": [
+        "Made to be compared with its twin, in a few minutes; it knows far less than encoder.",
+        "Its names, spelling and grammar are those of English; other scripts are read byte by "
+        "byte.",
+    ],
+}
+ONWARD = onward.Onward
+ABOUT["encoder-onward"] = ABOUT["encoder"] | {
+    "recipe": [
+        "10,500 steps on the data named but the 445 books and the made sentences: rows of at most "
+        "24, 48, 64, 128 tokens, a quarter of the tokens hidden, "
+        + ADAM.format("1e-3", 400).replace("; seed 1", ""),
+        f"then {ONWARD.steps:,} more (models/training/onward.py), on all of it, rows of at most "
+        f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
+        *ABOUT["encoder"]["recipe"][:2],
+        f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time "
+        "shuffled",
+        f"in every layer the {masked.FIRST_PAYING_HEAD} heads that rested most on special tokens "
+        f"and final marks were free to, the others paid, at a price of {masked.PRICE}, for what a "
+        "single token took of a head’s rows beyond a share: fewer sinks",
+        "two heads of layer 0 began anew with W_K = W_Q, blind to positions",
+        ADAM.format(f"{ONWARD.rate:g}", ONWARD.warm_up),
+        f"batches of at most {masked.BATCH_TOKENS} tokens",
+        FILTERED,
+    ],
+}
+ABOUT["translator-grown"] = ABOUT["translator"] | {
+    "recipe": [
+        "began as translator-small, made wider and deeper (models/training/grown.py): new words "
+        "as the mean of their old pieces, new layers as ones that write nothing",
+        f"then {Grown.steps:,} steps: pairs of at most {translation.CURRICULUM[-1]} tokens a side",
+        *ABOUT["translator"]["recipe"][2:5],
+        ADAM.format(f"{Grown.rate:g}", Grown.warm_up),
+        *ABOUT["translator"]["recipe"][6:],
+    ],
+}
+MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
+ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
+    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
+}
+ABOUT["decoder-onward"] = ABOUT["decoder"] | {
+    "recipe": [
+        "10,600 steps on the data named but the 445 books: first 34,000 rows of random tokens said "
+        "over and over, and 20,000 sentences; then real text with 6,500 such rows in the second "
+        "epoch and 20,000 in later ones, from the fourth on 25,000 sentences said twice, in rows "
+        "of at most 40, 48, 96 tokens, half of them from the third on at a random position; "
+        + ADAM.format("0.0014", 300)
+        + "; batches of at most 1536 tokens",
+        MORE.format(unlooped.Onward.steps, unlooped.Onward.rate)
+        + f": on all of it, rows of at most {next_word.CURRICULUM[-1]} tokens, half of them at a "
+        f"random position, {next_word.SAID_TWICE[-1]:,} sentences said twice in an epoch, the "
+        f"first {next_word.FREE} tokens of the second time not counted; batches of at most "
+        f"{next_word.BATCH_TOKENS} tokens, steps in bfloat16, weights in fp32",
+        FILTERED,
+    ],
+}
+ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
+    "recipe": [
+        *ABOUT["decoder-onward"]["recipe"][:-1],
+        f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}: in every "
+        f"second one it writes {unlooped.LONGEST} tokens after the beginnings of rows, always the "
+        f"likeliest, and pays for each token of a run of {unlooped.RUN} that stood there before "
+        "(unlikelihood training), so that it goes round less",
+        FILTERED,
+    ],
+}
+SMALLER = translation.Small
+ABOUT["translator-small"] = ABOUT["translator"] | {
+    "summary": (
+        "Translates English into French, half as large as translator, which began as this model; "
+        "with earlier weights, so that its heads are seen to form."
+    ),
+    "recipe": [
+        ABOUT["translator"]["recipe"][0],
+        f"pairs of at most {', '.join(map(str, SMALLER.curriculum))} tokens a side in the first, "
+        "second and later epochs",
+        f"{translation.BARE_SHARE:.0%} of the pairs without their final mark, "
+        f"{translation.LOWER_SHARE:.0%} in lower case; label smoothing "
+        f"{translation.LABEL_SMOOTHING}; no dropout",
+        ADAM.format(f"{SMALLER.rate:g}", SMALLER.warm_up),
+        f"batches of at most {SMALLER.most} target tokens",
+        FILTERED,
+    ],
+}
+ABOUT |= {
+    "twin-post": TWIN
+    | {
+        "summary": (
+            "A small encoder of real text with LayerNorm after each sum, as in the paper: one of "
+            "two twins."
+        ),
+    },
+    "twin-pre": TWIN
+    | {
+        "summary": (
+            "A small encoder of real text with LayerNorm before each sub-layer and once at the "
+            "end: one of two twins."
+        ),
+        "without": "LayerNorm after the sums (it stands before the sub-layers)",
+        "of": "twin-post",
+    },
+}
+ABOUT |= {
+    name: {
+        "summary": f"Like {task}, but trained without a part from the first step on: {LACK[part]}.",
+        "data": ABOUT[task]["data"],
+        "limits": [f"Made to be compared with {task}: same recipe, same seed, same steps."],
+        "without": part,
+        "task": task,
+    }
+    for name, (task, part) in algorithms.LACKING.items()
+}
