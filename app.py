@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import streamlit as st
 
-from explorer.memory import background, collector, told
+from explorer.memory import background, collector, runs, told
 from explorer.server import lessons, messages, theme
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
@@ -33,6 +33,7 @@ def warm_up() -> None:
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     told.begin()
     collector.begin()
+    runs.begin()
     theme.read_once()
     messages.gather()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()

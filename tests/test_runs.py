@@ -50,6 +50,37 @@ def test_runs_follow_one_another_in_the_order_of_asking():
     assert done == [0, 1, 2, 3, 4] and at_once == [1] * 5
 
 
+def test_a_run_waits_for_what_is_made_ahead_of_it():
+    line, entered, asked = Line(ahead=60), threading.Event(), threading.Event()
+
+    def work() -> None:
+        asked.set()
+        with line.run():
+            entered.set()
+
+    with line.before():
+        thread = begun(work)
+        assert asked.wait(20) and not entered.wait(0.05)
+    assert entered.wait(20)
+    thread.join(20)
+    with line.run():  # nothing is ahead: at once
+        pass
+
+
+def test_what_is_made_ahead_holds_nobody_up_for_long():
+    line = Line(ahead=0.01)
+    with line.before(), line.run():
+        assert line.begun_lately() == 1
+
+
+def test_a_fault_ahead_of_a_run_lets_it_go():
+    line = Line(ahead=60)
+    with pytest.raises(ValueError), line.before():
+        raise ValueError
+    with line.run():
+        pass
+
+
 def test_nobody_waits_for_a_long_run_beyond_its_moment():
     line, leave, entered = Line(moment=0.02), threading.Event(), []
 

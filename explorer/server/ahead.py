@@ -1,8 +1,9 @@
 """The pictures of a text that a reader has just sent, before the page's own run has drawn them.
 
 Streamlit draws a page anew as a whole. Its two large pictures are asked for here at the same time,
-made once for both, and drawn as soon as they come. Where many readers are at it there are none: two
-threads at one text cost more than one, and the page's own run brings them.
+made once for both, before the page's run begins, and drawn as soon as they come. Where many readers
+are at it there are none: two threads at one text cost more than one, and the page's own run brings
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ async def ahead(request: Request) -> Response:
         return NONE
     _under_way += 1
     try:
-        made = await run_in_threadpool(_pictures, *said)
+        with line.before():
+            made = await run_in_threadpool(_pictures, *said)
     except ValueError:  # the page says what is wrong
         return NONE
     # A fault of ours, whichever: the page's run meets it too and says so. Here it is told by its
