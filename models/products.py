@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 LARGE = 400_000  # numbers of a matrix that it pays for
-MOST_ROWS = 256
-# What oneDNN calls an activation, and how it is to compute it.
+FEWEST_ROWS, MOST_ROWS = 4, 256
+# What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
+# number, and would hide an overflow: that one is torch's.
 ACTIVATIONS = {
-    "relu": ("relu", ""),
     "gelu": ("gelu", "none"),
     "gelu_tanh": ("gelu", "tanh"),
     "silu": ("swish", ""),
@@ -31,18 +31,16 @@ def pays(x: Tensor, *weights: Tensor) -> bool:
     """True where `product` is the faster one for x (..., d) and matrices whose numbers of one input
     lie together (`models.attention.by_inputs`), and where no gradient is wanted."""
     return (
-        _wide
-        and _product is not None
-        and not torch.is_grad_enabled()
+        not torch.is_grad_enabled()
         and x.dtype == torch.float32
-        and x.numel() // x.shape[-1] <= MOST_ROWS
-        and all(is_large(each) and each.stride(0) == 1 for each in weights)
+        and FEWEST_ROWS <= x.numel() // x.shape[-1] <= MOST_ROWS
+        and all(suits(each) and each.stride(0) == 1 for each in weights)
     )
 
 
-def is_large(weight: Tensor) -> bool:
-    """True for a matrix that is worth it."""
-    return weight.numel() >= LARGE
+def suits(weight: Tensor) -> bool:
+    """True for a matrix that is large enough, on a processor for which it pays."""
+    return _wide and _product is not None and weight.numel() >= LARGE
 
 
 def made_up(x: Tensor) -> Tensor:
@@ -54,8 +52,9 @@ def made_up(x: Tensor) -> Tensor:
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:
-    """activation(x W^T + b) of rows x (n, d) and W (out, d): (n, out). activation: a name of
-    ACTIVATIONS, or none."""
+    """activation(x W^T + b) of rows x (n, d) and W (out, d): (n, out). activation: a name that a
+    Config has, or none."""
     assert _product is not None  # `pays` was asked
-    name, how = ACTIVATIONS[activation] if activation else ("none", "")
-    return _product(x, weight, bias, name, [], how)
+    name, how = ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
+    made = _product(x, weight, bias, name, [], how)
+    return made.relu_() if activation == "relu" else made

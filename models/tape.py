@@ -29,7 +29,7 @@ def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
     layers, heads, d_head = config.n_layer, config.n_head, config.d_head
     shapes = [
         (n_sites(layers), n, config.d_model),
-        (layers, n, heads + 2 * config.key_heads, d_head),
+        (layers, n, 3 * heads, d_head),
         (2, layers, heads, n, n),
     ]
     if n_source:

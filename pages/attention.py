@@ -13,6 +13,7 @@ from explorer.frame import onscreen, opening, terms
 from explorer.frame.picker import attention_names
 from explorer.memory import address, told
 from explorer.memory.passes import Shown
+from explorer.memory.runs import line
 from explorer.sentences import attention as sentences
 from explorer.views.attention import checks, findings, grid, head
 from explorer.views.attention.screen import (
@@ -40,6 +41,7 @@ def page() -> None:
     for name, options in CHOICES:
         address.one_of(name, options)
     shown = onscreen.read()
+    line.wait_for((shown.model, shown.text))
     address.one_of("attention", attention_names(shown.recording()))
     opening.choose_attention(shown.recording())
     explore(shown)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from bounds import PASSED, SUMMED
 
-from models import products
+from models import attention, products, transformer
 from models.attention import by_inputs
 from models.config import ACTIVATIONS, Config
 from models.layout import lay_out
 from models.transformer import Encoder
 
 SMALL = Config(50, 24, 2, 4, 40, 300, activation="gelu")
+
+pytestmark = pytest.mark.skipif(products._product is None, reason="a torch without oneDNN")
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +36,7 @@ def test_a_product_is_the_layer_and_its_activation(n, activation):
         wanted = ACTIVATIONS[activation](wanted)
     with torch.inference_mode():
         made = products.product(products.made_up(x), weight, bias, activation)[:n]
-    assert (made - wanted).abs().max() < 1e-4
+    assert (made - wanted).abs().max() < PASSED
 
 
 def test_few_numbers_of_rows_are_met():
@@ -40,16 +45,35 @@ def test_few_numbers_of_rows_are_met():
     assert len(lengths) == 20 and max(lengths) == 256
 
 
+@pytest.mark.parametrize("shape", ({}, {"n_key_head": 2}, {"bias_qkv": False, "bias_ffn": False}))
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_pass_is_the_same_with_and_without(activation, monkeypatch):
+def test_a_pass_is_the_same_with_and_without(activation, shape, monkeypatch):
     torch.manual_seed(0)
-    model = Encoder(Config(**vars(SMALL) | {"activation": activation})).eval()
+    model = Encoder(replace(SMALL, activation=activation, **shape)).eval()
     lay_out(model)
     ids = torch.randint(50, (2, 19))
+    asked = []
+
+    def product(*given):
+        asked.append(given)
+        return products.product(*given)
+
+    for module in (attention, transformer):
+        monkeypatch.setattr(module, "product", product)
     with torch.inference_mode():
         made = model(ids)
+        assert len(asked) == 3 * SMALL.n_layer  # q, k and v; the units; what they write
         monkeypatch.setattr(products, "LARGE", 10**9)
-        assert (made - model(ids)).abs().max() < 1e-5
+        assert (made - model(ids)).abs().max() < SUMMED
+        assert len(asked) == 3 * SMALL.n_layer
+
+
+@pytest.mark.parametrize("activation", ["", *ACTIVATIONS])
+def test_what_is_no_number_stays_none(activation):
+    """An overflow is told where it began."""
+    x, weight = torch.full((8, 24), float("nan")), by_inputs(torch.ones(40, 24))
+    with torch.inference_mode():
+        assert products.product(x, weight, None, activation).isnan().all()
 
 
 def test_a_gradient_goes_through_torchs_own_layers():
@@ -68,5 +92,6 @@ def test_other_numbers_longer_texts_and_other_layouts_are_left_to_torch():
     with torch.inference_mode():
         assert products.pays(torch.zeros(256, 24), weight)
         assert not products.pays(torch.zeros(257, 24), weight)
+        assert not products.pays(torch.zeros(1, 24), weight)  # the next token of a text
         assert not products.pays(torch.zeros(5, 24, dtype=torch.float64), weight)
         assert not products.pays(torch.zeros(5, 24), torch.zeros(40, 24))

@@ -10,8 +10,9 @@ import torch
 from bounds import SUMMED, TOTAL
 from conftest import HOSTILE
 
-from models import edits, own
+from models import edits, own, tape
 from models.recording import Attention, Recording, Stream, from_npz, to_npz
+from models.transformer import Decoder
 
 TEXT = "the cat sat on the mat"
 EVERY_EDIT = [
@@ -342,3 +343,36 @@ def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(
             own.record(small_handle, TEXT, (edits.HideToken(token),))
     with pytest.raises(ValueError, match="fills no masked words"):
         own.record(small_decoder, TEXT, (edits.HideToken(2),))
+
+
+@pytest.mark.parametrize("kind", ["encoder", "translator", "shared keys"])
+def test_all_arrays_of_a_recording_lie_in_one_piece(
+    kind: str,
+    small_handle: own.Handle,
+    small_decoder: own.Handle,
+    small_translator: own.Handle,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system hands out large pieces of memory in large pages; small fresh ones are slow."""
+    shared = dataclasses.replace(small_decoder.model.config, n_key_head=2)
+    handle = {
+        "encoder": small_handle,
+        "translator": small_translator,
+        "shared keys": own.handle_of(
+            Decoder(shared).eval(), small_decoder.tokenizer, "shared keys", "random", "fp32"
+        ),
+    }[kind]
+    pieces: list[np.ndarray] = []
+
+    def seen(*given: object) -> tape.Seen:
+        made = tape.Seen(*given)
+        pieces.append(made.piece)
+        return made
+
+    monkeypatch.setattr(own, "Seen", seen)
+    recording = own.record(handle, TEXT)
+    arrays = [stream.resid for stream in recording.streams]
+    for attention in recording.attention:
+        arrays += [attention.q, attention.k, attention.v, attention.scores, attention.pattern]
+    for array in arrays:
+        assert any(np.may_share_memory(array, piece) for piece in pieces)

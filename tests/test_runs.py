@@ -73,6 +73,22 @@ def test_what_is_made_ahead_holds_nobody_up_for_long():
         assert line.begun_lately() == 1
 
 
+def test_a_run_waits_longer_for_its_own_text_and_for_no_other():
+    line, waited = Line(), threading.Event()
+
+    def work() -> None:
+        line.wait_for(("encoder", "its own"), 60)
+        waited.set()
+
+    with line.before(("encoder", "its own")):
+        thread = begun(work)
+        assert not waited.wait(0.05)
+        line.wait_for(("encoder", "another"), 60)  # at once
+        line.wait_for(("encoder", "its own"), 0.01)  # not for ever
+    assert waited.wait(20)
+    thread.join(20)
+
+
 def test_a_fault_ahead_of_a_run_lets_it_go():
     line = Line(ahead=60)
     with pytest.raises(ValueError), line.before():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import torch
-from bounds import SUMMED
+from pathlib import Path
 
+import pytest
+import torch
+from bounds import SUMMED, TOTAL
+from safetensors.torch import load_file
+
+from models import shipped
 from models.config import Config
 from models.own import Handle
 from models.tokenizer import FOR_WRITING, Tokenizer
-from models.training import gates, unlooped
+from models.training import export, gates, unlooped
 from models.transformer import Decoder
 
 WORDS = "the cat sat on the mat and a dog ran after it all day long"
@@ -85,3 +90,27 @@ def test_who_pays_stops_going_round() -> None:
             paid.backward()
             optimizer.step()
     assert sum(prices[-10:]) < sum(prices[:10]) / 3
+
+
+def test_a_run_that_kept_what_it_began_with_ships_the_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As decoder-onward does; one that kept nothing ships what it came to."""
+    monkeypatch.setattr(shipped, "WEIGHTS", tmp_path / "weights")
+    model, tokenizer = looping()
+    run = tmp_path / "run"
+    run.mkdir()
+    last = model.state_dict()
+    torch.save(
+        {"model": last, "config": vars(model.config), "place": (9, 0, 0)}, run / "checkpoint.pt"
+    )
+    tokenizer.bpe.save(str(run / "tokenizer.json"))
+    (run / "log.jsonl").write_text("")
+    for name, kept, share in (("decoder-onward", True, 0.5), ("decoder-unlooped", False, 1.0)):
+        if kept:
+            torch.save({key: torch.zeros_like(each) for key, each in last.items()}, run / "at-0.pt")
+        export.ship(name, run)
+        found = load_file(tmp_path / "weights" / "decoder" / "model.safetensors")
+        for key, tensor in last.items():
+            assert torch.allclose(found[key].float(), share * tensor, atol=TOTAL), (name, key)
+        assert shipped.card("decoder")["checkpoints"] == []

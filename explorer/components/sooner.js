@@ -11,7 +11,7 @@ const PAGES = ["", "attention"];
 // What an address may hold beside these is a choice that the pictures are not made with ahead.
 const MEANT = ["layer", "head", "view", "scale", "tone"];
 const GONE = ["text", "model", "token", "source", "anatomy_cell"]; // with a new text, or said by itself
-const LONGEST = 1000; // characters: a longer text takes as long as its page
+const LONGEST = 4000; // characters: a longer one fills the models
 const FIRST_MODEL = "encoder";
 const LOOKS = 5; // at a page at rest
 const REST = 30_000; // ms in which a server that had none is not asked again

@@ -15,12 +15,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 LATELY = 1.0  # seconds
 MOMENT = 0.25  # seconds that a run has to itself; an ordinary one takes a third of that
-AHEAD = 0.08  # seconds that a run waits for what is made ahead of it
+AHEAD = 0.08  # seconds that a run waits for what is made ahead of runs, whosever it is
+OWN_AHEAD = 0.6  # seconds that it waits for what is made ahead of it of its own text
 TURN = 0.0005  # seconds
 
 
@@ -31,7 +32,8 @@ class Line:
     def __init__(self, moment: float = MOMENT, ahead: float = AHEAD) -> None:
         self._moment, self._longest_ahead = moment, ahead
         self._lock = threading.Lock()
-        self._ahead, self._none_ahead = 0, threading.Condition(self._lock)
+        self._ahead: list[Hashable] = []
+        self._one_less = threading.Condition(self._lock)
         self._waiting: deque[threading.Condition] = deque()
         self._first: object | None = None
         self._since = 0.0
@@ -47,7 +49,7 @@ class Line:
                 ticket.wait(self._left() if self._waiting[0] is ticket else None)
             self._waiting.popleft()
             self._first, self._since = ticket, time.monotonic()
-            self._none_ahead.wait_for(lambda: not self._ahead, self._longest_ahead)
+            self._one_less.wait_for(lambda: not self._ahead, self._longest_ahead)
             self._begun.append(self._since)
             self._wake()
         try:
@@ -59,16 +61,22 @@ class Line:
                     self._wake()
 
     @contextmanager
-    def before(self) -> Iterator[None]:
-        """Something that a run to come will need: the run waits for it."""
+    def before(self, what: Hashable = None) -> Iterator[None]:
+        """Something that a run to come will need is made, known as `what`: the run waits for it."""
         with self._lock:
-            self._ahead += 1
+            self._ahead.append(what)
         try:
             yield
         finally:
             with self._lock:
-                self._ahead -= 1
-                self._none_ahead.notify_all()
+                self._ahead.remove(what)
+                self._one_less.notify_all()
+
+    def wait_for(self, what: Hashable, seconds: float = OWN_AHEAD) -> None:
+        """Let what is made ahead of this run be made, in so many seconds: both at once take longer
+        than one after the other."""
+        with self._lock:
+            self._one_less.wait_for(lambda: what not in self._ahead, seconds)
 
     def waiting(self) -> int:
         """How many wait."""

@@ -21,7 +21,7 @@ from explorer.server import sent
 
 PATH = "/ahead"
 MOST_BYTES = 32_768  # of what is asked
-LONGEST = 1_000  # bytes of a text that is drawn so: a longer one takes as long as its page
+LONGEST = 4_000  # bytes of a text that is drawn so: a longer one fills the models
 MOST_AT_ONCE = 2  # requests that are answered
 MOST_RUNS = 6  # of the script within a second; a reader who types makes three
 NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
@@ -37,7 +37,7 @@ async def ahead(request: Request) -> Response:
         return NONE
     _under_way += 1
     try:
-        with line.before():
+        with line.before(said[:2]):
             made = await run_in_threadpool(_pictures, *said)
     except ValueError:  # the page says what is wrong
         return NONE

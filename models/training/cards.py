@@ -242,31 +242,39 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
 }
 MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
+    "recipe": [
+        *ABOUT["translator-grown"]["recipe"],
+        *(MORE.format(steps, Further.rate) for steps in (4_000, Further.steps)),
+    ]
 }
 ABOUT["decoder-onward"] = ABOUT["decoder"] | {
     "recipe": [
-        "10,600 steps on the data named but the 445 books: first 34,000 rows of random tokens said "
-        "over and over, and 20,000 sentences; then real text with 6,500 such rows in the second "
-        "epoch and 20,000 in later ones, from the fourth on 25,000 sentences said twice, in rows "
-        "of at most 40, 48, 96 tokens, half of them from the third on at a random position; "
+        "10,600 steps on the data named but the 445 books, lengthened twice after its rate had "
+        "fallen, to 9,400 and to 10,600: in the first epoch 34,000 rows of random tokens said over "
+        "and over, and 20,000 sentences; then real text with 6,500 such rows in the second epoch "
+        "and 20,000 in later ones; from epoch 3 on (counted from 0) 25,000 sentences said twice, "
+        "another between them; rows of at most 40, 48, 96 tokens in the first, second and later "
+        "epochs, from epoch 2 on half of them at a random position; "
         + ADAM.format("0.0014", 300)
-        + "; batches of at most 1536 tokens",
+        + "; no dropout; batches of at most 1536 tokens",
         MORE.format(unlooped.Onward.steps, unlooped.Onward.rate)
-        + f": on all of it, rows of at most {next_word.CURRICULUM[-1]} tokens, half of them at a "
-        f"random position, {next_word.SAID_TWICE[-1]:,} sentences said twice in an epoch, the "
-        f"first {next_word.FREE} tokens of the second time not counted; batches of at most "
-        f"{next_word.BATCH_TOKENS} tokens, steps in bfloat16, weights in fp32",
+        + f", on all of it: rows of at most {next_word.CURRICULUM[-1]} tokens, half of them at a "
+        f"random position; in an epoch {next_word.REPEATED_ROWS[-1]:,} rows of random tokens, "
+        f"{next_word.SAID_TWICE[-1]:,} sentences and {next_word.PARAGRAPHS_TWICE[-1]:,} longer "
+        f"texts said twice, the first {next_word.FREE} tokens of the second time not counted; "
+        f"batches of at most {next_word.BATCH_TOKENS} tokens, steps in bfloat16 where the "
+        "processor helps, weights in fp32",
         FILTERED,
     ],
 }
 ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
     "recipe": [
         *ABOUT["decoder-onward"]["recipe"][:-1],
-        f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}: in every "
-        f"second one it writes {unlooped.LONGEST} tokens after the beginnings of rows, always the "
-        f"likeliest, and pays for each token of a run of {unlooped.RUN} that stood there before "
-        "(unlikelihood training), so that it goes round less",
+        f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}, on the "
+        f"same text, of the books one part in {unlooped.Unlooped.books}: in "
+        f"half of them it also writes {unlooped.LONGEST} tokens after the beginnings of rows, "
+        f"always the likeliest, and pays for each token of a run of {unlooped.RUN} that stood "
+        "there before (unlikelihood training), so that it goes round less",
         FILTERED,
     ],
 }

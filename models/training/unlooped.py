@@ -24,11 +24,11 @@ from models.training.corpus import Library, read_library
 from models.training.recipes import Moment
 from models.transformer import Decoder
 
-FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows, other draws than those of the first steps
+FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows; not the draws of the first generation
 WRITERS, LONGEST = 24, 64  # rows that are written on, and tokens that are written
 SHORTEST_START, LONGEST_START = 4, 16  # tokens of a row that are given
 RUN = 4  # tokens that make up a run
-LEAST = 1e-4  # of 1 - p, so that the price of a sure word is bounded
+LEAST = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn from it
 
 
 class Onward(next_word.NextWord):
@@ -59,7 +59,7 @@ class Onward(next_word.NextWord):
 
 
 class Unlooped(Onward):
-    """The recipe of its last steps: in every second one the price is paid too. Fewer books, so that
+    """The recipe of its last steps: in half of them the price is paid too. Fewer books, so that
     everyday sentences are not forgotten over them."""
 
     steps, rate, warm_up = 700, 1.5e-4, 50
