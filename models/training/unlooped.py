@@ -27,7 +27,7 @@ from models.transformer import Decoder
 FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows; not the draws of the first generation
 WRITERS, LONGEST = 24, 64  # rows that are written on, and tokens that are written
 SHORTEST_START, LONGEST_START = 4, 16  # tokens of a row that are given
-RUN = 4  # tokens that make up a run
+RUN = 6  # tokens that make up a run: everyday phrases are shorter
 LEAST = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn from it
 
 
@@ -62,7 +62,7 @@ class Unlooped(Onward):
     """The recipe of its last steps: in half of them the price is paid too. Fewer books, so that
     everyday sentences are not forgotten over them."""
 
-    steps, rate, warm_up = 700, 1.5e-4, 50
+    steps, rate, warm_up = 800, 1.5e-4, 50
     shown = ()
     share, books = 0.5, 3
 
@@ -80,8 +80,9 @@ class Unlooped(Onward):
 
 def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Tensor:
     """What the model pays for saying again what stands there already, in nats a token that it
-    writes: -log(1 - p) of each token of a run met before, where it writes on from the beginnings of
-    the rows `ids` (batch, token), always by the likeliest token."""
+    writes: -log(1 - p) of each token that begins a word in a run met before, where it writes on
+    from the beginnings of the rows `ids` (batch, token), always by the likeliest token. The rest of
+    a word is no choice: priced too, "don't" became "don yet"."""
     size = int(torch.randint(SHORTEST_START, LONGEST_START + 1, (), generator=generator)) + 1
     picked = torch.randperm(len(ids), generator=generator)[:WRITERS]
     starts = [
@@ -92,7 +93,11 @@ def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Ge
     if not starts or ids.shape[1] < size:
         return torch.zeros(())
     written = write_on(model, torch.stack(starts), list(tokenizer.special), LONGEST)
-    paid = torch.tensor([again(row, RUN) for row in written.tolist()])[:, size:]
+    counted = [
+        [is_again and begins(token, tokenizer) for is_again, token in zip(again(row, RUN), row)]
+        for row in written.tolist()
+    ]
+    paid = torch.tensor(counted)[:, size:]
     logits = model.logits(model(written[:, :-1])[:, size - 1 :][paid])
     said = written[:, size:][paid]
     p = logits.float().softmax(-1).gather(-1, said[:, None])
@@ -109,6 +114,11 @@ def again(row: Sequence[int], n: int) -> list[bool]:
             found[start : start + n] = [True] * n
         met.add(run)
     return found
+
+
+def begins(token: int, tokenizer: Tokenizer) -> bool:
+    """True for a token that begins a word, or a mark after a space."""
+    return tokenizer.bpe.id_to_token(token).startswith(tokenizer.starts)
 
 
 @torch.no_grad()
