@@ -242,10 +242,7 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
 }
 MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
-    "recipe": [
-        *ABOUT["translator-grown"]["recipe"],
-        *(MORE.format(steps, Further.rate) for steps in (4_000, Further.steps)),
-    ]
+    "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
 }
 ABOUT["decoder-onward"] = ABOUT["decoder"] | {
     "recipe": [
@@ -273,8 +270,8 @@ ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
         f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}, on the "
         f"same text, of the books one part in {unlooped.Unlooped.books}: in "
         f"half of them it also writes {unlooped.LONGEST} tokens after the beginnings of rows, "
-        f"always the likeliest, and pays for each word in a run of {unlooped.RUN} tokens that stood "
-        "there before (unlikelihood training), so that it goes round less",
+        f"always the likeliest, and pays for each word in a run of {unlooped.RUN} tokens that "
+        "stood there before (unlikelihood training), so that it goes round less",
         FILTERED,
     ],
 }

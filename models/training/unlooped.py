@@ -27,7 +27,7 @@ from models.transformer import Decoder
 FIRST_EPOCH = len(next_word.CURRICULUM) + 2  # long rows; not the draws of the first generation
 WRITERS, LONGEST = 24, 64  # rows that are written on, and tokens that are written
 SHORTEST_START, LONGEST_START = 4, 16  # tokens of a row that are given
-RUN = 6  # tokens that make up a run: everyday phrases are shorter
+RUN = 4  # tokens that make up a run
 LEAST = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn from it
 
 
@@ -62,7 +62,7 @@ class Unlooped(Onward):
     """The recipe of its last steps: in half of them the price is paid too. Fewer books, so that
     everyday sentences are not forgotten over them."""
 
-    steps, rate, warm_up = 800, 1.5e-4, 50
+    steps, rate, warm_up = 700, 1.5e-4, 50
     shown = ()
     share, books = 0.5, 3
 
