@@ -62,7 +62,7 @@ def test_the_price_is_that_of_the_tokens_said_again() -> None:
     by_hand = sum(
         -torch.log(1 - p[0, at - 1, row[0, at]])
         for at in range(size + 1, row.shape[1])
-        if counted[at] and unlooped.begins(int(row[0, at]), tokenizer)
+        if counted[at] and unlooped.is_choice(int(row[0, at]), tokenizer)
     )
     assert paid.item() > 0.01
     assert abs(paid.item() - by_hand.item() / unlooped.LONGEST) < SUMMED

@@ -270,8 +270,9 @@ ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
         f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}, on the "
         f"same text, of the books one part in {unlooped.Unlooped.books}: in "
         f"half of them it also writes {unlooped.LONGEST} tokens after the beginnings of rows, "
-        f"always the likeliest, and pays for each word in a run of {unlooped.RUN} tokens that "
-        "stood there before (unlikelihood training), so that it goes round less",
+        "always the likeliest, and pays for each word and mark in a run of "
+        f"{unlooped.RUN} tokens that stood there before (unlikelihood training), so that it goes "
+        "round less",
         FILTERED,
     ],
 }

@@ -80,9 +80,9 @@ class Unlooped(Onward):
 
 def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Generator) -> Tensor:
     """What the model pays for saying again what stands there already, in nats a token that it
-    writes: -log(1 - p) of each token that begins a word in a run met before, where it writes on
-    from the beginnings of the rows `ids` (batch, token), always by the likeliest token. The rest of
-    a word is no choice: priced too, "don't" became "don yet"."""
+    writes: -log(1 - p) of each word or mark in a run met before, where it writes on from the
+    beginnings of the rows `ids` (batch, token), always by the likeliest token. The rest of a word
+    is no choice: priced too, "don't" became "don yet"."""
     size = int(torch.randint(SHORTEST_START, LONGEST_START + 1, (), generator=generator)) + 1
     picked = torch.randperm(len(ids), generator=generator)[:WRITERS]
     starts = [
@@ -94,7 +94,7 @@ def price(model: Decoder, ids: Tensor, tokenizer: Tokenizer, generator: torch.Ge
         return torch.zeros(())
     written = write_on(model, torch.stack(starts), list(tokenizer.special), LONGEST)
     counted = [
-        [is_again and begins(token, tokenizer) for is_again, token in zip(again(row, RUN), row)]
+        [is_again and is_choice(token, tokenizer) for is_again, token in zip(again(row, RUN), row)]
         for row in written.tolist()
     ]
     paid = torch.tensor(counted)[:, size:]
@@ -116,9 +116,10 @@ def again(row: Sequence[int], n: int) -> list[bool]:
     return found
 
 
-def begins(token: int, tokenizer: Tokenizer) -> bool:
-    """True for a token that begins a word, or a mark after a space."""
-    return tokenizer.bpe.id_to_token(token).startswith(tokenizer.starts)
+def is_choice(token: int, tokenizer: Tokenizer) -> bool:
+    """True for a token that begins a word or is a mark, False for one that goes on with a word."""
+    piece = tokenizer.bpe.id_to_token(token)
+    return piece.startswith(tokenizer.starts) or not (piece[0].isalpha() or piece[0] == "'")
 
 
 @torch.no_grad()
