@@ -118,8 +118,8 @@ def again(row: Sequence[int], n: int) -> list[bool]:
 
 def is_choice(token: int, tokenizer: Tokenizer) -> bool:
     """True for a token that begins a word or is a mark, False for one that goes on with a word."""
-    piece = tokenizer.bpe.id_to_token(token)
-    return piece.startswith(tokenizer.starts) or not (piece[0].isalpha() or piece[0] == "'")
+    piece = tokenizer.bpe.id_to_token(token) or ""
+    return piece.startswith(tokenizer.starts) or not (piece[:1].isalpha() or piece[:1] == "'")
 
 
 @torch.no_grad()
