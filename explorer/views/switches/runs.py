@@ -111,7 +111,8 @@ def both(plain: Recording) -> Runs:
 
 def experiment(plain: Recording) -> tuple[tuple[Edit, ...], Finding | None]:
     """What the page opens on: the head of the strongest link between words silenced, if that turns
-    what the model says at its word; else no positions; else nothing. With the link it is about."""
+    what the model says at its word and a layer comes after it, whose heads may be seen to move;
+    else no positions; else nothing. With the link it is about."""
     link = next((one for one in opening.found(plain) if one.kind in TIED), None)
     if link is not None and reads(plain, link) and follows(plain, ZeroHead):
         silent = (ZeroHead(link.layer, link.head, link.attention),)
@@ -127,10 +128,12 @@ def experiment(plain: Recording) -> tuple[tuple[Edit, ...], Finding | None]:
 
 
 def reads(plain: Recording, link: Finding) -> bool:
-    """True where the word that looks is one of the stream that words are read from."""
+    """True where the word that looks is one of the stream that words are read from, and a layer
+    comes after its head."""
     attention = next(one for one in plain.attention if one.name == link.attention)
     stream = plain.streams[-1]
-    return attention.query == stream.name and link.query < len(stream.tokens)
+    above = link.layer + 1 < plain.model.n_layer
+    return above and attention.query == stream.name and link.query < len(stream.tokens)
 
 
 def weights(on: Runs, link: Finding) -> tuple[float, float]:
