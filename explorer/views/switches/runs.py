@@ -114,7 +114,7 @@ def experiment(plain: Recording) -> tuple[tuple[Edit, ...], Finding | None]:
     what the model says at its word and a layer comes after it, whose heads may be seen to move;
     else no positions; else nothing. With the link it is about."""
     link = next((one for one in opening.found(plain) if one.kind in TIED), None)
-    if link is not None and reads(plain, link) and follows(plain, ZeroHead):
+    if link is not None and moves(plain, link) and follows(plain, ZeroHead):
         silent = (ZeroHead(link.layer, link.head, link.attention),)
         said = said_by(plain, silent, link.query, hiding(plain, link.query))
         if not isinstance(said, str) and numbers.turned(said) >= TURNED:
@@ -127,13 +127,16 @@ def experiment(plain: Recording) -> tuple[tuple[Edit, ...], Finding | None]:
     return (), None
 
 
+def moves(plain: Recording, link: Finding) -> bool:
+    """True where heads above the link's may be seen to move, on the way to the word's answer."""
+    return reads(plain, link) and link.layer + 1 < plain.model.n_layer
+
+
 def reads(plain: Recording, link: Finding) -> bool:
-    """True where the word that looks is one of the stream that words are read from, and a layer
-    comes after its head."""
+    """True where the word that looks is one of the stream that words are read from."""
     attention = next(one for one in plain.attention if one.name == link.attention)
     stream = plain.streams[-1]
-    above = link.layer + 1 < plain.model.n_layer
-    return above and attention.query == stream.name and link.query < len(stream.tokens)
+    return attention.query == stream.name and link.query < len(stream.tokens)
 
 
 def weights(on: Runs, link: Finding) -> tuple[float, float]:
