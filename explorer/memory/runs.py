@@ -3,7 +3,7 @@
 The interpreter runs one thread at a time. Thirty runs begun at once hand it to and fro hundreds of
 times each: all of them end late, and they cost a third more. One by one each ends soon. A run that
 takes longer than a moment goes on beside the others, so that nobody waits for it. What is made
-ahead of a run, for the same reader, goes before it.
+ahead of a run goes before it.
 
 A thread that waits for the interpreter asks for it after `TURN`. Python's own 5 ms are long for
 one whose numbers are made in many short pieces: it waits anew after each.
@@ -71,6 +71,10 @@ class Line:
             with self._lock:
                 self._ahead.remove(what)
                 self._one_less.notify_all()
+
+    def ahead(self) -> int:
+        """How much is being made ahead of runs."""
+        return len(self._ahead)
 
     def wait_for(self, what: Hashable, seconds: float = OWN_AHEAD) -> None:
         """Let what is made ahead of this run be made, in so many seconds: both at once take longer

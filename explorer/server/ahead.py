@@ -26,16 +26,12 @@ MOST_AT_ONCE = 2  # requests that are answered
 MOST_RUNS = 6  # of the script within a second; a reader who types makes three
 NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
-_under_way = 0
-
 
 async def ahead(request: Request) -> Response:
     """The two pictures, or nothing."""
-    global _under_way
     said = await _read(request)
-    if said is None or _under_way >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
+    if said is None or line.ahead() >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
         return NONE
-    _under_way += 1
     try:
         with line.before(said[:2]):
             made = await run_in_threadpool(_pictures, *said)
@@ -46,8 +42,6 @@ async def ahead(request: Request) -> Response:
     except Exception as error:
         told.raised(error)
         return NONE
-    finally:
-        _under_way -= 1
     if not made:
         return NONE
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in made.items()}

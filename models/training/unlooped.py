@@ -2,8 +2,9 @@
 
 A small model that always takes the likeliest word soon goes round: what it has said twice it says
 for ever. Beside its text it therefore writes on from the beginnings of rows, and pays for each
-token of a run of tokens that stood there before (Welleck et al., 2020, unlikelihood training on its
-own writing). Text that is given twice is no such case: it costs nothing, so that induction stays.
+word and mark in a run of tokens that stood there before (Welleck et al., 2020, unlikelihood
+training on its own writing). A text that is given twice costs nothing; its induction falls a little
+all the same, and what is shipped is the first recipe's.
 """
 
 from __future__ import annotations
