@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models import pieces
 from models.config import Config
 from models.recording import Stream
 from models.tokenizer import Tokens
@@ -48,15 +49,15 @@ class Seen:
     copied into one array at once, so that the pass can use its memory again. A list to be stacked
     afterwards made a recording of 512 tokens cost 1.75 times the bare pass.
 
-    All arrays lie in one piece of memory, which the system hands out in large pages: fresh small
-    ones took an eighth of a pass over 128 tokens. `n`: the pass's tokens; `n_source`: those of the
-    other text that a decoder looks at.
+    All arrays lie in one piece of memory, which the system hands out in large pages, or which an
+    earlier recording left: fresh small ones took an eighth of a pass over 128 tokens. `n`: the
+    pass's tokens; `n_source`: those of the other text that a decoder looks at.
     """
 
     def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
         self.n_layer = config.n_layer
         shapes = left_behind(config, n, n_source)
-        self.piece = np.empty(sum(map(prod, shapes)), dtype=np.float32)
+        self.piece = pieces.lend(sum(map(prod, shapes)))
         self.taken = 0
         self.sites: list[str] = []
         self.resid = np.empty(

@@ -83,6 +83,22 @@ def test_a_planted_habit_is_named_with_its_score_and_chance(name: str) -> None:
     assert head.n_queries == rows.sum()
 
 
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
+def test_what_queries_give_to_masked_keys(share: float) -> None:
+    """Few masked cells are picked, many are multiplied: both are the sum over a row's keys."""
+    rng = np.random.default_rng(0)
+    pattern = rng.random((2, 3, 50, 60), np.float32)
+    mask = rng.random((50, 60)) < share
+    mask[[0, 20, 49], [0, 3, 59]] = True  # a first and a last cell, and rows with none between
+    mask[30] = False
+    given = relations.mass(pattern, mask)
+    rows = np.flatnonzero(mask.any(axis=1))
+    assert given.shape == (2, 3, len(rows))
+    for at, row in enumerate(rows):
+        expected = pattern[:, :, row][..., mask[row]].sum(axis=-1)
+        assert given[:, :, at] == pytest.approx(expected, rel=SUMMED)
+
+
 @pytest.mark.parametrize(("key", "said"), [(4, "For example, "), (2, "Beside that, ")])
 def test_a_link_of_the_habit_itself_is_no_second_thing_beside_it(key: int, said: str) -> None:
     """Of a head that looks one back: a word's look at the one before it, and at another."""

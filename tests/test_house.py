@@ -22,7 +22,7 @@ FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
         r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|"
-        r"learning)\.py",
+        r"learning|pieces)\.py",
         {"numpy"},
         r"models\.(edits|written_edits|prediction|recording)",
     ),
@@ -86,7 +86,7 @@ FLOORS = [
         r"explorer/memory/.*",
         {"streamlit", "numpy"},
         r"explorer\.(memory|sentences)\..*|models\.(library|recording|(written_)?edits|examples|"
-        r"prediction|offers|slices|learn|learning)",
+        r"prediction|offers|slices|learn|learning|pieces)",
     ),
     (
         r"explorer/frame/.*",

@@ -16,6 +16,7 @@ from explorer.memory import collector
 from explorer.memory.models import handle
 from explorer.memory.settings import settings
 from explorer.memory.turns import LOOK, aside, still_wanted
+from models import pieces
 from models.recording import Recording
 
 SHELF_BYTES = settings().shelf_bytes
@@ -146,6 +147,7 @@ def weight_of(value: Any) -> int:
 
 _shelf = Shelf(SHELF_BYTES)
 collector.when_alone.append(lambda: _shelf.let_go())
+collector.when_alone.append(pieces.let_go)
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:

@@ -1,0 +1,63 @@
+"""Large pieces of memory for what passes leave behind, used again when nobody looks at it any more.
+
+The system hands out fresh memory page by page as it is first touched. For the 95 MB of a recording
+of 512 tokens this can take four times as long as the pass itself, on a virtual machine whose host
+has to find each page.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+
+import numpy as np
+
+LEAST, MOST = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
+STEPS = 8  # sizes between one and its double, so that what texts of like length leave fits
+
+
+class Piece:
+    """Memory that is lent: it comes back when the last array that lies in it is gone."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.__array_interface__ = memory.__array_interface__
+        weakref.finalize(self, _keep, memory).atexit = False
+
+
+_kept: deque[np.ndarray] = deque()
+
+
+def lend(n: int) -> np.ndarray:
+    """Room for `n` float32 numbers at least; in it stands whatever stood there before."""
+    step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
+    size = -(-n // step) * step
+    for _ in range(len(_kept)):
+        try:
+            memory = _kept.popleft()
+        except IndexError:  # another thread took it
+            break
+        if len(memory) == size:
+            return np.asarray(Piece(memory))
+        _kept.append(memory)
+    memory = np.empty(size, dtype=np.float32)
+    return np.asarray(Piece(memory)) if LEAST <= memory.nbytes <= MOST else memory
+
+
+def let_go() -> None:
+    """Hand what is kept back to the system."""
+    _kept.clear()
+
+
+def kept() -> int:
+    """How many bytes are kept for later."""
+    return sum(memory.nbytes for memory in tuple(_kept))
+
+
+def _keep(memory: np.ndarray) -> None:
+    # No lock: this may be called wherever an array dies, inside `lend` too.
+    _kept.append(memory)
+    while kept() > MOST:
+        try:
+            _kept.popleft()
+        except IndexError:
+            break

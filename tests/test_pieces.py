@@ -1,0 +1,70 @@
+"""Memory that is used again: never by two at once, and never more of it than is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from models import own, pieces
+
+BIG = 3 * 2**20  # numbers
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    pieces.let_go()
+    yield
+    pieces.let_go()
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_memory_is_lent_again_when_its_last_array_is_gone() -> None:
+    lent = pieces.lend(BIG)
+    view, at = lent[5:9].reshape(2, 2), address(lent)
+    del lent
+    assert pieces.kept() == 0, "a view still lies in it"
+    other = pieces.lend(BIG)
+    assert not np.may_share_memory(other, view)
+    del view
+    assert pieces.kept() > 0
+    assert address(pieces.lend(BIG - 1000)) == at, "what is nearly as long fits"
+
+
+def test_what_is_much_shorter_takes_no_long_piece() -> None:
+    pieces.lend(BIG)
+    assert len(pieces.lend(BIG // 2)) < BIG
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1])
+def test_room_for_all_and_not_much_more(n: int) -> None:
+    assert n <= len(pieces.lend(n)) <= n * (1 + 1 / pieces.STEPS * 2) + 1
+
+
+def test_little_is_kept_in_all_and_can_be_let_go() -> None:
+    lent = [pieces.lend(BIG) for _ in range(2 * pieces.MOST // (4 * BIG))]
+    lent.append(pieces.lend(pieces.MOST))  # by itself more than is ever kept
+    lent.append(pieces.lend(10))
+    lent.clear()
+    assert 0 < pieces.kept() <= pieces.MOST
+    pieces.let_go()
+    assert pieces.kept() == 0
+
+
+def test_a_recording_is_not_written_over() -> None:
+    """Others come and go while one is looked at."""
+    encoder = own.load("encoder")
+    text = "The old man gave the hungry dog a piece of bread. " * 12
+    first = own.record(encoder, text)
+    before = first.attention[0].pattern.copy(), first.streams[0].resid.copy()
+    for _ in range(3):
+        again = own.record(encoder, text + "It ran. ")
+    alike = own.record(encoder, text)
+    assert np.array_equal(first.attention[0].pattern, before[0])
+    assert np.array_equal(first.streams[0].resid, before[1])
+    assert np.array_equal(alike.attention[0].scores, first.attention[0].scores)
+    assert not np.may_share_memory(again.attention[0].pattern, alike.attention[0].pattern)
