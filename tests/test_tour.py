@@ -201,13 +201,13 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.set_viewport_size(SMALL)
     page.goto(f"{visitor.server}/tour?tour=order")
     page.wait_for_selector(".tour[data-token]")
-    visitor.until(AT, "4 / 16")
+    visitor.until(AT, "4 / 17")
     page.keyboard.press("ArrowRight")
-    visitor.until(AT, "5 / 16")
+    visitor.until(AT, "5 / 17")
     page.wait_for_url("**/tour?tour=qkv")
     page.keyboard.press("p")
     page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
-    for at in ("6 / 16", "7 / 16", "8 / 16"):
+    for at in ("6 / 17", "7 / 17", "8 / 17"):
         page.keyboard.press("ArrowRight")
         visitor.until(AT, at)
         assert page.evaluate(FITS) == "", at

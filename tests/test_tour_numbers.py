@@ -70,13 +70,16 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, Seen]) -> No
     assert abs(tour_heads.scale(seen["decoder"]).value / np.mean(found) - 1) < 1e-6
 
 
-def test_what_changed_since_moves_the_words_by_what_its_edits_do(seen: dict[str, Seen]) -> None:
-    shown = tour_since.since(seen["decoder"])
-    plain = seen["decoder"].recording.streams[0]
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_what_changed_since_moves_the_words_by_what_its_edits_do(
+    seen: dict[str, Seen], model: str
+) -> None:
+    shown, plain = tour_since.since(seen[model]), seen[model].recording.streams[-1]
+    said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
     edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"))
     moved = []
     for edit in edits:
-        last = passes.record("decoder", DEFAULT_TEXT, (edit,)).streams[0].resid[-1]
+        last = passes.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
         far = np.linalg.norm(last - plain.resid[-1], axis=1)[~plain.special]
         moved.append((far / np.linalg.norm(plain.resid[-1], axis=1)[~plain.special]).mean())
     assert shown.value == pytest.approx(max(moved), abs=1e-4)  # of numbers in 32 bits

@@ -20,6 +20,8 @@ from models.since import Norm, is_rms
 from models.slices import breath
 from models.transformer import AddAndNorm
 
+NO_LENGTH = 1e-12  # a word without one is near nothing
+
 
 def states(stream: Stream) -> tuple[str, ...]:
     """The sites that a readout fits: every state, after its LayerNorm where it has one."""
@@ -104,10 +106,10 @@ def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarr
             f"the words of this model have {embeddings.shape[1]} dimensions, its stream "
             f"{vectors.shape[1]}: they cannot be compared"
         )
-    words = nn.functional.normalize(embeddings, dim=-1)
-    best = (nn.functional.normalize(torch.tensor(vectors), dim=-1) @ words.T).topk(
-        min(top, len(words)), dim=-1
-    )
+    # A product over lengths, since words of length 1 would be a whole vocabulary more in memory.
+    lengths = torch.linalg.vector_norm(embeddings, dim=-1).clamp_min(NO_LENGTH)
+    cosines = nn.functional.normalize(torch.tensor(vectors), dim=-1) @ embeddings.T
+    best = cosines.div_(lengths).topk(min(top, len(embeddings)), dim=-1)
     return best.indices.numpy(), best.values.numpy()
 
 
