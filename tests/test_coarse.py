@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
 from models import coarse, own
+from models.training import export
 
 TEXT = "The animal didn't cross the street because it was too tired. My neighbour keeps parrots."
 
 
-def test_what_is_kept_comes_back_within_half_a_step() -> None:
+@pytest.mark.parametrize("bits", coarse.BITS)
+def test_what_is_kept_comes_back_within_half_a_step(bits: tuple[int, int]) -> None:
     torch.manual_seed(0)
     state = {
         "a.feed_forward.w_1.weight": torch.randn(7, 64),
@@ -20,11 +21,12 @@ def test_what_is_kept_comes_back_within_half_a_step() -> None:
         "a.bias": torch.randn(9),
         "nothing": torch.zeros(2, 64),
     }
-    kept = coarse.coarsened(state)
+    kept = coarse.coarsened(state, bits)
     back = coarse.restored(kept)
     assert back.keys() == state.keys()
     assert kept["a.feed_forward.w_1.weight"].dtype == torch.int8
-    for name, most in (("a.feed_forward.w_1.weight", 127), ("a.attention.w_q.weight", 2047)):
+    names = ("a.attention.w_q.weight", "a.feed_forward.w_1.weight")
+    for name, most in zip(names, (2 ** (each - 1) - 1 for each in bits)):
         runs = state[name].unflatten(1, (-1, coarse.RUN))
         # Half a step, and as much again for the rounding of the scale itself to fp16 (11 bits) at
         # the largest number.
@@ -40,12 +42,30 @@ def test_what_is_kept_comes_back_within_half_a_step() -> None:
 @pytest.mark.parametrize("name", ["encoder", "decoder", "translator"])
 def test_patterns_of_coarse_weights_stay_within_a_hundredth(name: str) -> None:
     """Of the last weights, whose scores are the sharpest: what holds for them holds for earlier
-    ones."""
+    ones. On a text that is none of those by which they were made as coarse as they are."""
     handle = own.load(name)
-    model = own.KINDS[handle.card.kind](handle.model.config)
-    model.load_state_dict(coarse.restored(coarse.coarsened(handle.model.state_dict())))
-    other = own.handle_of(model.eval(), handle.tokenizer, "coarse", fingerprint="")
+    model = own.KINDS[handle.card.kind](handle.model.config).eval()
+    state = {key: tensor.clone() for key, tensor in handle.model.state_dict().items()}
+    kept = export.coarse_of(state, model, handle.tokenizer)
+    size = sum(tensor.nbytes for tensor in kept.values())
+    assert size < 0.85 * sum(tensor.nbytes // 2 for tensor in state.values())
+    model.load_state_dict(coarse.restored(kept))
+    other = own.handle_of(model, handle.tokenizer, "coarse", fingerprint="")
     fine = own.record(handle, TEXT)
-    rough = own.record(other, TEXT, target=fine.target or None)
-    for one, two in zip(fine.attention, rough.attention):
-        assert np.abs(one.pattern - two.pattern).max() <= 0.01
+    assert export.apart(fine, own.record(other, TEXT, target=fine.target or None)) <= 0.01
+
+
+def test_weights_are_as_coarse_as_they_may_be_and_no_coarser() -> None:
+    torch.manual_seed(0)
+    state = {"a.weight": torch.randn(4, 64)}
+    sizes = []
+    for allowed in (1.0, 1e-2, 3e-3, 0.0):
+        kept = coarse.as_coarse_as(
+            state, lambda back: (back["a.weight"] - state["a.weight"]).abs().max() <= allowed
+        )
+        back = coarse.restored(kept)["a.weight"].float()
+        if allowed:
+            assert (back - state["a.weight"]).abs().max() <= allowed
+        sizes.append(sum(tensor.nbytes for tensor in kept.values()))
+    assert sizes == sorted(set(sizes)), "each is larger than the one that may be further off"
+    assert sizes[-1] == state["a.weight"].nbytes // 2, "fp16 where nothing coarser will do"

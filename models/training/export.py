@@ -11,13 +11,21 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from models import coarse, shipped
+from models import coarse, own, shipped
+from models.config import Config
+from models.examples import EXAMPLES
+from models.recording import Recording
+from models.tokenizer import Tokenizer
 from models.training import evaluate, train
 from models.training.cards import ABOUT, ADAM, KIND
 from models.training.grown import mean
+from models.transformer import Model
+
+APART = 0.006  # how far a weight of a coarse model's pattern may be off on the app's examples
 
 
 def main() -> None:
@@ -55,8 +63,10 @@ def ship(name: str, run: Path) -> None:
     save_file(halves(state), folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
+        model = own.KINDS[KIND[ships]](Config(**saved["config"])).eval()
+        tokenizer = Tokenizer.load(run / "tokenizer.json")
         states = {
-            step: coarse.coarsened(torch.load(early[step], weights_only=True))
+            step: coarse_of(torch.load(early[step], weights_only=True), model, tokenizer)
             for step in sorted(early)
         }
         save_file(
@@ -84,6 +94,28 @@ def ship(name: str, run: Path) -> None:
             **about,
         },
     )
+
+
+def coarse_of(state: coarse.State, model: Model, tokenizer: Tokenizer) -> coarse.State:
+    """Earlier weights of `model` as coarse as their patterns on the app's examples allow."""
+
+    def patterns(of: coarse.State, target: str | None, text: str) -> Recording:
+        model.load_state_dict({name: tensor.float() for name, tensor in of.items()})
+        return own.record(own.handle_of(model, tokenizer, "early", ""), text, target=target)
+
+    fine = [patterns(state, None, text) for text in EXAMPLES.values()]
+    return coarse.as_coarse_as(
+        state,
+        lambda rough: all(
+            apart(one, patterns(rough, one.target or None, one.text)) <= APART for one in fine
+        ),
+    )
+
+
+def apart(one: Recording, other: Recording) -> float:
+    """The largest difference between the weights of two recordings' patterns."""
+    pairs = zip(one.attention, other.attention)
+    return max(float(np.abs(a.pattern - b.pattern).max()) for a, b in pairs)
 
 
 def halves(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
