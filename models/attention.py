@@ -15,7 +15,16 @@ from torch import Tensor, nn
 
 from models.attention_edits import Place, divisor, evened, silenced
 from models.config import Config
-from models.edits import Edit, OtherPositions, WithMask, WithoutPositions, applies, last
+from models.edits import (
+    Edit,
+    OtherPositions,
+    Window,
+    WithMask,
+    WithoutMask,
+    WithoutPositions,
+    applies,
+    last,
+)
 from models.embedding import places_of
 from models.places import Tape, no_tape, passed, room
 from models.products import made_up, pays, product
@@ -28,11 +37,28 @@ def causal(past: int, n: int, window: int | None = None) -> Tensor:
     return within(torch.ones(n, past + n, dtype=torch.bool).tril(past), window)
 
 
-def looking(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
-    """What an encoder's n tokens may look at: `allowed`, under an edit the earlier ones alone."""
-    if not applies(edits, WithMask):
+def looking(
+    past: int, n: int, masked: bool, edits: tuple[Edit, ...], window: int | None = None
+) -> Tensor:
+    """What the last n of past + n tokens may look at in their own text under edits, (n, past + n)
+    bool. masked: whether the model has a causal mask; `window`: of which width."""
+    if applies(edits, WithoutMask if masked else WithMask):
+        masked = not masked
+    if (other := last(edits, Window)) is not None:
+        window = other.size
+    elif not masked:
+        window = None
+    if masked:
+        return causal(past, n, window)
+    return within(torch.ones(n, past + n, dtype=torch.bool), window)
+
+
+def narrowed(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
+    """What an encoder's n tokens may look at: `allowed`, None for all, and under edits fewer."""
+    if not any(isinstance(edit, (WithMask, Window)) for edit in edits):
         return allowed
-    return causal(0, n) if allowed is None else allowed & causal(0, n)
+    seen = looking(0, n, False, edits)
+    return seen if allowed is None else allowed & seen
 
 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:

@@ -23,6 +23,7 @@ from models.edits import (
     ShufflePositions,
     ShuffleTokens,
     SideBySide,
+    Window,
     WithMask,
     WithoutMask,
     WithoutResidual,
@@ -112,6 +113,8 @@ def _values(edit: Edit) -> str:
         return f"{edit} has a negative seed; seeds count from 0"
     if isinstance(edit, ShiftPositions) and edit.by < 0:
         return f"“{edit}”: positions can only be shifted onwards, by 0 or more"
+    if isinstance(edit, Window) and edit.size < 1:
+        return f"“{edit}”: a token sees at least itself, so a window has 1 token or more"
     if isinstance(edit, ScaledBy) and not edit.divisor > 0:
         return f"“{edit}”: the divisor must be a number above 0"
     if isinstance(edit, ScaledBy) and not LEAST <= edit.divisor <= MOST:

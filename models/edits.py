@@ -124,6 +124,17 @@ class WithMask(Edit):
 
 
 @dataclass(frozen=True)
+class Window(Edit):
+    """A token sees those fewer than `size` (1 or more) places away alone, in every self-attention:
+    in a decoder the last so many, itself among them, as in Mistral."""
+
+    size: int
+
+    def __str__(self) -> str:
+        return f"a window of {self.size} token{'' if self.size == 1 else 's'}"
+
+
+@dataclass(frozen=True)
 class WithoutPositions(Edit):
     """Nothing is added to the embeddings."""
 
@@ -337,6 +348,7 @@ KINDS: dict[str, type[Edit]] = {
         ScaledBy,
         WithoutMask,
         WithMask,
+        Window,
         WithoutPositions,
         ShufflePositions,
         ShiftPositions,

@@ -21,11 +21,11 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import coarse, generation, shipped
-from models.attention import causal as looks
+from models.attention import looking
 from models.attention_edits import divisor
 from models.checks import check, check_length
 from models.config import Config
-from models.edits import Edit, PatchHead, PatchSite, WithMask, WithoutMask, applies
+from models.edits import Edit, PatchHead, PatchSite
 from models.layout import lay_out
 from models.places import Put
 from models.recording import Attention, Card, NotFinite, Recording
@@ -163,7 +163,7 @@ def record(
         name="self",
         query=name,
         key=name,
-        allowed=_allowed(n, causal, edits, handle.model.config.window),
+        allowed=looking(0, n, causal, edits, handle.model.config.window).numpy(),
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
@@ -198,7 +198,7 @@ def _record_two(
             name="encoder self",
             query="encoder",
             key="encoder",
-            allowed=_allowed(n, False, edits),
+            allowed=looking(0, n, False, edits).numpy(),
             scale=_scale(handle, "encoder self", edits),
             **memory_tape.heads["attn"],
         ),
@@ -206,7 +206,7 @@ def _record_two(
             name="decoder self",
             query="decoder",
             key="decoder",
-            allowed=_allowed(m, True, edits),
+            allowed=looking(0, m, True, edits).numpy(),
             scale=_scale(handle, "decoder self", edits),
             **tape.heads["attn"],
         ),
@@ -243,14 +243,6 @@ def _target(
     if tokens.ids[1:] != tuple(said):  # another spelling of the same text; what was said counts
         return spelled(handle.tokenizer, said), text, 0
     return tokens, text, dropped
-
-
-def _allowed(
-    n: int, causal: bool, edits: tuple[Edit, ...], window: int | None = None
-) -> np.ndarray:
-    """Which of n tokens may look at which, (query, key)."""
-    masked = not applies(edits, WithoutMask) if causal else applies(edits, WithMask)
-    return (looks(0, n, window) if masked else torch.ones(n, n, dtype=torch.bool)).numpy()
 
 
 def _scale(handle: Handle, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:

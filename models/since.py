@@ -118,10 +118,11 @@ def for_every_head(x: Tensor, n_head: int) -> Tensor:
 
 def within(allowed: Tensor, window: int | None) -> Tensor:
     """`allowed` (query, key), the last query being the last key, without keys that are `window` or
-    more places back."""
+    more places away."""
     if window is None:
         return allowed
-    return allowed & ~torch.ones_like(allowed).tril(allowed.shape[1] - len(allowed) - window)
+    past, all_of = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
+    return allowed & all_of.triu(past - window + 1) & all_of.tril(past + window - 1)
 
 
 # ---- gated FFN -------------------------------------------------------------------------------

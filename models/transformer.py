@@ -23,7 +23,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.attention import MultiHeadAttention, Stored, causal, looking
+from models.attention import MultiHeadAttention, Stored, looking, narrowed
 from models.config import ACTIVATIONS, Config
 from models.edits import (
     Edit,
@@ -31,7 +31,6 @@ from models.edits import (
     ShufflePositions,
     SideBySide,
     WithoutFeedForward,
-    WithoutMask,
     WithoutNorm,
     WithoutResidual,
     applies,
@@ -277,7 +276,7 @@ class Encoder(Model):
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model)."""
         x = self.embedding(ids, start, tape, edits)
-        allowed = looking(allowed, ids.shape[1], edits)
+        allowed = narrowed(allowed, ids.shape[1], edits)
         for layer in self.layers:
             x = layer(x, allowed, tape, edits)
         return self.last_norm(x, tape, edits)
@@ -309,8 +308,7 @@ class Decoder(Model):
         """
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
-        seen = self.config.window
-        allowed = None if applies(edits, WithoutMask) else causal(past, ids.shape[1], seen)
+        allowed = looking(past, ids.shape[1], True, edits, self.config.window)
         for layer in self.layers:
             x = layer(x, allowed, tape, edits, stored=stored)
         return self.last_norm(x, tape, edits)
@@ -341,7 +339,7 @@ class EncoderDecoder(Model):
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
         (batch, head, key, key)."""
         x = self.embedding(ids, None, tape, edits)
-        allowed = looking(allowed, ids.shape[1], edits)
+        allowed = narrowed(allowed, ids.shape[1], edits)
         for layer in self.encoder:
             x = layer(x, allowed, tape, edits)
         return self.memory_norm(x, tape, edits)
@@ -367,7 +365,7 @@ class EncoderDecoder(Model):
         edits = tuple(edit for edit in edits if not isinstance(edit, ShufflePositions))
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else None, tape, edits)
-        allowed = None if applies(edits, WithoutMask) else causal(past, ids.shape[1])
+        allowed = looking(past, ids.shape[1], True, edits)
         for layer in self.decoder:
             x = layer(x, allowed, tape, edits, memory, memory_allowed, stored)
         return self.last_norm(x, tape, edits)

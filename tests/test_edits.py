@@ -27,6 +27,7 @@ from models.edits import (
     ShiftPositions,
     ShufflePositions,
     UniformHead,
+    Window,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
@@ -108,6 +109,46 @@ def test_a_mask_put_on_and_taken_off(small_handle: own.Handle, small_decoder: ow
         ).max()
         > 1e-3
     )
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_in_a_window_tokens_see_those_near_them(handle: own.Handle, size: int) -> None:
+    """And nothing that lies further off than as many windows as there are layers moves a token."""
+    plain, made = recorded(handle), recorded(handle, Window(size))
+    for attention, full in zip(made.attention, plain.attention):
+        if attention.query == attention.key:
+            rows, keys = np.indices(attention.allowed.shape)
+            assert (attention.allowed == full.allowed & (abs(rows - keys) < size)).all()
+            assert (attention.pattern[..., attention.allowed] > 0).all()
+        else:
+            assert (attention.allowed == full.allowed).all(), "another text is seen whole"
+    wide = recorded(handle, Window(handle.card.n_positions))
+    for attention, full in zip(wide.attention, plain.attention):
+        np.testing.assert_allclose(attention.pattern, full.pattern, atol=SUMMED)
+    reach = (size - 1) * handle.card.n_layer
+    changed = recorded(handle, Window(size), text=TEXT + " and the dog").streams[0].resid
+    before = made.streams[0].resid
+    untouched = before.shape[1] - 1 - reach  # a special token may stand at the end
+    np.testing.assert_allclose(changed[:, :untouched], before[:, :untouched], atol=SUMMED)
+    with pytest.raises(ValueError, match="1 token or more"):
+        recorded(handle, Window(0))
+
+
+def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own.Handle) -> None:
+    """Its own window may be made narrower, and what was stored is seen through it."""
+    narrow = replace(small_decoder.model.config, window=2)
+    model = own.KINDS["decoder"](narrow)
+    model.load_state_dict(small_decoder.model.state_dict())
+    other = own.handle_of(model.eval(), small_decoder.tokenizer, "narrow", "")
+    one, two = recorded(other), recorded(small_decoder, Window(2))
+    np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=SUMMED)
+    wider = recorded(other, Window(5))
+    np.testing.assert_allclose(
+        wider.streams[0].resid, recorded(small_decoder, Window(5)).streams[0].resid, atol=SUMMED
+    )
+    ids, stored = torch.tensor([two.streams[0].ids.tolist()]), Stored()
+    steps = [model(ids[:, at : at + 1], stored=stored)[0, 0] for at in range(ids.shape[1])]
+    np.testing.assert_allclose(torch.stack(steps).detach(), two.streams[0].resid[-1], atol=SUMMED)
 
 
 def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own.Handle) -> None:

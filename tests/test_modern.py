@@ -235,6 +235,7 @@ EDITS = (
     edits.WithoutScale(),
     edits.ScaledBy(7.0, 1),
     edits.WithoutMask(),
+    edits.Window(2),
     edits.WithoutPositions(),
     edits.ShufflePositions(3),
     edits.OtherPositions("sinusoids"),

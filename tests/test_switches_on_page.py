@@ -22,6 +22,7 @@ from models.edits import (
     ScaledBy,
     ShiftPositions,
     ShufflePositions,
+    Window,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
@@ -86,6 +87,7 @@ def test_every_switch_is_a_deed() -> None:
         assert edits_of(app) == ()
 
     deed("toggle", "mask on", True, (WithMask(),))
+    deed("number_input", "window", 3, (Window(3),))
     deed("toggle", "ffn on", False, (WithoutFeedForward(),))
     for value, edit in (
         ("none", WithoutPositions()),

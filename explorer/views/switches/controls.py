@@ -22,6 +22,7 @@ from models.edits import (
     ScaledBy,
     SideBySide,
     UniformHead,
+    Window,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
@@ -91,6 +92,7 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         "No FFN": (WithoutFeedForward(),),
         "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
         "A causal mask": (WithMask(),) if encoder else (),
+        "A window of four tokens": (Window(4),),
         "Every head even": heads if len(heads) <= MOST_EDITS else (),
     }
     taken = switched.TAKEN.get(lacks(plain))  # what the model never had is not taken away
@@ -168,6 +170,8 @@ def masks(on: Runs) -> None:
             args=(on.edits, "mask on", WithMask(), True),
             help="This encoder was trained without one: every token sees every token.",
         )
+    if follows(on.plain, Window):
+        since.window(on)
 
 
 def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> None:

@@ -1,5 +1,5 @@
-"""The switches of what changed since the paper: the other norm, attention and FFN side by
-side; and what every switch of a layer shares."""
+"""The switches of what changed since the paper: a window, the other norm, attention and FFN side
+by side; and what every switch of a layer shares."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.analysis.switched import BESIDE, ByLayer, kind_of_norm
+from explorer.analysis.switched import BESIDE, ByLayer, kind_of_norm, without
 from explorer.memory import models
 from explorer.views.switches.runs import Runs
 from explorer.views.switches.write import put, shown
-from models.edits import NORMS, Edit
+from models.edits import NORMS, Edit, Window, last
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,29 @@ def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
         on_change=lambda: take_layered(BESIDE, scope, bool(st.session_state["side by side"])),
     )
     return values
+
+
+def window(on: Runs) -> None:
+    """How many tokens each sees, 0 for as many as in training."""
+    edit = last(on.edits, Window)
+    shown("window", edit.size if edit else 0)
+    st.number_input(
+        "Window in tokens, 0 for none",
+        0,
+        on.plain.model.n_positions,
+        step=1,
+        key="window",
+        help="A token sees those fewer places away alone: in a decoder itself and those before it, "
+        "as in Mistral; in an encoder as many on either side.",
+        on_change=take_window,
+        args=(on.edits,),
+    )
+
+
+def take_window(edits: tuple[Edit, ...]) -> None:
+    """The window chosen."""
+    size = int(st.session_state["window"] or 0)
+    put((*without(edits, Window), *((Window(size),) if size else ())))
 
 
 def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:
