@@ -52,7 +52,7 @@ def test_patterns_of_coarse_weights_stay_within_a_hundredth(name: str) -> None:
     model.load_state_dict(coarse.restored(kept))
     other = own.handle_of(model, handle.tokenizer, "coarse", fingerprint="")
     fine = own.record(handle, TEXT)
-    assert export.apart(fine, own.record(other, TEXT, target=fine.target or None)) <= 0.01
+    assert export.apart(fine, own.record(other, TEXT, target=export.said(fine))) <= 0.01
 
 
 def test_weights_are_as_coarse_as_they_may_be_and_no_coarser() -> None:

@@ -99,7 +99,7 @@ def ship(name: str, run: Path) -> None:
 def coarse_of(state: coarse.State, model: Model, tokenizer: Tokenizer) -> coarse.State:
     """Earlier weights of `model` as coarse as their patterns on the app's examples allow."""
 
-    def patterns(of: coarse.State, target: str | None, text: str) -> Recording:
+    def patterns(of: coarse.State, target: tuple[int, ...] | None, text: str) -> Recording:
         model.load_state_dict({name: tensor.float() for name, tensor in of.items()})
         return own.record(own.handle_of(model, tokenizer, "early", ""), text, target=target)
 
@@ -107,9 +107,15 @@ def coarse_of(state: coarse.State, model: Model, tokenizer: Tokenizer) -> coarse
     return coarse.as_coarse_as(
         state,
         lambda rough: all(
-            apart(one, patterns(rough, one.target or None, one.text)) <= APART for one in fine
+            apart(one, patterns(rough, said(one), one.text)) <= APART for one in fine
         ),
     )
+
+
+def said(recording: Recording) -> tuple[int, ...] | None:
+    """The ids that a translator's decoder read, None of a model with one stream."""
+    *_, last = recording.streams
+    return tuple(map(int, last.ids[1:])) if len(recording.streams) > 1 else None
 
 
 def apart(one: Recording, other: Recording) -> float:
