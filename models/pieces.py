@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from math import prod
 
 import numpy as np
 
@@ -41,6 +42,12 @@ def lend(n: int) -> np.ndarray:
         _kept.append(memory)
     memory = np.empty(size, dtype=np.float32)
     return np.asarray(Piece(memory)) if LEAST <= memory.nbytes <= MOST else memory
+
+
+def array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array to be filled, in lent memory where its numbers are float32."""
+    n = prod(shape)
+    return lend(n)[:n].reshape(shape) if dtype == np.float32 else np.empty(shape, dtype)
 
 
 def let_go() -> None:

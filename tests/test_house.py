@@ -58,7 +58,7 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|relations|prediction|(written_)?edits)|explorer\.analysis\..*",
+        r"models\.(recording|relations|prediction|pieces|(written_)?edits)|explorer\.analysis\..*",
     ),
     (r"explorer/sentences/.*", {"numpy"}, r"explorer\.(analysis|sentences)\..*"),
     (r"explorer/figures/.*", {"numpy", "plotly"}, r"explorer\.figures\..*"),

@@ -206,6 +206,8 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
                 assert weight == pytest.approx(
                     attention.pattern[0, 1, top:bottom, left:right].sum(axis=1).mean(), abs=STORED
                 )
+        of_all = words.between(attention.pattern, *numbers.groups(recording, attention, axes))
+        np.testing.assert_allclose(of_all[0, 1], shown.matrix, atol=STORED)
 
 
 @pytest.mark.parametrize("kept", numbers.KEPT[1:])

@@ -213,12 +213,8 @@ def between(
 ) -> Between:
     """An attention, or one head of it (layer, head), between the words that `rows` and `keys` make:
     summed over a word's tokens as a key, averaged over them as a query."""
-    weights = attention.pattern if only is None else attention.pattern[only][None, None]
-    if len(keys.starts) < keys.n:
-        weights = words.summed(weights, keys, 3)
-    if len(rows.starts) < rows.n:
-        weights = words.summed(weights, rows, 2)
-        weights /= rows.sizes.astype(weights.dtype)[:, None]
+    pattern = attention.pattern if only is None else attention.pattern[only][None, None]
+    weights = words.between(pattern, rows, keys)
     allowed = words.merged_allowed(attention.allowed, rows, keys)
     return Between(attention, weights, allowed, rows, keys, only)
 

@@ -20,6 +20,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from models import pieces
 from models.recording import Stream
 
 APOSTROPHES = "'\u2019"
@@ -104,11 +105,28 @@ def merged(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     return (np.add.reduceat(summed, rows.starts, axis=0) / rows.sizes[:, None]).astype(matrix.dtype)
 
 
-def summed(array: np.ndarray, groups: Groups, axis: int) -> np.ndarray:
-    """An array with its tokens along `axis` summed by groups. Most groups are one token, so that
-    taking these and adding what is left is several times faster than `np.add.reduceat`."""
+def between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+    """The weights (layer, head, row group, key group) between groups: summed over a group's keys,
+    averaged over its queries. pattern (layer, head, query, key)."""
+    if len(rows.starts) == rows.n and len(keys.starts) == keys.n:
+        return pattern
+    shape = (*pattern.shape[:2], len(rows.starts), len(keys.starts))
+    made = pieces.array(shape, pattern.dtype)
+    for whole, part in zip(pattern, made):
+        summed(summed(whole, keys, 2), rows, 1, part)
+    if len(rows.starts) < rows.n:
+        made /= rows.sizes.astype(made.dtype)[:, None]
+    return made
+
+
+def summed(
+    array: np.ndarray, groups: Groups, axis: int, out: np.ndarray | None = None
+) -> np.ndarray:
+    """An array with its tokens along `axis` summed by groups, in `out` if it is given. Most groups
+    are one token, so that taking these and adding what is left is several times faster than
+    `np.add.reduceat`."""
     starts, sizes = np.array(groups.starts), groups.sizes
-    made = array.take(starts, axis)
+    made = array.take(starts, axis, out, mode="clip")
     along = np.moveaxis(made, axis, 0)
     for more in range(1, int(sizes.max())):
         longer = np.flatnonzero(sizes > more)
