@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bounds import PASSED
@@ -12,25 +15,45 @@ from explorer.components import wire
 from explorer.memory import models, passes
 from models import library, own
 from models.own import Handle
+from models.pretrained import families
+from models.pretrained.modern import FAMILIES
 from models.readouts import circuits
 
+OURS = ["small_handle", "small_gpt2", "small_translator"]
 
-@pytest.mark.parametrize("kind", ["small_handle", "small_gpt2", "small_translator"])
+
+def whole(handle: Handle, label: str, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
+    """QK and OV of every word with every word, (word, word) each, off the weights in 64 bits: the
+    bare matrices, without biases, and without the norm that some models pass q and k through."""
+    model, config = handle.model, handle.model.config
+    of = model.attentions()[label][layer]
+    parts = (of.w_q, of.w_k, of.w_v, of.w_o, model.embedding.token)
+    q, k, v, o, e = (each.weight.detach().double().numpy() for each in parts)
+    x = e * (handle.card.d_model**0.5 if config.scaled_embedding else 1.0)
+    d, shared = config.d_head, head // (config.n_head // (config.n_key_head or config.n_head))
+    here, there = slice(head * d, (head + 1) * d), slice(shared * d, (shared + 1) * d)
+    u = e if model.unembedding is None else model.unembedding.weight.detach().double().numpy()
+    return (
+        x @ q[here].T @ k[there] @ x.T / d**0.5,
+        x @ v[there].T @ o[:, here].T @ u.T,
+    )
+
+
+@pytest.mark.parametrize("kind", [*OURS, *FAMILIES])
 def test_circuits_are_those_of_the_whole_matrices(
-    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tiny_folder: Callable[[str], Path],
 ) -> None:
     monkeypatch.setattr(circuits, "KEYS", 7)  # several slices of a small vocabulary
     monkeypatch.setattr(circuits, "ROWS", 2)
-    handle: Handle = request.getfixturevalue(kind)
+    handle: Handle = (
+        request.getfixturevalue(kind) if kind in OURS else families.load(tiny_folder(kind), kind)
+    )
     label = "cross" if kind == "small_translator" else "self"
     layer, head, ids = 1, 2, (3, 9, 30, 9)
-    of = handle.model.attentions()[label][layer]
-    e = handle.model.embedding.token.weight.detach().double().numpy()
-    x = e * (1.0 if kind == "small_gpt2" else handle.card.d_model**0.5)
-    here = slice(head * of.d_head, (head + 1) * of.d_head)
-    q, k, v = (each.weight.detach().double().numpy()[here].T for each in (of.w_q, of.w_k, of.w_v))
-    o = of.w_o.weight.detach().double().numpy().T[here]
-    qk, ov = x @ q @ k.T @ x.T / of.d_head**0.5, x @ v @ o @ e.T  # (word, word)
+    qk, ov = whole(handle, label, layer, head)
     found = library.circuits(handle, label, layer, head, ids)
     rows = np.array(ids)
     for all_of, best, values, sign in (

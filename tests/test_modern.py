@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bounds import DOUBLE, PASSED, STORED, SUMMED, TOTAL
+from bounds import DOUBLE, DOUBLE_LONG, PARITY, PASSED, STORED, SUMMED, TOTAL
 from conftest import SMALL, sharpened
 
 from explorer.analysis import right
@@ -20,6 +20,7 @@ from models.attention import MultiHeadAttention, causal
 from models.config import Config
 from models.pretrained import families
 from models.pretrained.described import rotary, window
+from models.pretrained.handle import Handle as HubHandle
 from models.pretrained.modern import FAMILIES
 from models.readouts.inside import inside
 from models.transformer import Decoder
@@ -158,6 +159,76 @@ def test_a_recording_is_the_one_of_the_models_own_code(
             np.testing.assert_allclose(one, two, atol=PASSED, err_msg=name)
 
 
+def in_own_code(handle: own.Handle, tiny_folder: Callable[[str], Path]) -> HubHandle:
+    """The same weights as transformers runs them, in 64 bits."""
+    theirs = library.load(f"hub:{tiny_folder(handle.card.name.partition(':')[2])}")
+    assert isinstance(theirs, HubHandle)
+    theirs.model.double()
+    return theirs
+
+
+# Where each family's own code writes into the stream: attention, FFN. The others do as Llama.
+WRITES = {
+    "gpt_neox": ("gpt_neox.layers.{}.attention.dense", "gpt_neox.layers.{}.mlp.dense_4h_to_h"),
+    "opt": ("model.decoder.layers.{}.self_attn.out_proj", "model.decoder.layers.{}.fc2"),
+}
+LIKE_LLAMA = "model.layers.{}.self_attn.o_proj", "model.layers.{}.mlp.down_proj"
+
+
+def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
+    handle: own.Handle, tiny_folder: Callable[[str], Path]
+) -> None:
+    """Writes, where its modules make them; sums, q, k, v, scores and patterns, as heard there."""
+    family = handle.card.name.partition(":")[2]
+    theirs, ours = in_own_code(handle, tiny_folder), in_64_bits(handle.model)
+    made: dict[str, torch.Tensor] = {}
+
+    def hear(called: str, site: str) -> None:
+        module = theirs.model.get_submodule(called)
+        module.register_forward_hook(lambda _, __, out: made.__setitem__(site, out.flatten(0, -2)))
+
+    for layer in range(handle.card.n_layer):
+        for called, place in zip(WRITES.get(family, LIKE_LLAMA), ("attn", "ffn")):
+            hear(called.format(layer), f"{layer}.{place}.wrote")
+    heard = library.record(theirs, "café 日本 and the  doors")
+    stream, attention, seen = heard.streams[0], heard.attention[0], {}
+    made |= {site: torch.tensor(stream.at(site)) for site in stream.sites}
+    made |= {
+        f"{layer}.attn.{name}": torch.tensor(getattr(attention, name)[layer])
+        for layer in range(handle.card.n_layer)
+        for name in ("q", "k", "v", "scores", "pattern")
+    }
+    with torch.no_grad():
+        ours(torch.tensor(stream.ids)[None], tape=lambda name, x: seen.setdefault(name, x))
+    both = [site for site in made if site in seen]
+    sums = [each for each in both if each.endswith(".sum")]
+    # Side by side there is no sum between the two in that code.
+    assert len(sums) == handle.card.n_layer * (1 if ours.config.parallel else 2)
+    assert len(both) >= len(sums) + 7 * handle.card.n_layer
+    for site in both:
+        one, other = seen[site].reshape(made[site].shape).numpy(), made[site].numpy()
+        np.testing.assert_allclose(one, other, atol=PARITY, rtol=PARITY, err_msg=site)
+
+
+def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
+    handle: own.Handle, tiny_folder: Callable[[str], Path]
+) -> None:
+    """Angles know the distance alone; of a table as OPT's, whose first rows stand for no place,
+    other rows are taken."""
+    theirs, ours = in_own_code(handle, tiny_folder).model, in_64_bits(handle.model)
+    ids = torch.tensor(library.record(handle, TEXT).streams[0].ids)[None]
+    turned = ours.config.positions == "rotary"
+    for by in (0, 5, handle.card.n_positions - ids.shape[1]):
+        with torch.no_grad():
+            expected = theirs(input_ids=ids, position_ids=torch.arange(ids.shape[1])[None] + by)
+            moved = ours.logits(ours(ids, edits=(edits.ShiftPositions(by),)))
+            plain = ours.logits(ours(ids))
+        torch.testing.assert_close(moved, expected.logits, atol=PARITY, rtol=PARITY)
+        assert torch.allclose(moved, plain, atol=PARITY, rtol=PARITY) == (turned or by == 0)
+    with pytest.raises(ValueError, match="positions"):
+        library.record(handle, TEXT, (edits.ShiftPositions(handle.card.n_positions),))
+
+
 def test_every_law_holds_and_every_readout_reads(handle: own.Handle) -> None:
     recording = library.record(handle, TEXT)
     stream, n = recording.streams[0], len(recording.streams[0].tokens)
@@ -175,10 +246,34 @@ def test_every_law_holds_and_every_readout_reads(handle: own.Handle) -> None:
     assert not any(
         "norm" in site for site in library.highway(handle, recording, "decoder", 2).sites
     )
+    of_ffn = {part.layer: part.value for part in parts.parts if part.kind == "ffn"}
+    slope = way_to_the_readout(handle, stream.at(f"{handle.card.n_layer - 1}.ffn.sum")[-1], 7, 11)
     for layer in range(handle.card.n_layer):
-        units = inside(handle, recording, "decoder", layer, 2)
-        wrote = stream.at(f"{layer}.ffn.wrote")[2]
+        units = inside(handle, recording, "decoder", layer, n - 1)
+        wrote = stream.at(f"{layer}.ffn.wrote")[-1]
         np.testing.assert_allclose(units.writes.sum(0) + units.bias, wrote, atol=PASSED)
+        found = library.neurons(handle, recording, "decoder", layer, n - 1, 7, 11)
+        np.testing.assert_allclose(found.adds, units.writes @ slope, atol=SUMMED)
+        assert found.bias == pytest.approx(float(units.bias @ slope), abs=SUMMED)
+        assert found.part == pytest.approx(of_ffn[layer], abs=DOUBLE_LONG)
+        assert found.adds.sum() + found.bias == pytest.approx(of_ffn[layer], abs=PASSED)
+    words = handle.model.embedding.token.weight.detach().double()
+    unit = torch.nn.functional.normalize(torch.tensor(stream.resid[-1]).double(), dim=-1)
+    cosines = (unit @ torch.nn.functional.normalize(words, dim=-1).T).numpy()
+    ids, shown = library.nearest(handle, stream.resid[-1], 4)
+    np.testing.assert_allclose(shown, np.sort(cosines)[:, :-5:-1], atol=SUMMED)
+    np.testing.assert_allclose(np.take_along_axis(cosines, ids, 1), shown, atol=SUMMED)
+
+
+def way_to_the_readout(handle: own.Handle, x: np.ndarray, word: int, against: int) -> np.ndarray:
+    """What a vector added to the last sum x is multiplied by in the difference of two logits, the
+    last norm's divisor held: (d_model)."""
+    norm, x = handle.model.last_norm.norm, x.astype(np.float64)
+    words = handle.model.readout_matrix.detach().double().numpy()
+    slope = norm.weight.detach().double().numpy() * (words[word] - words[against])
+    if isinstance(norm, torch.nn.LayerNorm):
+        slope, x = slope - slope.mean(), x - x.mean()
+    return slope / np.sqrt((x**2).mean() + norm.eps)
 
 
 def test_a_jacobian_is_the_slope_of_the_recorded_sub_layer(handle: own.Handle) -> None:

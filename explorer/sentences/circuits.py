@@ -11,8 +11,9 @@ TWO = (
 )
 LEFT_OUT = (
     "The scores are W_E W_QK W_Eᵀ times the head’s scale, the logits W_E W_OV W_U at a weight of "
-    "1, of bare embeddings. That leaves out biases, norms, positions, and what earlier "
-    "layers made of a word: nearest to what the head does in layer 0 (Elhage et al. 2021)."
+    "1, of bare embeddings. That leaves out biases, norms (those of q and k too, where a model has "
+    "them), positions, and what earlier layers made of a word: nearest to what the head does in "
+    "layer 0 (Elhage et al. 2021)."
 )
 HERE = (
     "The logits are those of the head’s own value v of this token, so norm, bias, position "

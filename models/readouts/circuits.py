@@ -27,9 +27,10 @@ def circuits(
 ) -> Circuits:
     """What a head's matrices make of words `ids`, bare: W_E W_QK W_E^T and W_E W_OV W_U (Elhage et
     al. 2021, "A Mathematical Framework for Transformer Circuits"), W_E as the stream begins with a
-    word, W_U the readout's matrix, q . k times the head's scale; no bias, LayerNorm, position or
-    earlier layer. With `values` (word, d_head), the head's own v of some tokens, what it writes of
-    them instead of W_E W_V.
+    word, W_U the readout's matrix, q . k times the head's scale; no bias, norm, position or earlier
+    layer. The norm that q and k of some models pass (Qwen3's) is left out with the others: it
+    depends on the word, so no matrix holds it. With `values` (word, d_head), the head's own v of
+    some tokens, what it writes of them instead of W_E W_V.
 
     In slices over the vocabulary. Raises ValueError for what is not there.
     """
