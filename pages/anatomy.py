@@ -7,15 +7,11 @@ import streamlit as st
 from explorer.frame import onscreen, opening
 from explorer.frame.picker import attention_names
 from explorer.frame.subject import subject
-from explorer.memory import address, told
+from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
+from explorer.sentences.own_code import NO_CELLS
 from explorer.views.anatomy import cell, heads, story
 from explorer.views.anatomy.switched import switched
-
-NO_VECTORS = (
-    "This model gives its weights but not its queries, keys and values, so its cells cannot be "
-    "opened here. The Attention page shows the weights."
-)
 
 
 def page() -> None:
@@ -45,7 +41,7 @@ def explore(source: Shown) -> None:
         on = subject(source)
         head, at = cell.choose(on)
     if not on.attention.opens:
-        st.info(NO_VECTORS)
+        st.info(NO_CELLS.format(models.named(source.model)))
         return address.write()
     shown = cell.opened(on, head, at)
     with left, st.container():

@@ -7,10 +7,9 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.frame.picker import pick
 from explorer.frame.subject import subject
-from explorer.memory import address, told
+from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import lookup as words
-from explorer.sentences.escape import literal
 from explorer.views.lookup import circuits, messages, scale, soft, three
 from explorer.views.lookup.screen import choose
 
@@ -40,7 +39,7 @@ def explore(source: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="after-look"):
         shown = None if way == "Scale" else choose(on, way != "Three", way == "Hard")
     if not on.attention.opens and way != "Graph":
-        st.info(words.CLOSED.format(literal(source.model)))
+        st.info(words.CLOSED.format(models.named(source.model)))
     elif shown is None:
         scale.panel(on.recording, on.attention, on.caption(SCALED))
     else:

@@ -11,6 +11,7 @@ from explorer.frame.picker import pick
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import residual as words
+from explorer.sentences.own_code import WHOLE_LAYERS
 from explorer.views.residual import gradient, norms, recurrence, writes
 from explorer.views.residual.screen import Screen
 
@@ -38,14 +39,15 @@ def explore(source: Shown) -> None:
     flow, on = controls(source, norm)
     if flow != "RNN" and not numbers.sublayers(on.stream):
         st.info(
-            f"{source.model} does not show what its sub-layers write, so there is nothing to draw "
-            "here. “Beside an RNN” needs your text alone."
+            f"{models.named(source.model)} does not show what its sub-layers write: "
+            f"{WHOLE_LAYERS}. So there is nothing to draw here. “Beside an RNN” needs your text "
+            "alone."
         )
         return address.write()
     if not numbers.adds(on.stream):
         st.info(
-            f"**{source.model} was trained without residual connections**: what a sub-layer "
-            "writes is not added to the vector, it takes its place."
+            f"**{models.named(source.model)} was trained without residual connections**: what a "
+            "sub-layer writes is not added to the vector, it takes its place."
         )
     FLOWS[flow][1](on)
     address.write()

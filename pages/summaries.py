@@ -10,7 +10,6 @@ from explorer.frame.subject import subject
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
 from explorer.sentences import summaries as words
-from explorer.sentences.escape import literal
 from explorer.views.summaries import matrix, writes
 from explorer.views.summaries.screen import KEPT
 
@@ -36,7 +35,7 @@ def explore(source: Shown) -> None:
     if what in words.THROUGH and on.across:
         st.info(words.NO_WAY_ACROSS.format(what))
     elif what in ("Values", "Writes") and not models.shows_writes(on.recording):
-        st.info(words.CLOSED.format(literal(source.model)))
+        st.info(words.CLOSED.format(models.named(source.model)))
     elif what == "Writes":
         writes.show(on, controls)
     else:

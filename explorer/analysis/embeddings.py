@@ -16,7 +16,7 @@ import numpy as np
 from explorer.analysis.anchors import CONTEXTS, Anchors, pulls
 from explorer.analysis.csv import Cells, Columns, stacked
 from explorer.analysis.planes import Basis, cosine, moved, principal, through, unit
-from explorer.analysis.residual import adds, norm_place
+from explorer.analysis.residual import adds, norm_place, sublayers
 from explorer.analysis.sites import title as site_title
 from explorer.analysis.sites import vectors
 from models.recording import Stream
@@ -25,18 +25,26 @@ from models.recording import Stream
 @dataclass(frozen=True)
 class Built:
     """How vectors come about: where LayerNorm stands ("post", "pre" or None), whether there is a
-    residual connection, whether positions are added, and whether a LayerNorm follows that."""
+    residual connection, whether positions are added, and whether a LayerNorm follows that. layers:
+    the sums of whole layers are all there is, so the first two are not known."""
 
     norm: str | None
     adds: bool
     positions: bool
     normed: bool
+    layers: bool = False
 
 
 def built(stream: Stream) -> Built:
     """How a stream's vectors come about."""
     sites = stream.sites
-    return Built(norm_place(stream), adds(stream), "pos.wrote" in sites, "embed.normed" in sites)
+    return Built(
+        norm_place(stream),
+        adds(stream),
+        "pos.wrote" in sites,
+        "embed.normed" in sites,
+        not any(each.layer >= 0 for each in sublayers(stream)),
+    )
 
 
 def places(stream: Stream, specials: bool) -> np.ndarray:

@@ -27,8 +27,8 @@ AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
 CLOSED = (
-    "This model hands out its weights alone, without the scores, queries, keys and values they "
-    "are made of."
+    "This model computes attention inside its own code, which hands out the weights alone, without "
+    "the scores, queries, keys and values they are made of."
 )
 NO_CHANCE = "There is no copy of this model with permuted weights to compare with"
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long

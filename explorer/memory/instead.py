@@ -134,8 +134,8 @@ def said() -> tuple[str, str]:
     if aside is None:
         return "", ""
     need, name = NEEDS[aside.page], literal(models.title(aside.model))
+    why = f"{models.named(aside.model)} {need.why(aside.model)}"
     return (
-        f"{name} {need.why(aside.model)}, so this page shows **{aside.instead}**; the other pages "
-        f"keep {name}.",
+        f"{why}, so this page shows **{aside.instead}**; the other pages keep {name}.",
         f"Models that fit this page: {', '.join(need.fitting())}.",
     )

@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.memory import collector, offered, told
 from explorer.memory.settings import settings
+from explorer.sentences import own_code
 from models import learn, library
 from models.edits import NORMS
 from models.offers import Offers
@@ -251,6 +252,11 @@ def title(model: str) -> str:
     if model.startswith(library.ON_THE_CLUSTER):
         return f"{model.removeprefix(library.ON_THE_CLUSTER)}, on the cluster"
     return model.removeprefix(library.IN_OURS)
+
+
+def named(model: str) -> str:
+    """A model as what a sentence of Markdown is about."""
+    return own_code.named(title(model))
 
 
 def facts(model: str) -> dict:

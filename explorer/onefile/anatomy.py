@@ -15,12 +15,16 @@ from explorer.onefile.asked import Asked
 from explorer.onefile.sheet import FIRST, Line, Sheet, View, Words
 from explorer.sentences import anatomy as sentences
 from explorer.sentences.escape import plain
+from explorer.sentences.own_code import WEIGHTS_ALONE, WHICH_TENSORS
 from models import library
 from models.recording import Attention
 
 MOST_CELLS = 1000  # of a head that are taken apart in one file; of more, the strongest of each row
 NOT_HERE = "This cell is not in the file: of a long text it holds the strongest cells of each row."
-NO_OUTPUT = "This model does not give its W_O here, so the steps end at z."
+NO_OUTPUT = (
+    f"This model does not give its W_O here: {WHICH_TENSORS.format('that is')}. "
+    "So the steps end at z."
+)
 
 
 def anatomy(asked: Asked) -> Sheet:
@@ -32,7 +36,8 @@ def anatomy(asked: Asked) -> Sheet:
     recording, attention = asked.recording, asked.attention()
     if not attention.opens:
         raise ValueError(
-            f"{recording.model.name} gives its weights but not its queries, keys and values"
+            f"{recording.model.name} gives its weights but not its queries, keys and values: "
+            f"{WEIGHTS_ALONE}"
         )
     at = _head(asked, attention)
     axes = asked.axes(attention)

@@ -14,6 +14,7 @@ from explorer.analysis.numbers import power, softmax_told, weight
 from explorer.sentences import names
 from explorer.sentences.escape import literal
 from explorer.sentences.findings import marked
+from explorer.sentences.own_code import WEIGHTS_ALONE
 
 LABELS = {
     "encoder self": "Encoder self-attention",
@@ -45,8 +46,8 @@ WHO_TERMS = {
     "self": ("decoder", "mask"),
 }
 CLOSED = (
-    "**How a weight is made** cannot be shown here: this model gives its weights, but not the "
-    "scores, queries and keys that they are made of."
+    "**How a weight is made** cannot be shown here: {} gives its weights, but not the scores, "
+    f"queries and keys that they are made of: {WEIGHTS_ALONE}."
 )
 
 
@@ -105,10 +106,10 @@ def summary(
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:
     """How the opened weight is made, with this sentence's numbers in it. scoring: how the model
-    makes a score of q and k; typed: where the decoder reads what a reader typed."""
+    makes a score of q and k; typed: where the decoder reads what a reader typed. Of a model that
+    gives its weights alone CLOSED is said instead."""
     cell = view.opened
-    if cell.steps is None:
-        return CLOSED
+    assert cell.steps is not None, "of a model that gives its weights alone nothing is known"
     row, column = literal(cell.row), literal(cell.column)
     if not cell.allowed:
         return (

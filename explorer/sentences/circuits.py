@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from explorer.analysis.circuits import Copies
+from explorer.sentences.own_code import WHICH_TENSORS
 
 TWO = (
     "A head’s weights do two things. **QK** (W_Q and W_K) scores which word looks for which. "
@@ -24,8 +25,8 @@ OTHER_READOUT = (
     " No words are read off this stream by one matrix: the embedding stands in for the readout."
 )
 NOT_SHOWN = (
-    "{} runs in its own code, which does not show the head’s W_Q, W_K, W_V and W_O, so its words "
-    "cannot be read."
+    "{} does not show the head’s W_Q, W_K, W_V and W_O: "
+    f"{WHICH_TENSORS.format('these are')}. So its words cannot be read."
 )
 
 

@@ -137,13 +137,15 @@ def note(scene: Scene, built: numbers.Built, begins: str, norm: str, token: int,
     row = numbers.path_table(scene.titles, scene.path(0, token), scene.basis)
     x, y, error = (row[name][stage] for name in ("x", "y", "error in 2-D"))
     one, other, both = percents_told(*map(float, scene.basis.explained[:2]))
-    does, formula, more = (each.format(norm, a(norm)) for each in STEP[built.norm, built.adds])
+    step = "each layer adds what its attention and FFN wrote, which its code gives as one sum"
+    if not built.layers:
+        does, formula, more = (each.format(norm, a(norm)) for each in STEP[built.norm, built.adds])
+        step = f"each sub-layer {does}: x ← {formula}{more}"
     position = ", the position is added" if built.positions else "; this model adds no positions"
     follows = f", {a(norm)} follows" if built.normed else ""
     return (
         f"**The path.** A token starts as {begins.replace('√d', f'√{d}')}{position}{follows}, and "
-        f"each sub-layer {does}: "
-        f"x ← {formula}{more}. At each of the {len(scene.sites)} sites {word} is a vector of {d} "
+        f"{step}. At each of the {len(scene.sites)} sites {word} is a vector of {d} "
         "numbers.  \n"
         "**The plane.** All shown vectors of all sites give one mean m and the directions u₁, "
         "u₂ of the picture; a vector v stands at "

@@ -6,6 +6,7 @@ from __future__ import annotations
 from explorer.analysis.constructions import Construction
 from explorer.analysis.lookup import MOST_EDGES, NEAR, Edges
 from explorer.analysis.numbers import fixed, percent, plural, power, weight
+from explorer.sentences.own_code import WEIGHTS_ALONE
 
 SOFT = (
     "A dictionary returns the value of the one key that equals the query. Attention returns "
@@ -29,8 +30,8 @@ WHICH_FIRST = (
 )
 WHICH_FOUND = "Where none is chosen: the word that the Attention page opens on."
 CLOSED = (
-    "The model {} gives its attention weights but not the scores, queries, keys and values "
-    "behind them, so this cannot be computed. “Messages” needs the weights alone."
+    "{} gives its attention weights but not the scores, queries, keys and values behind them: "
+    f"{WEIGHTS_ALONE}. So this cannot be computed. “Messages” needs the weights alone."
 )
 NO_SYMMETRY = (
     "**Symmetry has no meaning here.** In cross-attention rows are the decoder’s tokens and "
@@ -39,7 +40,8 @@ NO_SYMMETRY = (
     "the three constructions."
 )
 NO_VECTORS = (
-    "The model {} does not offer the vectors that enter a layer, so x · x cannot be computed."
+    "{} does not hand out the vectors that its attention reads: its code makes them on the way, "
+    "inside a layer. So x · x cannot be computed."
 )
 TURNED = "Ux · Ux, turned"  # where positions turn queries and keys
 # What the lecture notes say of each construction.

@@ -10,14 +10,15 @@ from explorer.analysis.called import units
 from explorer.analysis.neurons import Neurons, Together
 from explorer.analysis.numbers import chance, fixed, plural, signed
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import WHICH_TENSORS
 
 HELP = (
     "An FFN’s hidden units are called neurons. Each has one direction that it writes, its row of "
     "W₂, times its activation. So the FFN’s part of a logit is a sum over its neurons."
 )
 OWN_CODE = (
-    "The FFNs of {} are not opened: in a model’s own code nothing says which of its tensors are W₁ "
-    "and W₂. What each FFN wrote as a whole stands above."
+    "{} does not let its FFNs be opened: "
+    f"{WHICH_TENSORS.format('are W₁ and W₂')}. What each FFN wrote as a whole stands above."
 )
 HOW = (
     "**How a neuron’s part is made.** Neuron i writes aᵢ · wᵢ: its activation aᵢ = {units}, and "

@@ -12,6 +12,7 @@ from explorer.analysis.called import a
 from explorer.analysis.numbers import MINUS, plural, power
 from explorer.analysis.order import Maps, Orders
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import named
 
 MOST_TOKENS = 40  # that are written out
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
@@ -123,7 +124,7 @@ def difference(value: float, n: int, d: int) -> str:
 def cut_short(model: str, size: int, dropped: int) -> str:
     """That the other order did not fit the model."""
     return (
-        f"The other order is {dropped + size:,} tokens; {literal(model)} reads {size}. Its last "
+        f"The other order is {dropped + size:,} tokens; {named(model)} reads {size}. Its last "
         f"{dropped:,} are left out."
     )
 

@@ -12,6 +12,7 @@ from explorer.analysis import positions as numbers
 from explorer.analysis.added import Overlap
 from explorer.analysis.numbers import enough_for, fixed, in_latex, power
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import WHICH_TENSORS, named
 
 WITHIN = {
     "rotary": "it turns queries and keys by their positions (rotary)",
@@ -44,7 +45,7 @@ def size(value: float) -> str:
 
 
 def _nothing(model: str) -> str:
-    return f"**{literal(model)} adds nothing for positions** to its embeddings"
+    return f"**{named(model)} adds nothing for positions** to its embeddings"
 
 
 def adds_none(model: str, within: str) -> str:
@@ -57,16 +58,15 @@ def adds_none(model: str, within: str) -> str:
 def within(model: str, how: str) -> str:
     """Why this model cannot be compared with itself without positions."""
     return (
-        f"{_nothing(model)}; {WITHIN.get(how, how)}. That cannot be taken away here, and this "
-        "screen compares a model with and without "
-        "its positions."
+        f"{_nothing(model)}; {WITHIN.get(how, how)}. That is done inside its code and cannot be "
+        "taken away here, and this screen compares a model with and without its positions."
     )
 
 
 def nothing_to_show(model: str) -> str:
     """That there is nothing to add up."""
     return (
-        f"{literal(model)} adds nothing for positions, so there is nothing to show here. “Order” "
+        f"{named(model)} adds nothing for positions, so there is nothing to show here. “Order” "
         "shows what that means for a sentence."
     )
 
@@ -79,7 +79,7 @@ def turned_alone(model: str, how: str) -> str:
 def one_and_the_same(model: str) -> str:
     """That both runs of a model without positions are one."""
     return (
-        f"{literal(model)} adds nothing for positions, so its run with them and its run without "
+        f"{named(model)} adds nothing for positions, so its run with them and its run without "
         "are one and the same."
     )
 
@@ -87,7 +87,7 @@ def one_and_the_same(model: str) -> str:
 def none_to_find(model: str) -> str:
     """That there are no positions among the embeddings' directions."""
     return (
-        f"{literal(model)} adds nothing for positions, so there are none among its embeddings’ "
+        f"{named(model)} adds nothing for positions, so there are none among its embeddings’ "
         "directions. Choose a model with positions "
         "above."
     )
@@ -96,8 +96,8 @@ def none_to_find(model: str) -> str:
 def no_weights(model: str) -> str:
     """That the embeddings are not to be had."""
     return (
-        f"{literal(model)} runs in its own code, which does not hand out the embeddings that this "
-        "screen needs."
+        f"{named(model)} does not show the embeddings and the positions that this screen needs: "
+        f"{WHICH_TENSORS.format('these are')}, and by what they are multiplied."
     )
 
 
@@ -105,7 +105,7 @@ def adds_this(model: str, off: float, other: bool) -> str:
     """That the model adds this table, measured; other: a model with a learned table is here."""
     more = " Choose minilm above to see such a table." if other else ""
     return (
-        f"**{literal(model)} adds exactly this**, computed and not learned: what it added to your "
+        f"**{named(model)} adds exactly this**, computed and not learned: what it added to your "
         "text differs from the formula by at "
         f"most {power(off)} (single precision). BERT and GPT-2 learn their table instead, one "
         "free vector for each position and none "
@@ -138,7 +138,7 @@ def learned(model: str, lengths: np.ndarray, off: float, d: int) -> str:
     """A learned table: its size, its distance from the formula, its vectors' lengths (position)."""
     n, low, high = len(lengths), int(lengths.argmin()), int(lengths.argmax())
     return (
-        f"**Learned, not computed.** {literal(model)} has one free vector for each of {n:,} "
+        f"**Learned, not computed.** {named(model)} has one free vector for each of {n:,} "
         "positions, and none beyond the last: so it "
         f"reads {n:,} tokens and no more.  \n"
         "**No formula.** Nothing makes these numbers sines and cosines: on your text what is "

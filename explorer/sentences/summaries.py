@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from explorer.analysis.numbers import fixed, percent, plural, signed
 from explorer.analysis.summaries import LEAST, MOST, Contributions, Disagreement, ends, most_bias
+from explorer.sentences.own_code import WHICH_TENSORS
 
 LABELS = {
     "Mean": "Mean",
@@ -64,8 +65,9 @@ NO_WAY_ACROSS = (
     "choose encoder or decoder self-attention above."
 )
 CLOSED = (
-    "{} runs in its own code, where values or W_O are not at hand, so what is written cannot "
-    "be computed. Mean, max, rollout and flow can."
+    "{} does not show W_O, through which a head writes its values: "
+    f"{WHICH_TENSORS.format('that is')}. So what is written cannot be computed. Mean, max, rollout "
+    "and flow can."
 )
 TOO_LONG = (
     "**Flow is not computed for {} tokens.** The work grows with the third power of their "

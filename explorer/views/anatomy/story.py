@@ -10,11 +10,13 @@ from explorer.analysis.csv import stacked
 from explorer.components import anatomy as pictures
 from explorer.frame.table import offer_csv
 from explorer.sentences import anatomy as sentences
+from explorer.sentences.own_code import WHICH_TENSORS
 from explorer.views.anatomy.cell import Opened, take_cell
 
 NO_OUTPUT = (
-    "This model does not give its W_O here, so the steps end at z: what this head wrote into the "
-    "stream cannot be told from what the others wrote."
+    f"This model does not give its W_O here: {WHICH_TENSORS.format('that is')}. "
+    "So the steps end at z: what this head wrote into the stream cannot be told from what the "
+    "others wrote."
 )
 FROM_ANOTHER_TEXT = (
     "An edit put a head’s z from another text in the place of its own. That z is not in this "

@@ -15,8 +15,10 @@ from models.recording import Attention, Recording
 
 def formula(on: Screen, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
-    opens = on.attention.opens  # without scores there is nothing to say how they are made
-    made = scoring(on.recording, on.attention, view.head.layer) if opens else ""
+    if not on.attention.opens:  # without scores there is nothing to say how they are made
+        st.markdown(sentences.CLOSED.format(models.named(on.source.model)))
+        return
+    made = scoring(on.recording, on.attention, view.head.layer)
     told = sentences.formula(view, made, typed=on.source.target is not None)
     terms.markdown(told, "query", "key", "value", "score", "softmax")
 

@@ -13,6 +13,7 @@ from explorer.frame import onscreen
 from explorer.memory import address, models, passes
 from explorer.memory.offered import choices, needs_asking
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import WEIGHTS_ALONE
 from explorer.views.compare import examples
 from explorer.views.compare.examples import MATES, checkpoints, follows
 from models.edits import Edit, MeanHead, UniformHead, WithoutPositions, ZeroHead
@@ -91,8 +92,8 @@ def _edited(model: str, text: str, below: DeltaGenerator) -> tuple[Side, Side]:
         target = tuple(int(each) for each in plain.streams[-1].ids[1:])
     if not follows(model, ZeroHead):
         raise ValueError(
-            "this model runs in its own code, which can be neither switched nor silenced; compare "
-            "two sentences or two models"
+            f"{models.title(model)}, can be neither switched nor silenced: {WEIGHTS_ALONE}; "
+            "compare two sentences or two models"
         )
     state, first = st.session_state, address.default("other_edits")
     state.other_edits = state.other_edits.strip() or first

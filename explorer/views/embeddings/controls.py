@@ -10,9 +10,8 @@ from explorer.analysis import residual
 from explorer.analysis.words import words as words_in
 from explorer.frame import onscreen
 from explorer.frame.picker import pick
-from explorer.memory import address, passes
+from explorer.memory import address, models, passes
 from explorer.sentences import contexts
-from explorer.sentences.escape import literal
 from explorer.views.embeddings.screen import LENGTHS, PLANES, SPACES, SPECIALS, SUMS, Asked
 from models.examples import EXAMPLES
 from models.recording import Recording
@@ -133,9 +132,8 @@ def _tell(model: str, second: str) -> None:
     if there.dropped:
         size = there.model.n_positions
         st.warning(
-            f"The second text has {there.dropped + size:,} tokens; {literal(model)} reads "
-            f"{size}. The last {there.dropped:,} are not "
-            "shown. The field keeps them."
+            f"The second text has {there.dropped + size:,} tokens; {models.named(model)} reads "
+            f"{size}. The last {there.dropped:,} are not shown. The field keeps them."
         )
     if not address.fits_address(second):
         st.info(

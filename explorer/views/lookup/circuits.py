@@ -26,7 +26,7 @@ def show(shown: Screen) -> None:
     """Whom a word looks for, and what a word that is looked at hands over."""
     on, model = shown.on, shown.on.recording.model.name
     if not models.shows_writes(on.recording):
-        st.info(words.NOT_SHOWN.format(literal(models.title(model))))
+        st.info(words.NOT_SHOWN.format(models.named(model)))
         return
     first = st.container()
     with first.container(key="after-words"):  # on a phone behind the lists

@@ -59,7 +59,7 @@ def show(shown: Screen) -> None:
             inbox(shown, picture)
         else:
             row_of(shown, weights, picture)
-            closed = words.CLOSED.format(literal(on.recording.model.name))
+            closed = words.CLOSED.format(models.named(on.recording.model.name))
             st.markdown(words.NO_MESSAGES if on.attention.opens else closed)
         loud, *sums = numbers.loudest(weights)
         st.markdown(words.heard(shown.key(loud), *sums))

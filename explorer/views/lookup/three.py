@@ -13,7 +13,6 @@ from explorer.frame.picker import pick
 from explorer.frame.table import with_table
 from explorer.memory import models
 from explorer.sentences import lookup as words
-from explorer.sentences.escape import literal
 from explorer.views.lookup.screen import Screen, ignore
 
 BEFORE = {"Weights": "After the softmax", "Scores": "Before it"}
@@ -27,7 +26,7 @@ def show(shown: Screen) -> None:
         return
     x = numbers.entering(on.recording, on.attention, shown.layer)
     if x is None:
-        st.info(words.NO_VECTORS.format(literal(on.recording.model.name)))
+        st.info(words.NO_VECTORS.format(models.named(on.recording.model.name)))
         return
     first = st.container()
     with first.container(key="after-three"):  # on a phone behind the matrices

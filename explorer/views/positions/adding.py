@@ -27,10 +27,10 @@ def overlap_of(source: Source) -> numbers.Overlap:
 def show(source: Source) -> None:
     """The screen."""
     if source.adds == "none":
-        st.info(sentences.none_to_find(source.model))
+        st.info(sentences.none_to_find(models.title(source.model)))
         return
     if not models.offers(source.model).weights:
-        st.info(sentences.no_weights(source.model))
+        st.info(sentences.no_weights(models.title(source.model)))
         return
     card, found = source.card, overlap_of(source)
     about = (
@@ -45,7 +45,7 @@ def show(source: Source) -> None:
         chart(figure, "shares", about[0], f"positions-overlap-{source.model}")
     with right:
         r, room = found.most(EMBEDDED), numbers.room_needed(source.table(), HELD)
-        st.markdown(sentences.overlap(source.model, found, r, EMBEDDED))
+        st.markdown(sentences.overlap(models.title(source.model), found, r, EMBEDDED))
         st.markdown(sentences.ADDING)
         st.markdown(sentences.price(room, HELD, card.d_model, card.n_positions))
     st.caption(sentences.WHERE["learned" if source.adds == "learned" else "sinusoids"])

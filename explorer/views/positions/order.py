@@ -11,7 +11,7 @@ from explorer.analysis import order as numbers
 from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from explorer.figures import order as draw
-from explorer.memory import passes, shelf
+from explorer.memory import models, passes, shelf
 from explorer.sentences import order as sentences
 from explorer.sentences import positions as of_tables
 from explorer.views.positions.panel import chart, head, number, pick_stream, tables
@@ -70,13 +70,15 @@ def show(source: Source) -> None:
         st.info(why)
         return
     if source.adds == "none" and not source.without:
-        st.info(of_tables.one_and_the_same(source.model))
+        st.info(of_tables.one_and_the_same(models.title(source.model)))
     asked = _asked(source, numbers.turned_round(numbers.read_part(base)))
     pick_stream(source)
     with st.spinner("Reading the words in both orders …"):
         found = asked.orders()
     if found.dropped:
-        st.warning(sentences.cut_short(source.model, base.model.n_positions, found.dropped))
+        st.warning(
+            sentences.cut_short(models.title(source.model), base.model.n_positions, found.dropped)
+        )
     here = sentences.tokens(base.streams[0].tokens)
     st.markdown(f"**This order:** {here}  \n**The other:** {sentences.tokens(found.read)}")
     if found.read == base.streams[0].tokens:

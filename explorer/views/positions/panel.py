@@ -14,7 +14,7 @@ from explorer.analysis import positions as numbers
 from explorer.analysis.csv import Columns
 from explorer.frame.picker import pick_head
 from explorer.frame.table import offer_csv, show
-from explorer.memory import address, shelf
+from explorer.memory import address, models, shelf
 from explorer.sentences import positions as sentences
 from explorer.sentences.escape import literal
 from explorer.views.positions.source import Source
@@ -168,4 +168,4 @@ def _forms(columns: Columns) -> dict[str, str]:
 
 def told_none(source: Source) -> None:
     """Say that the model adds nothing, so that what follows is the paper's formula."""
-    st.info(sentences.adds_none(source.model, source.within))
+    st.info(sentences.adds_none(models.title(source.model), source.within))

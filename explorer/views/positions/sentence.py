@@ -21,7 +21,7 @@ from models.recording import Recording
 def refused(source: Source) -> str:
     """Why a model cannot be compared with itself without positions, "" where it can."""
     if source.adds == "none" and source.within and not source.without:
-        return of_tables.within(source.model, source.within)
+        return of_tables.within(models.title(source.model), source.within)
     try:
         source.both()
     except ValueError as why:  # a model in another's code may not let its positions be taken away
@@ -38,9 +38,9 @@ def show(source: Source) -> None:
     pick_stream(source)
     if source.adds == "none":
         if not source.without:
-            st.info(of_tables.nothing_to_show(source.model))
+            st.info(of_tables.nothing_to_show(models.title(source.model)))
             return
-        st.info(of_tables.turned_alone(source.model, source.within))
+        st.info(of_tables.turned_alone(models.title(source.model), source.within))
         tables(_scores(source, plain, bare), file=f"positions-sentence-{source.model}")
         return
     left, right = st.columns(2, gap="large")

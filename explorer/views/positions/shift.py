@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.memory import models
 from explorer.sentences import positions as sentences
 from explorer.views.positions.panel import chart, number, pair_of, row, sizes, tables, told_none
 from explorer.views.positions.source import Source, about_formula
@@ -24,7 +25,11 @@ def show(source: Source) -> None:
         place = number("Position, pos", "place", 0, n - 1, min(3, n - 1))
         by = number("Shift, k", "shift", 0, n - 1, min(5, n - 1))
     if source.adds == "learned":
-        words.info(sentences.no_rotation(source.model, numbers.tried(source.learned(), by), by))
+        words.info(
+            sentences.no_rotation(
+                models.title(source.model), numbers.tried(source.learned(), by), by
+            )
+        )
     wave, some = numbers.wave(2 * n, d, pair), min(n, MOST)
     before, after = ((wave.sine[at], wave.cosine[at]) for at in (place, place + by))
     about = (f"Pair {pair}: from position {place} to {place + by}", *about_formula(n, d))

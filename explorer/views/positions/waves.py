@@ -56,7 +56,7 @@ def show(source: Source) -> None:
         st.markdown(sentences.waves(wave, turns, n, d, pair))
     if source.adds == "sinusoids":
         off = numbers.off_formula(source.stream)
-        st.info(sentences.adds_this(source.model, off, "minilm" in models.cards()))
+        st.info(sentences.adds_this(models.title(source.model), off, "minilm" in models.cards()))
     tables(
         (
             "Table",
@@ -96,7 +96,7 @@ def _learned(source: Source) -> None:
         chart(draw.table(shown, lines, end=end), "learned table", alt, f"positions-{source.model}")
     with right:
         off = numbers.off_formula(source.stream)
-        st.markdown(sentences.learned(source.model, lengths, off, d))
+        st.markdown(sentences.learned(models.title(source.model), lengths, off, d))
         chart(
             draw.norms(lengths[:n], title), "norms", title[0], f"positions-lengths-{source.model}"
         )

@@ -14,7 +14,6 @@ from explorer.components import bars, strip
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences import neurons as sentences
-from explorer.sentences.escape import literal
 from explorer.views.predictions.lens import Inside
 from explorer.views.predictions.screen import nothing
 from models.prediction import Attribution, Neurons
@@ -26,7 +25,7 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
         return
     st.subheader("What did its neurons say?", anchor=False, help=sentences.HELP)
     if not models.offers(on.model).weights:
-        st.info(sentences.OWN_CODE.format(literal(models.title(on.model))))
+        st.info(sentences.OWN_CODE.format(models.named(on.model)))
         return
     layer = chosen_layer(taken)
     try:

@@ -32,9 +32,9 @@ def show(on: Screen) -> None:
     )
     if models.readout(model) is None:
         st.info(
-            f"**{literal(model)} has no readout**: it predicts no words, so there is no output "
-            "whose gradient could go back through its layers. A stack of random layers and one of "
-            "its own sub-layers can be differentiated:"
+            f"**{models.named(model)} has no readout**: it predicts no words, so there is no "
+            "output whose gradient could go back through its layers. A stack of random layers and "
+            "one of its own sub-layers can be differentiated:"
         )
     else:
         highway(on, token)
@@ -42,7 +42,7 @@ def show(on: Screen) -> None:
     if ours:
         one_jacobian(on, token)
     else:
-        not_shown(on, "one sub-layer by itself, so none can be differentiated")
+        not_shown(on, "a sub-layer’s Jacobian", "its code runs as a whole, no sub-layer by itself")
 
 
 def highway(on: Screen, token: int) -> None:

@@ -13,6 +13,7 @@ from explorer.frame.table import with_table
 from explorer.memory import models, passes
 from explorer.sentences import residual as words
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import WHICH_TENSORS
 from explorer.views.residual import chart
 from explorer.views.residual.screen import Screen, not_shown, pick, pick_place
 
@@ -24,12 +25,12 @@ def show(on: Screen) -> None:
     """The spread and the mean of every token before and after each norm."""
     stream, model = on.stream, on.recording.model.name
     if not norms_of(stream):
-        st.info(words.no_norm(literal(model), on.norm))
+        st.info(words.no_norm(models.named(model), on.norm))
         return
     measure, log = pick("norm", numbers.NORMS)
     grid = on.kept(("norms", measure), lambda: numbers.norm_grid(stream, measure, on.norm))
     if not models.offers(model).weights:
-        not_shown(on, "the gains and biases of its norms")
+        not_shown(on, "the gains and biases of its norms", WHICH_TENSORS.format("these are"))
         return
     norms = passes.norms(on.recording, stream.name)
     called = norm(each[3] for each in norms.values())

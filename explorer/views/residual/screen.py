@@ -109,12 +109,10 @@ def pick_place(places: dict[str, str], label: str) -> tuple[str, str]:
     return names[site], site
 
 
-def not_shown(on: Screen, what: str) -> None:
-    """For a model in its own code: what it keeps to itself, and what there is to look at."""
-    st.info(
-        f"{literal(on.recording.model.name)} runs in its own code, which does not show "
-        f"{what}. “What was written” works for it."
-    )
+def not_shown(on: Screen, what: str, why: str) -> None:
+    """For a model in its own code: what it does not show and why, and what there is to look at."""
+    name = models.named(on.recording.model.name)
+    st.info(f"{name} does not show {what}: {why}. “What was written” works for it.")
 
 
 def _take_scale() -> None:

@@ -10,6 +10,7 @@ from explorer.frame.table import offer_csv
 from explorer.memory import models, passes
 from explorer.sentences import residual as words
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import WHICH_TENSORS
 from explorer.views.residual import chart
 from explorer.views.residual.screen import Screen, not_shown, pick
 
@@ -47,7 +48,7 @@ def show(on: Screen) -> None:
 def heads(on: Screen) -> None:
     """The length of every head's own write."""
     if not models.shows_writes(on.recording):
-        not_shown(on, "W_O, through which a head writes")
+        not_shown(on, "W_O, through which a head writes", WHICH_TENSORS.format("that is"))
         return
     measure, log = pick("writer", head_writes.HEADS)
     outputs, (recording, stream) = passes.outputs(on.recording), (on.recording, on.stream)

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.analysis import summaries as numbers
 from explorer.frame import table
 from explorer.frame.table import offer_csv
+from explorer.memory import models
 from explorer.sentences import summaries as words
 from explorer.sentences.escape import literal
 from explorer.views.summaries.screen import Summary
@@ -20,7 +21,7 @@ def show(made: Summary) -> None:
     """The widest gaps as steps to their heads, and all of them as a table."""
     found, axes = made.parted, made.on.axes
     if found is None:
-        st.caption(words.CLOSED.format(literal(made.on.recording.model.name)))
+        st.caption(words.CLOSED.format(models.named(made.on.recording.model.name)))
         return
 
     def told(one: numbers.Disagreement) -> str:

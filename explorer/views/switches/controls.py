@@ -10,6 +10,7 @@ from explorer.analysis import switched
 from explorer.analysis.called import norm_of, other_norm
 from explorer.analysis.switched import FFN, SCALE
 from explorer.memory import address, models
+from explorer.sentences.own_code import NOT_SILENCED, NOT_SWITCHED
 from explorer.sentences.switches import QUESTION
 from explorer.views.switches import board, since
 from explorer.views.switches.runs import MOST_EDITS, Runs, follows
@@ -138,13 +139,11 @@ def show(on: Runs) -> None:
     if follows(on.plain, WithoutScale, ScaledBy):
         by_layer(on)
     if not follows(on.plain, *INSIDE):
-        st.caption(
-            "This model runs in its own code, where mask, positions, residual, norms and FFN "
-            "cannot be switched. They can in models that run in Headlight’s own classes: the list "
-            "under “Any Hugging Face model” says which."
-        )
+        st.caption(NOT_SWITCHED.format(models.named(on.model)))
     if follows(on.plain, *board.BRUSHES.values()):
         board.show(on)
+    else:
+        st.caption(NOT_SILENCED.format(models.named(on.model)))
 
 
 def masks(on: Runs) -> None:

@@ -13,8 +13,9 @@ from explorer.frame.picker import pick
 from explorer.memory import address, models, passes, told
 from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
+from explorer.sentences.own_code import NOT_PATCHED
 from explorer.views.switches import sweep
-from explorer.views.switches.runs import Runs
+from explorer.views.switches.runs import Runs, follows
 from explorer.views.switches.sweep import Question
 from explorer.views.switches.vectors import pick_stream
 from models.edits import Edit, PatchHead, PatchSite
@@ -51,6 +52,9 @@ def show(on: Runs) -> None:
     """The other sentence, what the two say, and the sweep of patches."""
     st.subheader("Which part carries the difference between two sentences?", anchor=False)
     st.markdown(sentences.PATCHING)
+    if not follows(on.plain, PatchHead, PatchSite):
+        st.info(NOT_PATCHED.format(models.named(on.model)))
+        return
     donor = pick_donor(on.plain.text)
     if not donor:
         st.info("Type another sentence: best the same one with a word or two changed.")

@@ -1,0 +1,216 @@
+"""Models in their own code: where a page cannot show something of them, it says what and why, and
+calls them by one name everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from test_borrowed_on_pages import opened, there
+
+from explorer.sentences.escape import plain
+
+pytestmark = pytest.mark.slow
+
+TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
+ALL = ("bloom", "deberta-v2", "gpt_neox")
+CLOSED = ("bloom", "deberta-v2")  # no function from outside makes their attention
+INSIDE = "its attention is computed inside its code, which hands out the weights alone"
+# What each page says of which of them, NAME standing for "WHERE, in its own code,".
+SAID: list[tuple[str, dict[str, str], tuple[str, ...], str]] = [
+    (
+        "anatomy",
+        {},
+        CLOSED,
+        f"NAME gives its weights but not its queries, keys and values: {INSIDE}. So its cells "
+        "cannot be opened here. The Attention page shows the weights.",
+    ),
+    (
+        "attention",
+        {},
+        CLOSED,
+        "How a weight is made cannot be shown here: NAME gives its weights, but not the scores, "
+        f"queries and keys that they are made of: {INSIDE}.",
+    ),
+    *(
+        (
+            "lookup",
+            {"look_at": way},
+            CLOSED,
+            "NAME gives its attention weights but not the scores, queries, keys and values behind "
+            f"them: {INSIDE}. So this cannot be computed. “Messages” needs the weights alone.",
+        )
+        for way in ("Hard", "Graph", "Three", "Words", "Scale")
+    ),
+    (
+        "lookup",
+        {"look_at": "Three"},
+        ("gpt_neox",),
+        "NAME does not hand out the vectors that its attention reads: its code makes them on the "
+        "way, inside a layer. So x · x cannot be computed.",
+    ),
+    (
+        "lookup",
+        {"look_at": "Words"},
+        ("gpt_neox",),
+        "NAME does not show the head’s W_Q, W_K, W_V and W_O: nothing in its code says which of "
+        "its tensors these are. So its words cannot be read.",
+    ),
+    (
+        "predictions",
+        {},
+        CLOSED,
+        "NAME does not let its FFNs be opened: nothing in its code says which of its tensors are "
+        "W₁ and W₂. What each FFN wrote as a whole stands above.",
+    ),
+    (
+        "predictions",
+        {},
+        CLOSED,
+        "This model runs in its own code, which does not show what each head wrote: an attention "
+        "is one part.",
+    ),
+    (
+        "predictions",
+        {},
+        ("gpt_neox",),
+        "This model’s attention and FFN read the same vector and write side by side, and its own "
+        "code shows their sum alone: a layer is one part.",
+    ),
+    *(
+        (
+            "summaries",
+            {"sum_what": what},
+            ALL,
+            "NAME does not show W_O, through which a head writes its values: nothing in its code "
+            "says which of its tensors that is. So what is written cannot be computed. Mean, max, "
+            "rollout and flow can.",
+        )
+        for what in ("Values", "Writes", "Mean")
+    ),
+    *(
+        ("residual", {"flow": flow}, CLOSED, f"NAME does not show {what}. “What was written” works")
+        for flow, what in (
+            (
+                "Heads",
+                "W_O, through which a head writes: nothing in its code says which of its tensors "
+                "that is",
+            ),
+            (
+                "LayerNorm",
+                "the gains and biases of its norms: nothing in its code says which of its tensors "
+                "these are",
+            ),
+            (
+                "Gradient",
+                "a sub-layer’s Jacobian: its code runs as a whole, no sub-layer by itself",
+            ),
+        )
+    ),
+    (
+        "residual",
+        {"flow": "Gradient"},
+        CLOSED,
+        "It is taken once, as the model is: its own code cannot be run without its residual "
+        "connections or norms, which needs Headlight’s own classes.",
+    ),
+    *(
+        (
+            "residual",
+            {"flow": flow},
+            ("gpt_neox",),
+            "NAME does not show what its sub-layers write: its code hands out the sum of a whole "
+            "layer alone. So there is nothing to draw here.",
+        )
+        for flow in ("Writes", "Heads", "LayerNorm", "Gradient")
+    ),
+    (
+        "embeddings",
+        {"contexts": "One"},
+        ("gpt_neox",),
+        "each layer adds what its attention and FFN wrote, which its code gives as one sum",
+    ),
+    (
+        "compare",
+        {},
+        CLOSED,
+        f"There is nothing to compare with: NAME can be neither switched nor silenced: {INSIDE}; "
+        "compare two sentences or two models.",
+    ),
+    (
+        "switches",
+        {},
+        ALL,
+        "NAME has no switches for mask, positions, residual, norms and FFN: its code is run as it "
+        "stands. Models that run in Headlight’s own classes have them",
+    ),
+    (
+        "switches",
+        {},
+        CLOSED,
+        f"NAME has no switches for its scale and its heads either: {INSIDE}, and takes none from "
+        "outside.",
+    ),
+    (
+        "switches",
+        {"effects": "Patching", "donor": OTHER},
+        ALL,
+        "NAME takes in no part of another run: its code is run as it stands. Patching needs a "
+        "model in Headlight’s own classes.",
+    ),
+    *(
+        ("positions", {"ask": ask}, ("gpt_neox",), f"NAME adds nothing for positions{more}")
+        for ask, more in (
+            ("Waves", " to its embeddings; it turns queries and keys by their positions"),
+            (
+                "Sentence",
+                " to its embeddings; it turns queries and keys by their positions (rotary). That "
+                "is done inside its code and cannot be taken away here",
+            ),
+            ("Adding", ", so there are none among its embeddings’ directions."),
+        )
+    ),
+    (
+        "positions",
+        {"ask": "Order"},
+        CLOSED,
+        "That is done inside its code and cannot be taken away here, and this screen compares a "
+        "model with and without its positions.",
+    ),
+    (
+        "positions",
+        {"ask": "Adding"},
+        ("gpt2",),
+        "NAME does not show the embeddings and the positions that this screen needs: nothing in "
+        "its code says which of its tensors these are, and by what they are multiplied.",
+    ),
+    ("training", {}, ALL, "NAME comes without earlier weights, so this page shows"),
+    ("translation", {}, ALL, "NAME writes no translation, so this page shows"),
+]
+
+
+def shown(app: AppTest) -> str:
+    kinds = ("info", "error", "caption", "markdown")
+    return "\n".join(plain(each.value) for kind in kinds for each in app.get(kind))
+
+
+@pytest.mark.parametrize(
+    ("page", "choices", "family", "sentence"),
+    [(page, choices, each, said) for page, choices, which, said in SAID for each in which],
+    ids=lambda each: "-".join(each.values()) if isinstance(each, dict) else str(each)[:24],
+)
+def test_a_page_says_what_is_missing_and_why(
+    page: str,
+    choices: dict[str, str],
+    family: str,
+    sentence: str,
+    tiny_folder: Callable[[str], Path],
+) -> None:
+    folder = tiny_folder(family)
+    there(f"hub:{folder}")
+    app = opened(page, model=f"hub:{folder}", text=TEXT, **choices)
+    assert not app.exception
+    assert sentence.replace("NAME", f"{folder}, in its own code,") in shown(app)
+    assert f"hub:{folder}" not in shown(app), "one name everywhere"
