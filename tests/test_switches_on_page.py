@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from bounds import STORED
 from conftest import HOSTILE, on_page, read_once
 from streamlit.testing.v1 import AppTest
+from test_borrowed_on_pages import opened as of_today
+from test_borrowed_on_pages import there
 from visiting import page_at
 
 from explorer.analysis import switches as numbers
@@ -17,11 +22,13 @@ from models.edits import (
     HideToken,
     MeanHead,
     MoveNorm,
+    OtherNorm,
     OtherPositions,
     PatchHead,
     ScaledBy,
     ShiftPositions,
     ShufflePositions,
+    SideBySide,
     Window,
     WithMask,
     WithoutFeedForward,
@@ -102,7 +109,50 @@ def test_every_switch_is_a_deed() -> None:
     deed("button_group", "residuals", [], (WithoutResidual(),))
     deed("button_group", "norm at", "none", (WithoutNorm(),))
     deed("button_group", "norm at", "pre", (MoveNorm("pre"),))
+    deed("button_group", "norm kind", "rms", (OtherNorm("rms"),))
+    deed("toggle", "side by side", True, (SideBySide(),))
     deed("selectbox", "switch preset", "Take away the scale", (WithoutScale(),))
+
+
+@pytest.mark.slow
+def test_what_changed_since_the_paper_is_switched_in_one_layer_and_drawn() -> None:
+    app = clean(opened(text=TEXT, experiment="off"))
+    clean(app.button_group(key="where").set_value("1").run())
+    clean(app.button_group(key="norm kind").set_value("rms").run())
+    clean(app.toggle(key="side by side").set_value(True).run())
+    asked = OtherNorm("rms", 1), SideBySide(1)
+    assert set(edits_of(app)) == set(asked)
+    header, blocks = sent(app, "trio")
+    at = header["layer"], header["head"]
+    for block, edits in zip(BOTH, ((), asked)):
+        pattern = library.record(read_once("encoder"), TEXT, edits).attention[0].pattern[at]
+        np.testing.assert_allclose(blocks[block].reshape(pattern.shape), pattern, atol=STORED)
+    clean(app.button_group(key="norm kind").set_value("layer").run())
+    clean(app.toggle(key="side by side").set_value(False).run())
+    assert edits_of(app) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llama", "gpt_neox"])
+def test_a_model_of_today_switches_to_the_papers_parts_and_not_to_its_own(
+    family: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    name = f"ours:{tiny_folder(family)}"
+    there(name)
+    app = clean(of_today("switches", model=name, text=TEXT, experiment="off"))
+    assert "rotary" not in app.selectbox(key="positions of").options
+    assert app.selectbox(key="positions of").options[0] == "as trained: rotary (RoPE)"
+    own, other = ("rms", "layer") if family == "llama" else ("layer", "rms")
+    assert app.button_group(key="norm kind").value == own
+    clean(app.button_group(key="norm kind").set_value(other).run())
+    assert edits_of(app) == (OtherNorm(other),)
+    clean(app.button_group(key="norm kind").set_value(own).run())
+    assert edits_of(app) == ()
+    clean(app.selectbox(key="positions of").set_value("sinusoids").run())
+    assert edits_of(app) == (OtherPositions("sinusoids"),)
+    beside = [each.key for each in app.toggle if each.key == "side by side"]
+    assert bool(beside) == (family == "llama")
+    assert ("stand side by side in this model" in words(app)) == (family == "gpt_neox")
 
 
 @pytest.mark.slow
