@@ -118,7 +118,7 @@ def test_a_folder_in_its_own_code_is_offered_only_what_it_can_follow(
         "mask on",
         "mask off",
     }
-    assert "runs in its own code" in told(app)
+    assert "no switches for mask, positions, residual, norms and FFN" in told(app)
 
 
 @pytest.mark.slow
