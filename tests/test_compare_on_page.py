@@ -256,20 +256,6 @@ def test_both_models_answer_one_prompt_and_one_without_words_says_so() -> None:
         )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["Heads", "Answers", "Nearest", "Vectors"])
-def test_no_view_of_a_long_text_sends_more_than_a_megabyte_and_a_half(view: str) -> None:
-    words = "The cat sat on the mat while the old dog slept by the door. " * 60
-    app = clean(opened(text=words, other_view=view))
-    assert len(recorded("encoder", words).streams[0].tokens) == 512
-    sent_ = [
-        each.proto.ByteSize()
-        for kind in ("bidi_component", "plotly_chart", "arrow_data_frame", "markdown")
-        for each in app.get(kind)
-    ]
-    assert 5_000 < sum(sent_) < 1_500_000
-
-
 # ---- a journey ---------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from explorer.components.bundle import loader
 from explorer.components.head import runs
 from explorer.components.picture import Picture
 
+LARGEST_GRID = 400_000  # bytes of thumbnails of one run, of two; one head's matrices come beside
 STATES = ("", "zero", "mean", "even", "patch")  # how a head may stand on the board
 SPOKEN = {
     "": "as it is",
@@ -53,8 +54,8 @@ def pairs(before: np.ndarray, after: np.ndarray, distance: np.ndarray, *, token:
 
     It holds no selection, so that opening another head sends none of it again.
     """
-    one, peak, fold = wire.thumbnails(before)
-    other, peaks, _ = wire.thumbnails(after)
+    one, peak, fold = wire.thumbnails(before, LARGEST_GRID)
+    other, peaks, _ = wire.thumbnails(after, LARGEST_GRID)
     header = {
         "kind": "pairs",
         "token": token,
