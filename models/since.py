@@ -5,10 +5,19 @@
     shared keys       several heads read one head's keys and values (Ainslie et al. 2023)
     gated FFN         an activated gate multiplies each unit (Shazeer 2020)
     a window          a token sees the last so many tokens alone (Child et al. 2019)
+    stretched angles  rotary angles made slower, for texts longer than those of training: all of
+                      them (Chen et al. 2023), or the slow ones alone (Llama 3.1)
 
-Where the two sub-layers stand side by side instead of one after the other (Wang, Komatsuzaki 2021)
-is a line of `Layer` in models/transformer.py. Axes as there; which of them a model has is told by
-its `Config`.
+And where it departs in a line or two, in the file that has that part:
+
+    side by side      attention and FFN read the same state (Wang, Komatsuzaki 2021): `Layer` in
+                      models/transformer.py
+    untied readout    words are read by a matrix of their own, not by the embedding: `Model` there
+    norm of q and k   both pass an RMSNorm before their product (Henry et al. 2020; Qwen3):
+                      models/attention.py
+    no biases         matrices without them (Chowdhery et al. 2022): wherever one is made
+
+Axes as in models/transformer.py; which of these a model has is told by its `Config`.
 """
 
 from __future__ import annotations
