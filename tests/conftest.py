@@ -218,3 +218,25 @@ def visitor(browser: object, server: str) -> Iterator[driver.Visitor]:
     yield one
     one.leave()
     assert not one.errors, one.errors
+
+
+@pytest.fixture
+def alone(browser: object, tmp_path: Path) -> Iterator[Callable[..., driver.Visitor]]:
+    """A file in the browser, from the disk, offline: nothing in the console, nothing asked for."""
+    visits = []
+
+    def open_(made: str, **options) -> driver.Visitor:
+        file = tmp_path / f"{len(visits)}.html"
+        file.write_text(made, "utf-8")
+        one = driver.Visitor(browser, "", **options)
+        one.context.set_offline(True)
+        one.page.goto(file.as_uri())
+        one.page.wait_for_selector("main[data-drawn]", timeout=20_000)
+        visits.append(one)
+        return one
+
+    yield open_
+    for one in visits:
+        asked = [each for each in one.requests if not each.startswith(("file:", "data:", "blob:"))]
+        assert not one.errors and not asked and one.page.title() != "owned"
+        one.context.close()

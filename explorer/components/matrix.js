@@ -6,11 +6,11 @@ import { bus } from "./bus.js";
 import { context, legend, plane, raster } from "./cells.js";
 import style from "./matrix.css.js";
 import { fitted, hear, letter, make, mount, put, redraw } from "./mount.js";
-import { brief, exact, short, spokenLine } from "./say.js";
+import { brief, exact, short, spokenLine, weightText, within } from "./say.js";
 import { BOLD, offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { inkOn, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
-import { numbers } from "./wire.js";
+import { between, numbers, unfold } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */
@@ -23,12 +23,26 @@ const MOST_SHARP = 100_000; // cells that are painted large enough to be marked
 export default mount("matrices", style, (view) => {
   const { header, blocks } = view;
   const single = header.kind === "row";
-  if (view.fresh) view.numbers = (header.panels || [0]).map((_, at) => numbers(blocks, at));
+  if (view.fresh) view.numbers = single ? [numbers(blocks, 0)] : arrived(view);
   if (!view.same) (single ? sentence : panels)(view);
   // The matrices frame the row that the sentence shows; the sentence says which one that is.
   if (single) bus.tell({ matrix: { picture: header.picture, row: header.chosen } });
   else hear(view, ({ matrix }) => matrix?.picture === header.token && view.mark(matrix.row));
 });
+
+/** Each panel's numbers, however they came. @param {View} view */
+function arrived(view) {
+  const { header, blocks } = view;
+  /** @type {(panel: any, at: number) => { weight: Float32Array, unknown?: any }} */
+  const read = ({ coded, less }, at) => {
+    if (less) return between(parts[less[0]], parts[less[1]]);
+    return coded ? unfold(blocks, `${at} `) : { weight: numbers(blocks, at) };
+  };
+  const parts = [];
+  header.panels.forEach((panel, at) => parts.push(read(panel, at)));
+  view.unknown = parts.map((part) => part.unknown);
+  return parts.map((part) => part.weight);
+}
 
 /** @param {Look} look */
 function wordOf(look, { low, high }, value) {
@@ -43,9 +57,12 @@ const say = ({ digits, missing }, value) =>
   Number.isNaN(value) ? missing || "no number" : exact(value, digits);
 
 /** A panel's cell in figures. @param {View} view */
-function valueOf({ header, blocks, numbers }, panel, at) {
+function valueOf({ header, blocks, numbers, unknown }, panel, at) {
   const value = numbers[panel][at];
-  return (Number.isNaN(value) || blocks[`v${panel}`] ? "" : "≈ ") + say(header, value);
+  const { coded, less } = header.panels[panel];
+  if (unknown[panel]?.[at]) return (less ? within : weightText)(value, unknown[panel][at]);
+  const known = Number.isNaN(value) || coded || less || blocks[`v${panel}`];
+  return (known ? "" : "≈ ") + say(header, value);
 }
 
 // ---- matrices ------------------------------------------------------------------------------------

@@ -21,7 +21,11 @@ MOST_FINE = 500_000  # of more, 16 bits each; of still more a byte each: a view 
 class Panel:
     """One matrix: title, values (row, column), NaN where there is no number, and the ends of its
     colour scale. Where `low` is under 0, blue is below 0 and orange above. drawn: False for numbers
-    that are only read out beside the others. under: a line below the matrix."""
+    that are only read out beside the others. under: a line below the matrix.
+
+    spare: how many bytes beyond one a cell its weights, from 0 to 1, may take, packed by `wire.fine`;
+    None for `wire.numbers`. less: the places of two panels that are packed so, where this one is the
+    second less the first and is not sent."""
 
     title: str
     values: np.ndarray
@@ -29,6 +33,17 @@ class Panel:
     high: float
     under: str = ""
     drawn: bool = True
+    spare: int | None = None
+    less: tuple[int, int] | None = None
+
+    def blocks(self, at: int, n: int) -> dict[str, np.ndarray]:
+        """Its numbers for the browser, as the one at a place among n."""
+        if self.less is not None:
+            return {}
+        if self.spare is not None:
+            found = wire.fine(self.values, self.spare)
+            return {f"{at} {name}": block for name, block in found.items()}
+        return wire.numbers(at, self.values, MOST_EXACT // n, MOST_FINE // n)
 
 
 @dataclass(frozen=True)
@@ -73,13 +88,15 @@ def panels(each: Sequence[Panel], sheet: Sheet, picture: Picture) -> bytes:
             "low": float(one.low),
             "high": float(one.high),
             "drawn": one.drawn,
+            "coded": one.spare is not None,
+            "less": one.less,
         }
         for one in each
     ]
     header = {"kind": "panels", "panels": drawn, **sheet.plain(), **picture.plain()}
     blocks: dict[str, np.ndarray] = {}
     for at, one in enumerate(each):
-        blocks |= wire.numbers(at, one.values, MOST_EXACT // len(each), MOST_FINE // len(each))
+        blocks |= one.blocks(at, len(each))
     return wire.encode(header, blocks)
 
 

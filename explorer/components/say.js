@@ -84,11 +84,20 @@ export function ofRow(weight, figures = 4) {
  * @param {number} [unknown] the half-width of what is not known of it
  */
 export function weightText(weight, unknown = 0) {
-  if (unknown > 0)
-    return weight + unknown < 0.0001
-      ? "< 0.0001"
-      : `≈ ${weight.toFixed(4)} ± ${unknown.toFixed(4)}`;
+  if (unknown > 0) return weight + unknown < 0.0001 ? "< 0.0001" : within(weight, unknown);
   return exact(weight);
+}
+
+/**
+ * A number that is not known exactly. The width holds what is printed, rounded as it is.
+ * @param {number} value
+ * @param {number} unknown the half-width of what is not known of it
+ * @param {number} [digits]
+ */
+export function within(value, unknown, digits = 4) {
+  const shown = Number(value.toFixed(digits));
+  const steps = (unknown + Math.abs(value - shown)) * 10 ** digits;
+  return `≈ ${fixed(value, digits)} ± ${(Math.ceil(steps - 1e-6) / 10 ** digits).toFixed(digits)}`;
 }
 
 /** Why a cell has no weight. @param {number} query @param {number} key */

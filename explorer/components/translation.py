@@ -44,8 +44,8 @@ class Choices:
 @dataclass(frozen=True, eq=False)
 class Views:
     """What the cross-attention can be seen as: names, their titles, and `small` (view, rows,
-    columns) of each in that order; matrix (row, key) of the one called `name`; n_head: of a layer.
-    """
+    columns) of each in that order; matrix (row, key) of the one called `name`; n_head: of a layer;
+    spare: bytes of that matrix beyond one a cell."""
 
     names: Sequence[str]
     titles: Sequence[str]
@@ -53,6 +53,7 @@ class Views:
     name: str
     matrix: np.ndarray
     n_head: int
+    spare: int = wire.SPARE
 
 
 def steps(
@@ -88,7 +89,7 @@ def steps(
         "rank": said.rank.astype(np.uint32),
         "top_logprobs": said.top_logprobs.astype(np.float32),
     }
-    return wire.encode(header, blocks | wire.fine(views.matrix[: len(texts.says)]))
+    return wire.encode(header, blocks | wire.fine(views.matrix[: len(texts.says)], views.spare))
 
 
 def beams(

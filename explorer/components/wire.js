@@ -84,8 +84,23 @@ export function unfold(blocks, prefix = "") {
     const known = high[i] >= floor[0];
     const code = high[i] * 256 + (known ? low[next++] : 127.5);
     weight[i] = (code / 65535) ** 2;
-    unknown[i] = known ? 0 : (2 * code * 128) / 65535 ** 2;
+    unknown[i] = known ? 0 : ((2 * code + 128) * 128) / 65535 ** 2;
   }
+  return { weight, unknown };
+}
+
+/**
+ * The second of two matrices of `unfold` less the first. Even where both came with all 16 bits,
+ * each of them is right to half a step of its code alone.
+ * @param {{ weight: Float32Array, unknown: Float32Array | null }} from
+ * @param {{ weight: Float32Array, unknown: Float32Array | null }} to
+ */
+export function between(from, to) {
+  const weight = to.weight.map((value, i) => value - from.weight[i]);
+  if (!from.unknown && !to.unknown) return { weight, unknown: null };
+  const unknown = weight.map(
+    (_, i) => 2 / NO_NUMBER + (from.unknown?.[i] || 0) + (to.unknown?.[i] || 0),
+  );
   return { weight, unknown };
 }
 

@@ -15,6 +15,7 @@ import numpy as np
 
 LARGEST_SIDE = 88  # 88 x 88 = 7,744 bytes: under 8 kB a head
 LARGEST_GRID = 1_060_000  # bytes of thumbnails in all
+SPARE = 14_000  # bytes of a head beyond one a cell
 
 
 def encode(header: dict, blocks: dict[str, np.ndarray]) -> bytes:
@@ -95,7 +96,7 @@ def _fold_columns(array: np.ndarray, fold: int) -> np.ndarray:
     )
 
 
-def fine(matrix: np.ndarray, spare: int = 14_000) -> dict[str, np.ndarray]:
+def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
     """One head's weights in about one byte a cell and `spare` more, exact where that is possible.
 
     A small matrix goes as float32 under `exact`. A larger one goes as two planes of a 16-bit code,

@@ -9,7 +9,7 @@ from explorer.analysis.caption import caption
 from explorer.components import translation as pictures
 from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked
-from explorer.onefile.sheet import Sheet, View
+from explorer.onefile.sheet import SECOND_BYTES, Sheet, View
 from models import library
 
 
@@ -37,7 +37,8 @@ def alignment(asked: Asked) -> Sheet:
     def seen(name: str) -> bytes:
         file = f"headlight-{recording.model.name}-cross{'-' + name if name else ''}"
         matrix = numbers.view(cross.pattern, name)
-        views = pictures.Views(names, titles, small, name, matrix, heads)
+        spare = SECOND_BYTES // len(names)
+        views = pictures.Views(names, titles, small, name, matrix, heads, spare)
         picture = Picture(titles[names.index(name)], about, file, f"cross {name}")
         return pictures.steps(texts, choices, views, step, picture, "translation")
 

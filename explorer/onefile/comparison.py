@@ -22,6 +22,7 @@ from models.written_edits import to_line
 
 Head = tuple[int, int]
 GRIDS = "grids"
+SECOND_BYTES = 260_000  # of both sides; 30 tokens and 48 heads are exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +139,12 @@ def _panels(asked: Asked, beside: Beside, head: Head, about: tuple[str, ...]) ->
     one, two = numbers.name(head), numbers.name(other)
     a, b, change, top, far = numbers.pair_matrices(beside.found, head, other)
     found = beside.found
+    spare = SECOND_BYTES // (2 * len(beside.heads()))
     return maps.panels(
         [
-            maps.Panel(f"A · {one}", a, 0.0, top),
-            maps.Panel(f"B · {two}", b, 0.0, top),
-            maps.Panel("B − A", change, -far, far),
+            maps.Panel(f"A · {one}", a, 0.0, top, spare=spare),
+            maps.Panel(f"B · {two}", b, 0.0, top, spare=spare),
+            maps.Panel("B − A", change, -far, far, less=(0, 1)),
         ],
         maps.Sheet(
             found.rows.labels,

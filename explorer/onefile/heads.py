@@ -19,7 +19,7 @@ from explorer.components import wire
 from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked
 from explorer.onefile.findings import found_in
-from explorer.onefile.sheet import FIRST, Choice, Line, Part, Sheet, View, Words
+from explorer.onefile.sheet import FIRST, SECOND_BYTES, Choice, Line, Part, Sheet, View, Words
 from explorer.sentences import attention as sentences
 from explorer.sentences import findings as said
 from explorer.sentences import names
@@ -27,7 +27,6 @@ from explorer.sentences.escape import plain
 from models.recording import Attention, Recording
 
 AS = ("Lines", "Matrix", "Both")  # how a head is drawn
-SECOND_BYTES = 500_000  # for the second bytes of all weights, which make the larger ones exact
 MOST_FINDINGS = 5
 
 

@@ -14,6 +14,7 @@ from explorer.components import wire
 Line = tuple[str, str]  # the name of an element and its text
 State = Mapping[str, object]
 FIRST = ""  # the key of a part that depends on nothing
+SECOND_BYTES = 500_000  # of a file, for the second bytes of all weights: the larger ones are exact
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const { decode, numbers, permitted, unfold } = await import(`${process.env.MODULES}/wire.js`);
+const { between, decode, numbers, permitted, unfold } = await import(
+  `${process.env.MODULES}/wire.js`
+);
 const golden = (name) => [
   decode(readFileSync(new URL(`golden/${name}.bin`, import.meta.url))),
   JSON.parse(readFileSync(new URL(`golden/${name}.json`, import.meta.url), "utf8")),
@@ -42,6 +44,18 @@ test("large matrices are within what is said to be unknown, and large weights ar
   says.weight.forEach((wanted, at) => near(weight[at], wanted, unknown[at] + 2e-5 + 1e-6));
   const known = says.weight.filter((wanted, at) => wanted > 0.2 && unknown[at] > 0);
   assert.equal(known.length, 0);
+});
+
+test("a difference is as far known as both of its sides", () => {
+  const [{ blocks }, says] = golden("fine");
+  const known = { weight: Float32Array.from(says.weight), unknown: null };
+  const { weight, unknown } = between(known, unfold(blocks));
+  // The truth is 0, to the 1e-6 that the golden file is rounded to.
+  weight.forEach((apart, at) => near(apart, 0, unknown[at] + 1e-6));
+  assert.ok(unknown.every((width) => width > 0));
+  const none = between(known, known);
+  assert.equal(none.unknown, null);
+  assert.ok(none.weight.every((apart) => apart === 0));
 });
 
 test("which cells are allowed", () => {

@@ -165,6 +165,10 @@ test("numbers: no minus before 0, no 0 or 1 that is not one, a real minus sign",
   assert.equal(say.ofRow(0.99996), "0.99996");
   assert.equal(say.count(30522), "30,522");
   assert.equal(say.weightText(0.5, 0.001), "≈ 0.5000 ± 0.0010");
+  // The width holds what was rounded away too.
+  assert.equal(say.weightText(0.00031, 0.00001), "≈ 0.0003 ± 0.0001");
+  assert.equal(say.within(-0.12344, 0.001), "≈ −0.1234 ± 0.0011");
+  assert.equal(say.within(-0.00001, 0.00002), "≈ 0.0000 ± 0.0001");
   assert.equal(say.chance(0.0000012), "1 × 10⁻⁶");
 });
 

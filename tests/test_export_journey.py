@@ -1,0 +1,162 @@
+"""Files that stand alone, opened from the disk and offline in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import driver
+import numpy as np
+import pytest
+from bounds import STORED
+from compared import sides
+from conftest import read_once
+from test_export import HOSTILE
+
+from explorer import export, notebook
+from explorer.sentences.anatomy import say_weight
+from models import library
+from models.edits import ZeroHead
+from models.own import Handle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+pytestmark = driver.MARKS
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Handle:
+    return read_once("encoder")
+
+
+def point_at(canvas: Locator, cell: tuple[int, int], shape: tuple[int, ...]) -> None:
+    """Move the pointer to a cell of a matrix of that shape."""
+    box = canvas.bounding_box()
+    (row, column), (rows, columns) = cell, shape
+    x, y = (column + 0.5) * box["width"] / columns, (row + 0.5) * box["height"] / rows
+    canvas.hover(position={"x": x, "y": y}, force=True)  # bars of what is held lie over it
+
+
+def is_right(told: str, truth: float, digits: int = 4) -> None:
+    """What is told of a number holds it: exactly in its digits, within ±, or below a bound."""
+    value, _, width = told.removeprefix("≈ ").replace("−", "-").partition(" ± ")
+    if value.startswith("< "):
+        assert 0 <= truth < float(value[2:]), (told, truth)
+        return
+    number = float(value.replace(" × 10", "e").translate(RAISED))
+    assert told.startswith("≈") == bool(width), told
+    # Half of the last digit, and what rounding in 32 bits moves.
+    off = float(width) if width else 10**-digits / 2
+    assert abs(number - truth) <= off + STORED, (told, truth)
+
+
+def test_heads_in_a_file(encoder: Handle, alone: Callable[..., driver.Visitor]) -> None:
+    recording = library.record(encoder, HOSTILE)
+    page = alone(export.page(recording, model=encoder, layer=1, head=5)).page
+    page.wait_for_selector("canvas[data-painted]")
+    assert page.locator("h2").inner_text() == "Layer 1, head 5"
+    page.locator("[data-part=heads] .cell").nth(8 * 3 + 2).click()  # layer 3, head 2
+    assert page.locator("h2").inner_text() == "Layer 3, head 2"
+    page.get_by_role("button", name="Matrix", exact=True).click()
+    at = next(i for i, token in enumerate(recording.streams[0].tokens) if token == "tired")
+    page.locator("[data-part=head] .token").nth(at).click()
+    row = recording.attention[0].pattern[3, 2, at]
+    best = recording.streams[0].tokens[int(row.argmax())]
+    told = page.locator("[data-part=head] .says").inner_text()
+    assert told.startswith("tired looks at ") and best in told and f"{row.max():.2f}" in told
+    # A cell that is pointed at says its weight.
+    canvas = page.locator("[data-part=head] canvas.cells")
+    pattern = recording.attention[0].pattern[3, 2]
+    for cell in ((at, int(row.argmax())), (2, 5)):
+        point_at(canvas, cell, pattern.shape)
+        line = page.locator("[data-part=head] .says")
+        asks, asked = (recording.streams[0].tokens[place] for place in cell)
+        assert asks in line.inner_text() and asked in line.inner_text()
+        is_right(line.locator("strong").inner_text(), pattern[cell])
+    # Another head keeps the word that is held.
+    page.locator("[data-part=heads] .cell").nth(0).click()
+    assert page.locator("h2").inner_text() == "Layer 0, head 0"
+    assert page.locator("[data-part=head] .says").inner_text().startswith("tired looks at ")
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#colours").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    assert page.locator("[data-part=head] canvas").count()
+
+
+def test_both_sides_of_a_long_text_are_right_within_what_is_said(
+    encoder: Handle, alone: Callable[..., driver.Visitor]
+) -> None:
+    text = " ".join(["the cat saw a dog near the old house and"] * 10)
+    a, b = (library.record(encoder, text, edits) for edits in ((), (ZeroHead(0, 4),)))
+    made = export.page(a, "comparison", model=encoder, other=b, other_pair="2.3")
+    page = alone(made).page
+    one, other = sides(a, b).heads((2, 3), (2, 3))
+    change = other.astype(float) - one
+    page.get_by_role("button", name="Fit whole matrix").first.click()
+    canvas = page.locator("[data-part=matrix] canvas.cells").first
+    cells = [divmod(int(at), one.shape[1]) for at in np.argsort(-one, axis=None)[::400]]
+    cells.append(divmod(int(np.abs(change).argmax()), one.shape[1]))
+    exact = []
+    for cell in cells:
+        point_at(canvas, cell, one.shape)
+        told = page.locator("[data-part=matrix] .value strong").all_inner_texts()
+        for each, truth in zip(told, (one[cell], other[cell], change[cell]), strict=True):
+            is_right(each, truth, 3)
+        exact.append("≈" not in told[0])
+    assert any(exact) and not all(exact), (
+        "large weights are told exactly, others are said not to be"
+    )
+
+
+def test_every_other_view_in_a_file(encoder: Handle, alone: Callable[..., driver.Visitor]) -> None:
+    recording = library.record(encoder, HOSTILE)
+
+    page = alone(export.page(recording, "findings", model=encoder)).page
+    for step in page.locator(".step").all():
+        step.click()
+        assert step.get_attribute("aria-pressed") == "true"
+        where = page.locator("h2").last.inner_text()
+        if step.inner_text().startswith("Layer"):
+            assert step.inner_text().startswith(where), "a finding opens its own head"
+
+    short = library.record(encoder, "</script> <b>it was tired")
+    first = short.streams[0].tokens[0]
+    page = alone(export.page(short, "anatomy", model=encoder, layer=1, head=5)).page
+    page.locator("[data-part=anatomy] .area").first.click(position={"x": 3, "y": 3})
+    weight = float(short.attention[0].pattern[1, 5, 0, 0])
+    told = page.locator("h2").first.inner_text()
+    assert told.startswith(f"Query {first} (0) gives key {first} (0) the weight")
+    assert told.endswith(say_weight(weight))
+    assert page.locator("[data-part=anatomy]").nth(1).locator("canvas").count() > 2
+
+    page = alone(export.page(recording, "lens", model=encoder)).page
+    page.get_by_role("button", name="Rank", exact=True).click()
+    way = page.locator("[data-part=lens]").nth(1)
+    way.locator("button").first.click()
+    assert way.locator("button").first.get_attribute("aria-pressed") == "true"
+
+    translator = read_once("translator")
+    said = library.record(translator, "The red car is new. </script><script>")
+    page = alone(export.page(said, "alignment", model=translator)).page
+    assert page.locator("[data-part=translation]").get_by_text("voiture").count()
+
+    other = library.record(encoder, HOSTILE, (ZeroHead(1, 5),))
+    page = alone(export.page(recording, "comparison", model=encoder, other=other)).page
+    told = page.locator("[data-part=compare] h3")
+    shown = told.inner_text()
+    page.locator("[data-part=compare]").first.locator("button").first.click()
+    assert told.inner_text() != shown
+
+    page = alone(
+        export.page(recording, "paths", model=encoder), viewport={"width": 390, "height": 844}
+    ).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("[data-part=paths]").get_by_text("Explained variance").count()
+
+    frame = notebook.heads(recording, layer=0, head=3)._repr_html_()
+    page = alone(f"<!doctype html><main data-drawn>notebook</main>{frame}").page
+    inside = page.frame_locator("iframe")
+    inside.locator("[data-part=heads] .cell").nth(1).click()
+    assert inside.locator("h2").inner_text() == "Layer 0, head 1"
