@@ -38,6 +38,7 @@ def explore(model: str, text: str) -> None:
     state = st.session_state
     if "wanted_model" in state or (model, text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
+    state.pop("pair shown", None)  # until one is open again
     top, chosen = st.container(), st.container(key="after-sides")  # on a phone behind the grids
     try:
         with chosen:

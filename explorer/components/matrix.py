@@ -23,9 +23,9 @@ class Panel:
     colour scale. Where `low` is under 0, blue is below 0 and orange above. drawn: False for numbers
     that are only read out beside the others. under: a line below the matrix.
 
-    spare: how many bytes beyond one a cell its weights, from 0 to 1, may take, packed by `wire.fine`;
-    None for `wire.numbers`. less: the places of two panels that are packed so, where this one is the
-    second less the first and is not sent."""
+    spare: how many bytes beyond one a cell its weights, from 0 to 1, may take as `wire.fine` packs
+    them; None for `wire.numbers`. less: the places of two panels that are packed so, where this one
+    is the second less the first and is not sent."""
 
     title: str
     values: np.ndarray

@@ -41,7 +41,7 @@ CHOICES_OF = {
     "lookup": ("attention", "layer", "head", "look_temperature"),
     "lens": ("token", "site", "lens"),
     "alignment": ("cross", "step"),
-    "comparison": ("attention", "other_of", "other_tone"),
+    "comparison": ("other_of", "other_to", "other_tone"),
 }
 
 
@@ -88,7 +88,7 @@ def taken(page: str) -> Taken:
     """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
     cannot be had of this model."""
     state = st.session_state
-    source = Source(state.model, state.text, "", onscreen.typed_target(state.model))
+    plain = source = Source(state.model, state.text, "", onscreen.typed_target(state.model))
     view, other = VIEW_OF.get(page, "heads"), None
     if page == "switches":
         other = Source(source.model, source.text, state.edits, source.target)
@@ -96,6 +96,8 @@ def taken(page: str) -> Taken:
             view = "heads"
     elif page == "compare":
         other = _beside(source)
+        if state.other_swap and other is not None:
+            source, other = other, source
     elif page == "embeddings" and (second := state.get("second shown")):
         other = Source(source.model, second)
     elif page == "anatomy" and state.edits:
@@ -103,10 +105,13 @@ def taken(page: str) -> Taken:
     elif page == "predictions":
         source = Source(source.model, source.text, _hidden(source), source.target)
     if not _fits(view, source, other):
-        view, source = "heads", Source(source.model, source.text, "", source.target)
+        view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
-    return Taken(view, source, other, _chosen(view))
+    chosen = _chosen(view)
+    if view == "comparison":
+        chosen = _opened() if page == "compare" else _silenced()
+    return Taken(view, source, other, chosen)
 
 
 def back(page: str) -> str:
@@ -119,6 +124,24 @@ def back(page: str) -> str:
 def _chosen(view: str) -> tuple[tuple[str, str], ...]:
     wanted = address.wanted()
     return tuple((name, wanted[name]) for name in CHOICES_OF[view] if wanted.get(name))
+
+
+def _opened() -> tuple[tuple[str, str], ...]:
+    """What Compare shows: its choices, and the pair of heads that is open. Where its heads are
+    looked at, that of B is found from that of A, unless it was chosen."""
+    state = st.session_state
+    pair = state.get("pair shown", "").split(".")
+    found = state.other_view == "Heads" and state.other_pair.count(".") < 3
+    shown = ".".join(pair[:2] if found else pair)
+    return _chosen("comparison") + ((("other_pair", shown),) if shown else ())
+
+
+def _silenced() -> tuple[tuple[str, str], ...]:
+    """What Switches shows of a comparison: an attention, and the head that is open."""
+    state = st.session_state
+    named = (("attention", state.attention),) if state.attention else ()
+    head = (str(state.layer), str(state.head))
+    return named + ((("other_pair", ".".join(head)),) if all(head) else ())
 
 
 def _hidden(source: Source) -> str:

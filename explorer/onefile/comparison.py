@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from explorer.onefile.asked import Asked, attention_of
 from explorer.onefile.sheet import FIRST, Sheet, View
 from explorer.sentences import compare as sentences
 from explorer.sentences.escape import plain
-from models.recording import Recording
+from models.recording import Attention, Recording
 from models.written_edits import to_line
 
 Head = tuple[int, int]
@@ -28,14 +29,17 @@ SECOND_BYTES = 260_000  # of both sides; 30 tokens and 48 heads are exact
 @dataclass(frozen=True, eq=False)
 class Beside:
     """Both sides on common units, each head of A with its counterpart in B: the one in its place,
-    or the nearest."""
+    or the nearest; and of one pair the one that was chosen for it."""
 
     found: numbers.Sides
     paired: np.ndarray | None
     near: tuple[pairs.Nearest, ...]
+    chosen: Mapping[Head, Head]
 
     def other(self, head: Head) -> Head:
         """The head of B beside one of A."""
+        if head in self.chosen:
+            return self.chosen[head]
         return head if self.paired is not None else pairs.nearest_to(self.near, head)
 
     def heads(self) -> list[Head]:
@@ -44,7 +48,8 @@ class Beside:
 
 
 def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
-    """The recording, A, beside another, B. Choices: attention, other_pair ("layer.head", of A),
+    """The recording, A, beside another, B. Choices: other_of (an attention, of A; `attention` is
+    taken for it), other_to (of B), other_pair ("layer.head" of A, with two numbers more of B),
     other_tone.
 
     Raises ValueError without another recording, and where the two have no words in common.
@@ -54,7 +59,7 @@ def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
             "a comparison needs another recording: page(recording, 'comparison', other=...)"
         )
     a, b = asked.recording, other
-    of_a, of_b = asked.attention(), attention_of(b, asked.choices.get("other_of", ""))
+    of_a, of_b = _attentions(asked, b)
     rows, columns = (
         alignment.align(*pair)
         for pair in zip(alignment.axes(a, of_a), alignment.axes(b, of_b), strict=True)
@@ -64,10 +69,11 @@ def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
     found = numbers.sides((a, of_a), (b, of_b), rows, columns)
     paired = numbers.paired(found) if found.same_shape else None
     near = () if paired is not None else pairs.nearest(pairs.distances(found))
-    beside = Beside(found, paired, near)
+    pair = _chosen(asked, found)
+    beside = Beside(found, paired, near, dict([pair]) if len(pair) == 2 else {})
     beside_b = model_line(b).replace("Headlight", "B", 1), f"B’s text: {read_text(b)}"
     about = (*caption(a), *beside_b)
-    first = _first(asked, beside)
+    first = pair[0] if pair else _first(beside)
     titles = f"A · {a.model.name}", f"B · {b.model.name}"
     of = pictures.Grids(*found.weights(), found.rows.labels, found.column_labels, titles, paired)
     log = asked.one_of("other_tone", ("Linear", "Log")) == "Log"
@@ -95,13 +101,26 @@ def comparison(asked: Asked, other: Recording | None = None) -> Sheet:
     )
 
 
+def _attentions(asked: Asked, b: Recording) -> tuple[Attention, Attention]:
+    """What is compared of either side: as much of B as of A, where B has it and nothing else is
+    chosen."""
+    name = asked.choices.get("other_of") or asked.choices.get("attention", "")
+    of_a = attention_of(asked.recording, name)
+    same = of_a.name if of_a.name in [each.name for each in b.attention] else ""
+    return of_a, attention_of(b, asked.choices.get("other_to") or same)
+
+
 def _address(asked: Asked, b: Recording) -> dict[str, str]:
     """Where Compare lays the same beside each other."""
-    if b.model.name != asked.recording.model.name:
-        return asked.address(other_what="Model", other_model=b.model.name)
-    if b.text != asked.recording.text:
-        return asked.address(other_what="Sentence", other_text=b.text)
-    return asked.address(other_what="", other_edits=to_line(b.edits))
+    a, of = asked.recording, asked.choices.get("other_of") or asked.choices.get("attention", "")
+    if b.model.name != a.model.name:
+        return asked.address(other_of=of, other_what="Model", other_model=b.model.name)
+    if b.text != a.text:
+        return asked.address(other_of=of, other_what="Sentence", other_text=b.text)
+    if a.edits and not b.edits:  # the page edits its second side, and swaps the two
+        swapped = asked.address(other_of=of, other_edits=to_line(a.edits), other_swap=1)
+        return {name: value for name, value in swapped.items() if name != "edits"}
+    return asked.address(other_of=of, other_edits=to_line(b.edits))
 
 
 def numbers_of(head: Head) -> str:
@@ -109,13 +128,23 @@ def numbers_of(head: Head) -> str:
     return f"{head[0]}.{head[1]}"
 
 
-def _first(asked: Asked, beside: Beside) -> Head:
-    layer, _, head = asked.choices.get("other_pair", "").partition(".")
-    if layer.isdecimal() and head.isdecimal():
-        chosen = int(layer), int(head)
-        if chosen in beside.heads():
-            return chosen
-        raise ValueError(f"there is no head {layer}.{head}")
+def _chosen(asked: Asked, found: numbers.Sides) -> tuple[Head, ...]:
+    """The head of A that was chosen, and that of B if one was; () for none. Raises ValueError for
+    one that is not there."""
+    pair = asked.choices.get("other_pair", "")
+    parts = pair.split(".") if pair else []
+    if len(parts) not in (0, 2, 4) or not all(each.isdecimal() for each in parts):
+        raise ValueError(f"other_pair is {pair!r}; it can be like '1.3' or '1.3.2.0'")
+    places = [int(each) for each in parts]
+    heads = tuple(zip(places[::2], places[1::2]))
+    for (layer, head), side in zip(heads, (found.a, found.b)):
+        if layer >= side.shape[0] or head >= side.shape[1]:
+            raise ValueError(f"there is no head {layer}.{head}")
+    return heads
+
+
+def _first(beside: Beside) -> Head:
+    """The head of A that is opened where none was chosen."""
     if beside.paired is not None:
         return numbers.most_changed(beside.paired)[0]
     return pairs.farthest_head(beside.near)[0]
