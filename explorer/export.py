@@ -38,11 +38,13 @@ VIEWS: dict[str, Callable[..., Sheet]] = {
     "lookup": matrices.lookup,
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
+DRAWN = heads.AS  # how a head is drawn: the choice `view`
 
 
 def page(
     recording: Recording,
     view: str = "heads",
+    /,
     *,
     model: Handle | None = None,
     other: Recording | None = None,
@@ -58,9 +60,11 @@ def page(
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
+    told = {name: str(value) for name, value in choices.items()}
+    if told.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
+        view = told.pop("view")
     if view not in VIEWS:
         raise ValueError(f"no view is called {view!r}; there are {', '.join(VIEWS)}")
-    told = {name: str(value) for name, value in choices.items()}
     loaded = library.load(recording.model.name) if model is None else model
     draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
     return document(draw(Asked(recording, loaded, told, target)), link)

@@ -59,6 +59,7 @@ def record(
 def show(
     text: str | Recording,
     view: str = "heads",
+    /,
     model: str = "encoder",
     *,
     other: Recording | None = None,

@@ -28,7 +28,7 @@ PAGES = sorted(file.stem for file in (ROOT / "pages").glob("*.py"))
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # What of each page is told to be other than at first, and the view that its file then shows.
 SET = {
-    "attention": ({"layer": "1", "head": "5"}, "heads"),
+    "attention": ({"layer": "1", "head": "5", "view": "Matrix"}, "heads"),
     "anatomy": ({"layer": "1", "head": "5", "edits": "ZeroHead:0:1:self"}, "anatomy"),
     "positions": ({}, "positions"),
     "residual": ({"write": "Share"}, "residual"),
@@ -138,6 +138,19 @@ def test_a_head_of_b_that_was_chosen_is_the_one_in_the_file() -> None:
     for wrong in ("1", "1.3.0", "99.0", "1.3.99.0", "1.x"):
         with pytest.raises(ValueError, match="head|other_pair"):
             export.page(a, "comparison", model=read_once("encoder"), other=b, other_pair=wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drawn", ["Matrix", "Both", "Table", "Plotly"])
+def test_a_head_leaves_as_it_is_drawn_where_a_file_can(
+    drawn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = opened("attention", layer="1", head="5", view=drawn)
+    (code,) = (each.value for each in app.code if "import" in each.value)
+    assert ("view=" in code) is (drawn in ("Matrix", "Both"))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "attention", "exec"), {})
+    assert "layer=1&amp;head=5" in (tmp_path / "heads.html").read_text("utf-8")
 
 
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:

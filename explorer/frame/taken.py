@@ -123,6 +123,8 @@ def back(page: str) -> str:
 
 def _chosen(view: str) -> tuple[tuple[str, str], ...]:
     wanted = address.wanted()
+    if wanted.get("view") not in export.DRAWN:  # a table, or another library's picture
+        wanted.pop("view", None)
     return tuple((name, wanted[name]) for name in CHOICES_OF[view] if wanted.get(name))
 
 
