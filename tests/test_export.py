@@ -7,6 +7,7 @@ from base64 import b64decode
 from dataclasses import replace
 from functools import cache
 from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 
 from explorer import export
 from explorer.components import bundle
+from explorer.frame.taken import VIEW_OF
 from explorer.onefile.modules import import_map
 from explorer.sentences.escape import literal, plain
 from models import library
@@ -23,6 +25,7 @@ from models.own import Handle, handle_of
 from models.recording import Attention, Recording
 from models.tokenizer import FOR_WRITING, Tokenizer
 from models.transformer import Encoder, EncoderDecoder, Model
+from models.written_edits import in_words, to_line
 
 HOSTILE = (
     "</script><script>document.title='owned'</script> <!-- <b onclick=x>it</b> \u2028 & \" ' "
@@ -76,6 +79,41 @@ def test_a_file_says_what_it_is(encoder: Handle) -> None:
         export.page(recording, "nothing", model=encoder)
     with pytest.raises(ValueError, match="layer is '9'"):
         export.page(recording, model=encoder, layer=9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", export.VIEWS)
+def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
+    """Model, the weights' hash, text, edits and the way back; of a comparison those of B too."""
+    handle = read_once("translator" if view == "alignment" else "encoder")
+    attention = "cross" if view == "alignment" else "self"
+    edits, text = (ZeroHead(1, 2, attention),), "The red car & the <i>cat</i>."
+    b = None
+    if view in export.OF_TWO:
+        b = library.record(read_once("decoder"), "The red cat.", (ZeroHead(0, 3),))
+    if view == "paths":  # both texts stand in one model's space
+        b = library.record(handle, "The red cat.")
+    a = library.record(handle, text, edits)
+    made = export.page(a, view, model=handle, other=b, link="https://lab.example/h")
+    foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
+    (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
+    name, hash_of = handle.card.name, handle.card.fingerprint
+    assert f"model {name} (" in headline and f"weights {hash_of})" in headline
+    assert headline.endswith(f"edits: {in_words(edits)}") and text in foot
+    if view == "comparison":
+        (of_b,) = re.findall(r"<p dir=auto>(B · .*?)</p>", foot)
+        hash_of_b = read_once("decoder").card.fingerprint
+        assert "model decoder (" in of_b and f"weights {hash_of_b})" in of_b
+        assert of_b.endswith(f"edits: {in_words(b.edits)}") and "B’s text: The red cat." in foot
+    if view == "paths":
+        assert "The red cat." in foot
+    where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
+    assert (where.scheme, where.netloc) == ("https", "lab.example")
+    page = where.path.removeprefix("/h/")
+    assert VIEW_OF.get(page or "attention", "heads") == {"findings": "heads"}.get(view, view)
+    query = dict(parse_qsl(where.query))
+    assert query["text"] == text and query.get("model", "encoder") == name
+    assert query["edits"] == to_line(edits)
 
 
 # layers x heads, tokens, and the most bytes of a file with all of them

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import driver
@@ -18,11 +20,14 @@ from explorer.sentences.anatomy import say_weight
 from models import library
 from models.edits import ZeroHead
 from models.own import Handle
+from models.recording import Recording
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
 pytestmark = driver.MARKS
+SUM = """e => e.getContext("2d").getImageData(0, 0, e.width, e.height).data
+  .reduce((sum, each, at) => at % 4 < 3 ? sum + each : sum, 0)"""
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -83,6 +88,88 @@ def test_heads_in_a_file(encoder: Handle, alone: Callable[..., driver.Visitor]) 
     page.locator("#colours").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     assert page.locator("[data-part=head] canvas").count()
+
+
+def _added(recording: Recording) -> np.ndarray:
+    return recording.streams[0].at("pos.wrote")
+
+
+def _turned(recording: Recording) -> np.ndarray:
+    """By how many degrees positions and the first two sub-layers turn each token: (token, 3)."""
+    stream = recording.streams[0]
+    sites = ("embed", "embed+pos", "0.attn.normed", "0.ffn.normed")
+    states = [stream.at(site).astype(float) for site in sites]
+    return np.stack([_angle(*pair) for pair in pairwise(states)], axis=1)
+
+
+def _angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.degrees(np.arccos((a * b).sum(axis=-1) / lengths))
+
+
+def _summed(recording: Recording) -> np.ndarray:
+    return recording.attention[0].pattern.mean(axis=(0, 1))
+
+
+def _sharp(recording: Recording) -> np.ndarray:
+    """The weights of a head's scores, halved in temperature."""
+    scores = recording.attention[0].scores[1, 5].astype(float)
+    raised = np.exp((scores - scores.max(axis=-1, keepdims=True)) / 0.5)
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+# Views of one matrix: what is chosen, and the numbers that it shows, or the first columns of them.
+OF_A_MATRIX = {
+    "positions": ({}, _added),
+    "residual": ({}, _turned),
+    "summary": ({}, _summed),
+    "lookup": ({"layer": 1, "head": 5, "look_temperature": 0.5}, _sharp),
+}
+
+
+@pytest.mark.parametrize("view", OF_A_MATRIX)
+def test_a_cell_of_a_matrix_in_a_file(
+    view: str, encoder: Handle, alone: Callable[..., driver.Visitor]
+) -> None:
+    recording = library.record(encoder, HOSTILE)
+    choices, numbers = OF_A_MATRIX[view]
+    wanted = numbers(recording)
+    page = alone(export.page(recording, view, model=encoder, **choices)).page
+    told = page.locator("[data-part=matrix] .value")
+    canvas = page.locator("[data-part=matrix] canvas.cells").first
+    columns = page.locator("[data-part=matrix] .matrix").first.locator(".across > span").count()
+    for cell in ((0, 1), (7, 0), (len(wanted) - 1, 2)):
+        point_at(canvas, cell, (len(wanted), columns))
+        assert recording.streams[0].tokens[cell[0]] in told.inner_text()
+        is_right(told.locator("strong").first.inner_text(), wanted[cell])
+
+
+def test_a_file_is_dark_where_the_reader_s_system_is(
+    encoder: Handle, alone: Callable[..., driver.Visitor]
+) -> None:
+    recording = library.record(encoder, "The animal was tired.")
+    made = export.page(recording, model=encoder, layer=1, head=5, view="Matrix")
+    page = alone(made, color_scheme="dark").page
+
+    def painted() -> tuple[int, ...]:
+        """How light the page is, the grid of heads, and the head's matrix: sums of their pixels."""
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        canvases = ["[data-part=heads] canvas", "[data-part=head] canvas.cells"]
+        sums = [page.locator(one).first.evaluate(SUM) for one in canvases]
+        return sum(map(int, re.findall(r"\d+", ground)[:3])), *sums
+
+    dark, button = painted(), page.locator("#colours")
+    assert button.inner_text() == "Light"
+    page.emulate_media(color_scheme="light")
+    light = painted()
+    assert all(one < other for one, other in zip(dark, light, strict=True))
+    assert button.inner_text() == "Dark"
+    # What is chosen here stays, whatever the system does.
+    button.click()
+    assert painted() == dark
+    page.emulate_media(color_scheme="dark")
+    page.emulate_media(color_scheme="light")
+    assert painted() == dark and button.inner_text() == "Light"
 
 
 def test_both_sides_of_a_long_text_are_right_within_what_is_said(
