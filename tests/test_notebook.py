@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-import nbclient
+import driver
 import nbformat
 import pytest
 
@@ -14,25 +17,80 @@ from explorer import notebook
 from models.edits import ZeroHead
 
 ROOT = Path(__file__).resolve().parent.parent
+# True where a canvas has pixels of different colours.
+PAINTED = """e => new Set(new Uint32Array(
+  e.getContext("2d").getImageData(0, 0, e.width, e.height).data.buffer)).size > 1"""
+
+
+# In a process of its own: a kernel's loop and a browser's do not share one.
+RUN = """
+import sys, nbclient, nbformat
+book = nbformat.read(sys.argv[1], as_version=4)
+nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
+nbformat.write(book, sys.argv[2])
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+    """What the cells of the notebook of docs gave, run with a real kernel."""
+    book, made = ROOT / "docs" / "notebook.ipynb", tmp_path_factory.mktemp("run") / "made.ipynb"
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        [sys.executable, "-c", RUN, str(book), str(made)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    cells = nbformat.read(made, as_version=4).cells
+    return [each for cell in cells for each in cell.get("outputs", [])]
+
+
+@pytest.fixture(scope="module")
+def frames(outputs: list[dict]) -> list[str]:
+    """The HTML among them, in order."""
+    shown = [each["data"] for each in outputs if "data" in each]
+    return [each["text/html"] for each in shown if "text/html" in each]
 
 
 @pytest.mark.slow
-def test_the_notebook_of_docs_runs_and_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+def test_the_notebook_of_docs_runs_and_draws(outputs: list[dict], frames: list[str]) -> None:
     book = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells), "kept without what it once drew"
-    nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
-    drawn, printed = [], ""
-    for output in (each for cell in book.cells for each in cell.get("outputs", [])):
-        drawn += [output["data"]["text/html"]] if "text/html" in output.get("data", {}) else []
-        printed += output.get("text", "")
-    assert "it looks at animal: 0.81" in printed
-    assert len(drawn) == 5
-    for frame in drawn:
+    assert "it looks at animal: 0.81" in "".join(each.get("text", "") for each in outputs)
+    assert len(frames) == 5
+    for frame in frames:
         assert frame.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts' in frame
         assert "allow-same-origin" not in frame
         page = unescape(frame.partition('srcdoc="')[2].partition('"')[0])
         assert page.startswith("<!doctype html>") and "Content-Security-Policy" in page
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_what_the_kernel_made_is_drawn_in_the_notebook(
+    frames: list[str], alone: Callable[..., driver.Visitor]
+) -> None:
+    """Each output in a page of the notebook's kind, without a network."""
+    cells = "".join(f'<div class="output">{frame}</div>' for frame in frames)
+    page = alone(f"<!doctype html><main data-drawn>{cells}</main>").page
+    heads, anatomy, lens, alignment, comparison = (
+        page.frame_locator(".output iframe").nth(at) for at in range(5)
+    )
+    for shown in (heads, anatomy, lens, alignment, comparison):
+        shown.locator("main[data-drawn]").wait_for()
+        canvases = shown.locator("canvas:visible")
+        assert all(canvases.nth(at).evaluate(PAINTED) for at in range(canvases.count()))
+    assert heads.locator("h2").inner_text() == "Layer 1, head 5"
+    assert heads.locator("[data-part=heads] canvas").count()
+    told = anatomy.locator("h2").first.inner_text()
+    assert told.startswith("Query it (") and " gives key animal (" in told and "0.81" in told
+    assert lens.locator("[data-part=lens]").first.get_by_text("sister").count()
+    assert alignment.locator("[data-part=translation]").get_by_text("voiture").count()
+    assert comparison.locator("h3").inner_text().startswith("L")
+    comparison.locator("[data-part=compare] .cell").nth(9).click()
+    assert comparison.locator("h3").inner_text().startswith("L1 H1 of both sides")
+    comparison.locator("[data-part=matrix] canvas.cells").first.hover(position={"x": 9, "y": 9})
+    assert "B − A" in comparison.locator("[data-part=matrix] .value").inner_text()
 
 
 def test_the_door_shows_texts_and_recordings_alike(tmp_path: Path) -> None:
