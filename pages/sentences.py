@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import many
+from explorer.frame import picker
 from explorer.memory import address, models, shelf
 from explorer.memory.passes import record
 from explorer.views.sentences import reading, results
@@ -21,25 +22,30 @@ def page() -> None:
     )
     model = st.session_state.model
     with st.spinner("Loading the model …"):
-        of = record(model, "").attention[0].name
+        nothing = record(model, "")
+    attention = picker.pick_attention(nothing)
     texts = reading.field()
     if not texts:
         st.info("There are no sentences yet. Type or paste some, one a line, or load a file.")
         return address.write()
-    read = reading.asked(model, texts, of)
+    read = reading.asked(model, texts)
     reading.progress(read, len(texts))
-    made = read.latest or ()
+    made = [each if isinstance(each, str) else each[attention.name] for each in read.latest or ()]
     found = [each for each in made if isinstance(each, many.Sentence)]
     results.unread(made)
     if found:
-        card = models.facts(model)
+        card, written = models.facts(model), attention.query != nothing.streams[0].name
         about = (
             f"Where attention goes, mean of {len(found)} sentences",
-            f"Headlight · model {model} ({card['n_parameters']:,} parameters), {of}-attention",
+            f"Headlight · model {model} ({card['n_parameters']:,} parameters), "
+            f"{attention.name}-attention{', target the model’s own' * written}",
             f"First sentence: {found[0].text}",
         )
-        name = shelf.name_of(record(model, ""), "many", len(found), texts)
-        results.results(model.replace("/", "-").replace(":", "-"), found, about, name)
+        several = attention.name.split() if len(nothing.attention) > 1 else ()
+        said = model.replace("/", "-").replace(":", "-")
+        file = "-".join(("headlight", said, *several, "many"))
+        name = shelf.name_of(nothing, "many", attention.name, len(found), texts)
+        results.results(found, about, file, name)
     address.write()
 
 

@@ -1,22 +1,18 @@
-"""Many sentences: means and spreads that follow from the patterns, what is read of what is pasted,
-and the page."""
+"""Many sentences: means and spreads that follow from the patterns, and a reading that stops and
+goes on."""
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
-
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
+from bounds import DOUBLE
 
+from explorer.analysis import heads as naming
 from explorer.analysis import many
 from explorer.memory import background
 from models import library
 from models.own import Handle
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")
 
 
@@ -32,7 +28,7 @@ def test_shares_are_the_patterns_own(small_handle: Handle) -> None:
     # a softmax in 32 bits sums to 1 within a few rounding steps of its row
     np.testing.assert_allclose(found.shares.sum(-1), 1, atol=1e-5)
     words = [at for at, special in enumerate(stream.special) if not special]
-    back = many.PLACES.index("−1")
+    back = many.WITHIN.places.index("−1")
     by_hand = sum(attention.pattern[2, 3, q, q - 1] for q in words if q - 1 in words) / len(words)
     # by hand the same weights are added up in 32 bits
     assert found.shares[2, 3, back] == pytest.approx(by_hand, abs=1e-6)
@@ -40,9 +36,38 @@ def test_shares_are_the_patterns_own(small_handle: Handle) -> None:
     # and here
     assert found.shares[2, 3, 0] == pytest.approx(to_special.mean(), abs=1e-6)
     far = max(attention.pattern[1, 1, q, k] for q in words for k in words if abs(q - k) >= many.FAR)
-    assert found.far[1, 1] == pytest.approx(far)
+    assert found.largest[1, 1] == pytest.approx(far)
     look = found.looks[1][1]
-    assert look.weight == found.far[1, 1] and look.query in stream.tokens
+    assert look.weight == found.largest[1, 1] and look.query in stream.tokens
+
+
+def test_between_two_texts_places_are_shares_of_each(small_translator: Handle) -> None:
+    recording = library.record(small_translator, TEXTS[1])
+    (cross,) = (each for each in recording.attention if each.name == "cross")
+    source, target = recording.stream(cross.key), recording.stream(cross.query)
+    found = many.read(recording)
+    assert set(found) == {each.name for each in recording.attention}
+    one = found["cross"]
+    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
+    np.testing.assert_allclose(one.shares.sum(-1), 1, atol=1e-5)
+    words = [at for at, special in enumerate(source.special) if not special]
+    written = range(len(target.tokens) - 1)  # row i writes token i + 1
+    ending = [at for at, special in enumerate(source.special) if special]
+    to_special = np.mean([cross.pattern[1, 2, row, ending].sum() for row in written])
+    # by hand the same weights are added up in 32 bits
+    assert one.shares[1, 2, 0] == pytest.approx(to_special, abs=1e-6)
+    late = 0.0
+    for row in written:
+        for at, word in enumerate(words):
+            ahead = at / (len(words) - 1) - row / (len(written) - 1)
+            late += cross.pattern[1, 2, row, word] if ahead > 0.55 - DOUBLE else 0
+    assert late > 0
+    # and here
+    assert one.shares[1, 2, -1] == pytest.approx(late / len(written), abs=1e-6)
+    weight, row, word = max((cross.pattern[1, 2, r, w], r, w) for r in written for w in words)
+    assert one.looks[1][2] == many.Look(weight, target.tokens[row + 1], source.tokens[word])
+    diagonal = naming.describe(recording, cross)[1 * 4 + 2].relations[0]
+    assert one.scores[diagonal.name][1, 2] == diagonal.score
 
 
 def test_means_spreads_and_order_over_sentences(small_handle: Handle) -> None:
@@ -56,22 +81,10 @@ def test_means_spreads_and_order_over_sentences(small_handle: Handle) -> None:
     kept = [value for value in has if np.isfinite(value)]
     assert previous.n[0, 0] == len(kept)
     assert previous.mean[0, 0] == pytest.approx(np.mean(kept))
-    values = [value for _, value in many.strongest(found, many.FAR_WORD, (1, 2))]
+    values = [value for _, value in many.strongest(found, many.WITHIN.look, (1, 2))]
     assert values == sorted(values, reverse=True) and len(values) == 3
     alone = many.spread(np.array([[0.5]]))
     assert alone.mean[0] == 0.5 and np.isnan(alone.sd[0]), "one sentence has no spread"
-
-
-def test_lines_and_columns_of_what_is_pasted() -> None:
-    assert many.lines_of("\ufeffone\r\n\n  two  words \n") == ("one", "two words")
-    assert len(many.lines_of("x\n" * 500)) == many.MOST_LINES
-    assert many.columns_of("one, two\nthree, four, five\nsix") == ()
-    assert many.columns_of("no table\nat all") == ()
-    table = io.StringIO()
-    said = ["a, b", 'c "d"', "</script>"]
-    csv.writer(table).writerows([["id", "said"], *[[str(at), one] for at, one in enumerate(said)]])
-    assert many.columns_of(table.getvalue()) == ("id", "said")
-    assert many.lines_of(table.getvalue(), "said") == tuple(said)
 
 
 def test_reading_can_be_stopped_and_gone_on_with() -> None:
@@ -92,24 +105,3 @@ def test_reading_can_be_stopped_and_gone_on_with() -> None:
     reading.go_on()
     reading._thread.join(30)
     assert reading.finished and seen == list(texts), "what was read is not read again"
-
-
-@pytest.mark.slow
-def test_the_page_reads_sentences_and_shows_what_heads_do() -> None:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    app.switch_page(str(ROOT / "pages" / "sentences.py")).run()
-    app.text_area(key="many text").set_value(
-        "id,said\n1,The cat <b>sat</b>\n2,\n3,It was *so* tired\n"
-    )
-    app.run()
-    assert app.selectbox(key="many column").value == "said"
-    app.button(key="many go").click().run()
-    for _ in range(100):
-        if any("Where each head" in each.value for each in app.subheader):
-            break
-        app.run()
-    assert not app.exception
-    app.session_state["export menu"] = True
-    app.run()
-    labels = [each.proto.label for each in app.get("download_button")]
-    assert {"Places as CSV", "Habits of all heads as CSV", "Sentences as CSV"} <= set(labels)

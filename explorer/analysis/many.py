@@ -1,17 +1,17 @@
 """What heads do over many sentences: where their attention goes by distance, how often they show a
-habit, and in which sentence a word looks most plainly at a far one.
+habit, and in which sentence a word looks most plainly at a far one, or at one of the other text.
 
 Sentences have different words and lengths, so matrices are not laid on each other. What is averaged
-has the same meaning in all of them: the share of a word's attention that goes so many tokens back
-or ahead, and the score of a habit. Each sentence counts once, however long it is.
+has the same meaning in all of them: within one text the share of a word's attention that goes so
+many tokens back or ahead; between two the share, while a word is written, that goes to words whose
+place in the source, from 0 to 1, is so much less or more than its own in the target; and the score
+of a habit. Each sentence counts once, however long it is.
 
-Axis legend as in `models/recording.py`; place: one of `PLACES`.
+Axis legend as in `models/recording.py`; place: one of a `Kind`'s.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,20 +21,47 @@ from explorer.analysis import heads as naming
 from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
-MOST_LINES = 200
-LONGEST_LINE = 1000  # characters of one that are read
 REACH = 6  # tokens either way that have a place of their own
+REACH_ACROSS = 5  # tenths of a text
 FAR = 3  # tokens apart, from which on a look is a far one
-SPECIAL, BEHIND, BEYOND = "special", f"< −{REACH}", f"> +{REACH}"
-# Where a word's attention goes, by the place of the key less that of the query.
-PLACES = (
-    SPECIAL,
-    BEHIND,
-    *(f"{at:+d}".replace("-", "−") for at in range(-REACH, REACH + 1)),
-    BEYOND,
+SPECIAL = "special"
+
+
+def _places(names: Sequence[str], behind: str, beyond: str) -> tuple[str, ...]:
+    """Where attention goes, by the place of the key less that of the query."""
+    return (SPECIAL, behind, *(name.replace("-", "−") for name in names), beyond)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is measured of an attention. look: what its largest weight between words is called."""
+
+    places: tuple[str, ...]
+    habits: tuple[str, ...]
+    look: str
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Everything that a head has a score for, the look first."""
+        return self.look, *self.habits
+
+
+WITHIN = Kind(
+    _places(
+        [f"{at:+d}" if at else "0" for at in range(-REACH, REACH + 1)], f"< −{REACH}", f"> +{REACH}"
+    ),
+    naming.NAMING,
+    "far word",
 )
-HABITS = ("previous", "next", "self", "same word", "induction", naming.SINK)
-FAR_WORD = "far word"
+ACROSS = Kind(
+    _places(
+        [f"{10 * at:+d} %" if at else "0" for at in range(-REACH_ACROSS, REACH_ACROSS + 1)],
+        f"≤ −{10 * REACH_ACROSS + 5} %",
+        f"≥ +{10 * REACH_ACROSS + 5} %",
+    ),
+    naming.NAMING_ACROSS,
+    "source word",
+)
 
 
 @dataclass(frozen=True)
@@ -49,104 +76,107 @@ class Look:
 @dataclass(frozen=True, eq=False)
 class Sentence:
     """One sentence. shares (layer, head, place): of the words' attention on average over them, they
-    sum to 1. scores: by habit (layer, head), NaN where no token could show it. far (layer, head):
-    the largest weight that a word gives a word at least `FAR` tokens away, and who looks at
-    whom."""
+    sum to 1. scores: by habit (layer, head), NaN where no token could show it. largest (layer,
+    head): the largest weight that a word gives a word at least `FAR` tokens away, or one of the
+    source while it is written, and who looks at whom."""
 
+    kind: Kind
     text: str
     n_tokens: int
     shares: np.ndarray
     scores: Mapping[str, np.ndarray]
-    far: np.ndarray
+    largest: np.ndarray
     looks: tuple[tuple[Look, ...], ...]
 
 
-def lines_of(text: str, column: str = "") -> tuple[str, ...]:
-    """The sentences of what was pasted, a line each, or a column of it as CSV: without empty ones,
-    each at most `LONGEST_LINE` characters, at most `MOST_LINES`."""
-    if column:
-        rows = csv.DictReader(io.StringIO(text.lstrip("\ufeff")))
-        lines = [row.get(column) or "" for row in rows]
-    else:
-        lines = text.lstrip("\ufeff").splitlines()
-    said = (" ".join(line.split())[:LONGEST_LINE] for line in lines)
-    return tuple(line for line in said if line)[:MOST_LINES]
-
-
-def columns_of(text: str) -> tuple[str, ...]:
-    """The names of the columns where what was pasted reads as CSV with a header: every row has as
-    many cells, at least two; () where it does not."""
-    try:
-        rows = list(csv.reader(io.StringIO(text.lstrip("\ufeff")), strict=True))
-    except csv.Error:
-        return ()
-    rows = [row for row in rows if row]
-    named = rows and len(rows) > 1 and len(set(rows[0])) == len(rows[0]) > 1
-    names = tuple(rows[0]) if named else ()
-    even = all(len(row) == len(names) for row in rows)
-    return names if even and all(name.strip() for name in names) else ()
+def read(recording: Recording) -> dict[str, Sentence | str]:
+    """What the heads of every attention do on a text, by its name; of one that has no words the
+    sentence that says so."""
+    found: dict[str, Sentence | str] = {}
+    for attention in recording.attention:
+        try:
+            found[attention.name] = measured(recording, attention)
+        except ValueError as error:
+            found[attention.name] = str(error)
+    return found
 
 
 def measured(recording: Recording, attention: Attention) -> Sentence:
-    """What the heads of an attention within one text do on it. Raises ValueError where it has no
-    words, and for an attention between two texts."""
-    if attention.query != attention.key:
-        raise ValueError("between two texts there is no distance to average over")
-    stream = recording.stream(attention.key)
-    words = np.flatnonzero(~stream.special)
-    if not len(words):
+    """What the heads of an attention do on a text. Raises ValueError where it has no words."""
+    across = attention.query != attention.key
+    kind = ACROSS if across else WITHIN
+    queries, keys = recording.stream(attention.query), recording.stream(attention.key)
+    words = np.flatnonzero(~np.array(keys.special))
+    # Between two texts each row but the last is that of the word which it writes.
+    rows = np.arange(len(queries.tokens) - 1) if across else words
+    if not len(words) or not len(rows):
         raise ValueError("there are no words in it")
-    heads = naming.describe(recording, attention)
     shape = attention.pattern.shape[:2]
-    scores = {habit: np.full(shape, np.nan) for habit in HABITS}
-    for head in heads:
+    scores = {habit: np.full(shape, np.nan) for habit in kind.habits}
+    for head in naming.describe(recording, attention):
         for one in head.relations:
             if one.name in scores and one.n_queries:
                 scores[one.name][head.layer, head.head] = one.score
-    far, looks = _far(attention.pattern, words, stream.tokens)
-    return Sentence(
-        recording.text,
-        len(stream.tokens),
-        _shares(attention.pattern, words),
-        scores,
-        far,
-        looks,
-    )
+    place = _across(len(rows), words, len(keys.tokens)) if across else _within(words, attention)
+    near = np.zeros((len(rows), len(words)), bool)
+    if not across:
+        near = np.abs(rows[:, None] - words[None]) < FAR
+    between = np.where(near, 0, attention.pattern[:, :, rows[:, None], words[None]])
+    said = [queries.tokens[row + across] for row in rows]
+    largest, looks = _largest(between, said, [keys.tokens[word] for word in words])
+    shares = _shares(attention.pattern[:, :, rows], place, len(kind.places))
+    return Sentence(kind, recording.text, len(keys.tokens), shares, scores, largest, looks)
 
 
-def _shares(pattern: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Where the words' attention goes, (layer, head, place)."""
-    n = pattern.shape[-1]
+def _within(words: np.ndarray, attention: Attention) -> np.ndarray:
+    """The place of each key from each word of one text, (word, key), by its number."""
+    n = attention.pattern.shape[-1]
     special = np.ones(n, bool)
     special[words] = False
     offset = np.arange(n)[None] - words[:, None]
-    place = np.clip(offset, -REACH - 1, REACH + 1) + REACH + 2
+    return _numbered(offset, REACH, special)
+
+
+def _across(n_said: int, words: np.ndarray, n: int) -> np.ndarray:
+    """The place of each key of a source of n tokens, whose `words` are text, from each word that is
+    written, (word written, key), by its number."""
+    special = np.ones(n, bool)
+    special[words] = False
+    text = (np.cumsum(~special) - 1) / max(1, len(words) - 1)
+    said = np.arange(n_said) / max(1, n_said - 1)
+    tenths = np.round(10 * (text[None] - said[:, None]), 9)  # a half is a half, for all rounding
+    whole = np.sign(tenths) * np.floor(np.abs(tenths) + 0.5)
+    return _numbered(whole.astype(int), REACH_ACROSS, special)
+
+
+def _numbered(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndarray:
+    place = np.clip(offset, -reach - 1, reach + 1) + reach + 2
     place[:, special] = 0
-    rows = pattern[:, :, words].astype(np.float64)
-    made = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(len(PLACES))]
-    return np.stack(made, axis=-1) / len(words)
+    return place
 
 
-def _far(
-    pattern: np.ndarray, words: np.ndarray, tokens: Sequence[str]
+def _shares(rows: np.ndarray, place: np.ndarray, n_places: int) -> np.ndarray:
+    """Where the attention of some rows (layer, head, row, key) goes, (layer, head, place)."""
+    rows = rows.astype(np.float64)
+    made = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(n_places)]
+    return np.stack(made, axis=-1) / rows.shape[2]
+
+
+def _largest(
+    between: np.ndarray, queries: Sequence[str], keys: Sequence[str]
 ) -> tuple[np.ndarray, tuple[tuple[Look, ...], ...]]:
-    """The largest weight between words far apart, (layer, head), and the words; 0 where none
-    are."""
-    near = np.abs(words[:, None] - words[None]) < FAR
-    between = np.where(near, 0, pattern[:, :, words[:, None], words[None]])
-    layers, heads, n, _ = between.shape
+    """The largest weight between words, (layer, head), and the words; 0 where none is left."""
+    layers, heads = between.shape[:2]
     best = between.reshape(layers, heads, -1).argmax(axis=-1)
-    far = between.reshape(layers, heads, -1).max(axis=-1)
+    largest = between.reshape(layers, heads, -1).max(axis=-1)
 
     def look(layer: int, head: int) -> Look:
-        query, key = divmod(int(best[layer, head]), n)
-        weight = float(far[layer, head])
-        if not weight:
-            return Look(0.0)
-        return Look(weight, tokens[words[query]], tokens[words[key]])
+        query, key = divmod(int(best[layer, head]), len(keys))
+        weight = float(largest[layer, head])
+        return Look(weight, queries[query], keys[key]) if weight else Look(0.0)
 
     looks = tuple(tuple(look(layer, head) for head in range(heads)) for layer in range(layers))
-    return far.astype(np.float64), looks
+    return largest.astype(np.float64), looks
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +205,13 @@ def shares(found: Sequence[Sentence]) -> Spread:
 
 
 def habit(found: Sequence[Sentence], name: str) -> Spread:
-    """A habit's score, or `FAR_WORD`, over all sentences, (layer, head)."""
+    """A habit's score, or the look's weight, over all sentences, (layer, head)."""
     return spread(np.stack([fires(one, name) for one in found]))
 
 
 def fires(one: Sentence, name: str) -> np.ndarray:
-    """How much each head does something in a sentence, (layer, head): one of HABITS, or
-    FAR_WORD."""
-    return one.far if name == FAR_WORD else one.scores[name]
+    """How much each head does something in a sentence, (layer, head), by its kind's measures."""
+    return one.largest if name == one.kind.look else one.scores[name]
 
 
 def strongest(
@@ -208,7 +237,7 @@ def share_columns(found: Sequence[Sentence]) -> Columns:
     return {
         "layer": layer,
         "head": head,
-        "place": [PLACES[at] for at in place],
+        "place": [found[0].kind.places[at] for at in place],
         "mean share": made.mean.ravel(),
         "sd": made.sd.ravel(),
         "sentences": made.n.ravel(),
@@ -220,7 +249,7 @@ def habit_columns(found: Sequence[Sentence]) -> Columns:
     rows: dict[str, list] = {
         name: [] for name in ("layer", "head", "habit", "mean score", "sd", "sentences")
     }
-    for name in (*HABITS, FAR_WORD):
+    for name in found[0].kind.measures:
         made = habit(found, name)
         for at in np.ndindex(made.mean.shape):
             values = (*at, name, made.mean[at], made.sd[at], made.n[at])
@@ -235,10 +264,11 @@ def sentence_columns(
     """The sentences where a head does it most as a table."""
     told = strongest(found, name, at, most)
     looks = [one.looks[at[0]][at[1]] for one, _ in told]
+    look = f"{found[0].kind.look.split()[0]} look"
     return {
         "sentence": [one.text for one, _ in told],
         "tokens": [one.n_tokens for one, _ in told],
         name: [value for _, value in told],
-        "far look": [f"{look.query} → {look.key}" if look.weight else "" for look in looks],
-        "its weight": [look.weight for look in looks],
+        look: [f"{each.query} → {each.key}" if each.weight else "" for each in looks],
+        "its weight": [each.weight for each in looks],
     }

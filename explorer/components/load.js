@@ -13,8 +13,12 @@ export default mount("load", style, (view) => {
     hidden: true,
     onchange: async () => {
       const file = field.files?.[0];
-      if (file)
-        view.send("text", (await file.slice(0, 4 * header.most).text()).slice(0, header.most));
+      if (file) {
+        const most = 4 * header.most; // bytes: no character takes more
+        const text = await file.slice(0, most).text();
+        const cut = file.size > most || text.length > header.most;
+        view.send("file", { name: file.name, text: text.slice(0, header.most), cut });
+      }
       field.value = "";
     },
   });

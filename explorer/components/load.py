@@ -15,8 +15,8 @@ _mount = st.components.v2.component(
 )
 
 
-def show(label: str, most: int, key: str, on_text: Callable[[], None]) -> None:
-    """The button. A file's first `most` characters stand in `st.session_state[key]["text"]` when
-    `on_text` is called."""
+def show(label: str, most: int, key: str, on_file: Callable[[], None]) -> None:
+    """The button. When `on_file` is called, `st.session_state[key]["file"]` holds the file's name,
+    its text, the first `most` characters of it, and whether it was cut there."""
     data = wire.encode({"token": label, "label": label, "most": most}, {})
-    _mount(data=data, key=key, on_text_change=on_text)
+    _mount(data=data, key=key, on_file_change=on_file)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 
-from explorer.analysis import many
+from explorer.analysis import many, pasted
 from explorer.components import load
 from explorer.memory import background, told
 from explorer.memory.background import Experiment
@@ -14,7 +12,9 @@ from models.examples import EXAMPLES
 
 MOST_CHARACTERS = 150_000
 LOOK = 0.4  # seconds between two looks at how far it has come
-FIELD, COLUMN = "many text", "many column"
+FIELD, COLUMN, CUT = "many text", "many column", "many cut"
+WHOLE = ""  # the choice of no column
+TABLES = (".csv", ".tsv")
 
 
 def field() -> tuple[str, ...]:
@@ -28,42 +28,56 @@ def field() -> tuple[str, ...]:
         max_chars=MOST_CHARACTERS,
         persist_state="session",
     )
-    names = many.columns_of(text)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         load.show("Load a file", MOST_CHARACTERS, "many file", take_file)
-        if names:
-            column = st.selectbox(
-                "Column", names, key=COLUMN, index=_widest(text, names), width=220
-            )
-        else:
-            column = ""
-    found = many.lines_of(text, column)
-    given = len(text.splitlines()) - bool(names)
-    if len(found) == many.MOST_LINES < given:
-        st.caption(f"The first {many.MOST_LINES} are read.")
-    return found
+        column = _column(pasted.columns_of(text))
+    if column:
+        st.caption("The first row names the columns and is not read.")
+    if text and state.get(CUT) == text:
+        st.caption(
+            f"The file has more than {MOST_CHARACTERS:,} characters: what is whole of the first "
+            f"{MOST_CHARACTERS:,} stands here."
+        )
+    found = pasted.lines_of(text, column)
+    if len(found) > pasted.MOST_LINES:
+        st.caption(f"The first {pasted.MOST_LINES} of {len(found):,} are read.")
+    return found[: pasted.MOST_LINES]
 
 
-def _widest(text: str, names: tuple[str, ...]) -> int:
-    """The column that holds the most text: most likely the sentences."""
-    sizes = [sum(map(len, many.lines_of(text, name))) for name in names]
-    return sizes.index(max(sizes))
+def _column(names: tuple[str, ...]) -> str:
+    """The column that is read; `WHOLE` until a reader chooses one or loads a table: sentences with
+    equally many commas look like one."""
+    if not names:
+        return WHOLE
+    state = st.session_state
+    if state.get(COLUMN) not in names:
+        state[COLUMN] = WHOLE
+    return st.selectbox(
+        "What is read",
+        (WHOLE, *names),
+        key=COLUMN,
+        format_func=lambda name: f"Column “{name}”" if name else "Whole lines",
+        persist_state="session",
+        width=260,
+    )
 
 
 def take_file() -> None:
-    """The text of a file that the reader chose."""
-    st.session_state[FIELD] = str(st.session_state["many file"].get("text") or "")
+    """The text of a file that the reader chose; of a table the column that holds most text."""
+    state = st.session_state
+    given = state["many file"].get("file") or {}
+    text = str(given.get("text") or "").encode("utf-8", "replace").decode("utf-8")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if given.get("cut"):
+        state[CUT] = text = pasted.whole(text)
+    is_table = str(given.get("name")).casefold().endswith(TABLES)
+    state[FIELD], state[COLUMN] = text, pasted.widest(text) if is_table else WHOLE
 
 
-def asked(model: str, texts: tuple[str, ...], attention: str) -> Experiment:
-    """The reading of these sentences: not begun, or as far as anyone has taken it."""
-    return background.through(model, texts, ("many", attention), partial(_measured, attention))
-
-
-def _measured(attention: str, recording) -> many.Sentence:
-    return many.measured(
-        recording, next(each for each in recording.attention if each.name == attention)
-    )
+def asked(model: str, texts: tuple[str, ...]) -> Experiment:
+    """The reading of these sentences, of every attention of the model: not begun, or as far as
+    anyone has taken it."""
+    return background.through(model, texts, "many", many.read)
 
 
 def progress(reading: Experiment, n: int) -> None:

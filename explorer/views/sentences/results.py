@@ -15,29 +15,36 @@ from explorer.memory import address
 from explorer.sentences.escape import literal
 
 MOST_SHOWN = 20
-BY = (many.FAR_WORD, *many.HABITS)
+WHERE = {
+    many.WITHIN: f"The share of the words’ attention that goes so many tokens back (−) or ahead "
+    f"(+), to special tokens, or farther than {many.REACH}",
+    many.ACROSS: "While each word of the target is written, the share of attention that goes to "
+    "words of the source before (−) or after (+) its own relative place, each place a share of its "
+    "text, and to special tokens",
+}
+LOOKS = {
+    many.WITHIN: f"the largest weight a word gives one at least {many.FAR} tokens away",
+    many.ACROSS: "the largest weight that goes to a word of the source while a word is written",
+}
 
 
-def results(model: str, found: Sequence[many.Sentence], about: tuple[str, ...], name: str) -> None:
-    """Everything below the field. `name` names the picture."""
-    made = many.shares(found)
+def results(found: Sequence[many.Sentence], about: tuple[str, ...], file: str, name: str) -> None:
+    """Everything below the field. `file` begins the names of files, `name` names the picture."""
+    made, kind = many.shares(found), found[0].kind
     layers, heads, _ = made.mean.shape
-    by = address.one_of("many_by", BY)
+    by = address.one_of("many_by", kind.measures)
     at = _chosen(found, by, layers, heads)
     left, right = st.columns([1.2, 1], gap="large")
     with left:
         st.subheader("Where each head’s attention goes", anchor=False)
-        _map(made, about, name)
+        _map(made, kind.places, Picture(about[0], about[1:], f"{file}-places", name))
         st.caption(
-            f"The share of the words’ attention that goes so many tokens back (−) or ahead (+), "
-            f"to special tokens, or farther than {many.REACH}; the mean of {len(found)} sentences, "
-            "each counted once. Choose a row to open its head."
+            f"{WHERE[kind]}; the mean of {len(found)} sentences, each counted once. Choose a row "
+            "to open its head."
         )
-        offer_csv(
-            many.share_columns(found), about, f"headlight-{model}-many-places", "Places as CSV"
-        )
+        offer_csv(many.share_columns(found), about, f"{file}-places", "Places as CSV")
     with right:
-        _head(found, at, by, about, model)
+        _head(found, at, by, about, file)
 
 
 def _chosen(found: Sequence[many.Sentence], by: str, layers: int, heads: int) -> tuple[int, int]:
@@ -45,14 +52,14 @@ def _chosen(found: Sequence[many.Sentence], by: str, layers: int, heads: int) ->
     return many.most_even(found, by) if layer is None or head is None else (layer, head)
 
 
-def _map(made: many.Spread, about: tuple[str, ...], name: str) -> None:
+def _map(made: many.Spread, names: tuple[str, ...], picture: Picture) -> None:
     layers, heads, places = made.mean.shape
     values = made.mean.reshape(-1, places)
     rows = [f"L{layer} H{head}" for layer in range(layers) for head in range(heads)]
     data = matrix.panels(
         [matrix.Panel("", values, 0.0, float(values.max()))],
-        matrix.Sheet(rows, many.PLACES, [False] * places, ("head", "place")),
-        Picture(about[0], about[1:], "headlight-many-places", name),
+        matrix.Sheet(rows, names, [False] * places, ("head", "place")),
+        picture,
     )
     matrix.show(data, "many map", _take_row)
     st.session_state["many heads"] = heads
@@ -66,11 +73,12 @@ def _take_row() -> None:
 
 
 def _head(
-    found: Sequence[many.Sentence], at: tuple[int, int], by: str, about: tuple[str, ...], model: str
+    found: Sequence[many.Sentence], at: tuple[int, int], by: str, about: tuple[str, ...], file: str
 ) -> None:
     """One head: its habits with their spread, and where it does one of them most."""
     st.subheader(f"Layer {at[0]}, head {at[1]}", anchor=False)
-    spreads = {name: many.habit(found, name) for name in BY}
+    kind = found[0].kind
+    spreads = {name: many.habit(found, name) for name in kind.measures}
     st.dataframe(
         {
             "habit": list(spreads),
@@ -86,19 +94,21 @@ def _head(
     )
     st.caption(
         f"A habit’s score: mean attention along its pattern, in the sentences that can show it. "
-        f"{many.FAR_WORD.capitalize()}: the largest weight a word gives one at least {many.FAR} "
-        "tokens away."
+        f"{kind.look.capitalize()}: {LOOKS[kind]}."
     )
-    file = f"headlight-{model}-many"
     offer_csv(many.habit_columns(found), about, f"{file}-habits", "Habits of all heads as CSV")
     st.segmented_control(
-        "Sentences where it does most of", BY, key="many_by", required=True, persist_state="session"
+        "Sentences where it does most of",
+        kind.measures,
+        key="many_by",
+        required=True,
+        persist_state="session",
     )
     told = many.strongest(found, by, at, MOST_SHOWN)
     if told:
         best, value = told[0]
         look = best.looks[at[0]][at[1]]
-        who = f", {literal(look.query)} → {literal(look.key)}" if by == many.FAR_WORD else ""
+        who = f", {literal(look.query)} → {literal(look.key)}" if by == kind.look else ""
         st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
     columns = many.sentence_columns(found, by, at, MOST_SHOWN)
     show(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
