@@ -6,9 +6,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from models.library import Handle
+    from models.recording import Recording
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
@@ -33,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="headlight", description="See what every attention head of a transformer sees."
     )
-    verbs = whole.add_subparsers(required=True, metavar="COMMAND")
+    verbs = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Verb)
     app = verbs.add_parser("app", help="start the app in the browser")
     app.add_argument("--port", type=int, default=8501, help="the port it answers on (8501)")
     app.add_argument("--address", default="localhost", help="the address it answers on (localhost)")
@@ -42,11 +47,17 @@ def parser() -> argparse.ArgumentParser:
     _of_a_text(record)
     record.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path)
     record.set_defaults(do=_record)
-    page = verbs.add_parser("page", help="write a view of a text as one HTML file")
+    page = verbs.add_parser("page", help="write a view of a text as one HTML file", last=_views)
     _of_a_text(page)
     page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
+    page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
     page.add_argument(
-        "--view", default="heads", help="what to show: heads, findings and others (heads)"
+        "--other", metavar="MODEL", help="another model to lay beside it, in the view comparison"
+    )
+    page.add_argument(
+        "--other-text",
+        metavar="TEXT",
+        help="another text to lay beside it, in the views comparison and paths",
     )
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
     page.add_argument(
@@ -61,6 +72,25 @@ def parser() -> argparse.ArgumentParser:
     models = verbs.add_parser("models", help="list the models that are here")
     models.set_defaults(do=_models)
     return whole
+
+
+class _Verb(argparse.ArgumentParser):
+    """A verb whose help ends in words that take a moment to gather: `last` is asked for them with
+    the help and not before."""
+
+    def __init__(self, *given: Any, last: Callable[[], str] | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.last = last
+
+    def format_help(self) -> str:
+        self.epilog = self.last() if self.last else None
+        return super().format_help()
+
+
+def _views() -> str:
+    from explorer import export
+
+    return f"Views: {', '.join(export.VIEWS)}."
 
 
 def _of_a_text(verb: argparse.ArgumentParser) -> None:
@@ -83,23 +113,41 @@ def _app(asked: argparse.Namespace) -> NoReturn:
     os.execv(command[0], command)  # whoever stops the command stops the app
 
 
-def _recorded(asked: argparse.Namespace) -> tuple:
+def _recorded(asked: argparse.Namespace) -> tuple[Handle, Recording]:
     """The model that is asked for, loaded, and its recording of the text."""
+    name = _named(asked.model)
+    text = sys.stdin.read() if asked.text == "-" else asked.text
+    model = _loaded(name)
+    return model, _read(model, text, asked.target)
+
+
+def _named(name: str) -> str:
+    """A model's whole name. Raises ValueError where there is none."""
     from models import library
 
-    name = library.spelled(asked.model)
+    name = library.spelled(name)
     if not library.knows(name):
         raise ValueError(
             f"there is no model {name!r}; `headlight models` lists those that are here"
         )
-    text = sys.stdin.read() if asked.text == "-" else asked.text
+    return name
+
+
+def _loaded(name: str) -> Handle:
+    from models import library
+
     _say(f"Loading {name} …")
-    model = library.load(name, _progress)
-    recording = library.record(model, text, target=asked.target)
+    return library.load(name, _progress)
+
+
+def _read(model: Handle, text: str, target: str | None = None) -> Recording:
+    from models import library
+
+    recording = library.record(model, text, target=target)
     _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
     if recording.dropped:
         _say(f"{recording.dropped} more did not fit the model and are left out.")
-    return model, recording
+    return recording
 
 
 def _record(asked: argparse.Namespace) -> int:
@@ -117,16 +165,66 @@ def _page(asked: argparse.Namespace) -> int:
         raise ValueError(f"No such file or folder: {asked.output.parent}")
     if asked.view not in export.VIEWS:
         raise ValueError(f"there is no view {asked.view!r}; there are {', '.join(export.VIEWS)}")
-    pairs = [each.partition("=") for each in asked.choose]
-    if wrong := [name for name, sign, _ in pairs if not sign]:
-        raise ValueError(f"{wrong[0]!r} is no choice; write NAME=VALUE, such as layer=1")
+    chosen = _chosen(asked.choose)
+    second = _second(asked)
     model, recording = _recorded(asked)
-    chosen = {name: value for name, _, value in pairs}
+    other = None
+    if second:
+        name, text = second
+        beside = _loaded(name) if name else model
+        other = _read(beside, recording.text if text is None else text)
     made = export.page(
-        recording, asked.view, model=model, target=asked.target, link=asked.link, **chosen
+        recording,
+        asked.view,
+        model=model,
+        other=other,
+        target=asked.target,
+        link=asked.link,
+        **chosen,
     )
     _write(asked.output, made.encode("utf-8"))
     return 0
+
+
+def _chosen(pairs: Sequence[str]) -> dict[str, str]:
+    """The choices by their names. Raises ValueError for what is none."""
+    from explorer import export
+
+    options = {
+        name
+        for name, one in signature(export.page).parameters.items()
+        if one.kind != Parameter.VAR_KEYWORD
+    }
+    chosen = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise ValueError(f"{name!r} is no choice; write NAME=VALUE, such as layer=1")
+        if name in options:
+            raise ValueError(f"{name!r} is no choice of a page; see `headlight page --help`")
+        chosen[name] = value
+    return chosen
+
+
+def _second(asked: argparse.Namespace) -> tuple[str, str | None] | None:
+    """What stands beside the recording: a model's name, "" for the same one, and a text, None for
+    the same one; None where nothing does. Raises ValueError where the view has no room for it, or
+    cannot do without."""
+    from explorer import export
+
+    if asked.other is None and asked.other_text is None:
+        if asked.view == "comparison":
+            raise ValueError(
+                "the view comparison lays two recordings beside each other; name another model "
+                "with --other, or give another text with --other-text"
+            )
+        return None
+    if asked.view not in export.OF_TWO:
+        raise ValueError(
+            f"the view {asked.view} is of one recording; --other and --other-text are for "
+            f"{' and '.join(export.OF_TWO)}"
+        )
+    return "" if asked.other is None else _named(asked.other), asked.other_text
 
 
 def _models(asked: argparse.Namespace) -> int:

@@ -10,11 +10,12 @@ import sys
 import sysconfig
 import time
 import urllib.request
+from html import unescape
 from pathlib import Path
 
 import pytest
 
-from explorer import command
+from explorer import command, export
 from models import library
 from models.recording import from_npz
 
@@ -34,6 +35,37 @@ def test_a_recording_and_a_page_are_written(
     assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            ["--view", "comparison", "--other", "twin-pre", "-m", "twin-post"],
+            ("B · model twin-pre",),
+        ),
+        (["--view", "comparison", "--other-text", "The dog ran."], ("B’s text: The dog ran.",)),
+        (
+            ["--view", "comparison", "--other", "twin-pre", "--other-text", "The dog ran."],
+            ("B · model twin-pre", "B’s text: The dog ran."),
+        ),
+        (["--view", "paths", "--other-text", "The dog ran."], ("Text 2: The dog ran.",)),
+    ],
+)
+def test_another_recording_stands_beside_the_first(
+    asked: list[str], said: tuple[str, ...], tmp_path: Path
+) -> None:
+    html = tmp_path / "it.html"
+    assert command.main(["page", TEXT, "-o", str(html), *asked]) == 0
+    foot = unescape(html.read_text("utf-8").rpartition("<footer>")[2])
+    assert all(each in foot for each in (*said, TEXT))
+
+
+def test_help_names_every_view(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["page", "--help"])
+    listed = capsys.readouterr().out.partition("Views: ")[2]
+    assert ended.value.code == 0 and " ".join(listed.split()) == f"{', '.join(export.VIEWS)}."
+
+
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["models"]) == 0
     listed = capsys.readouterr().out
@@ -47,6 +79,18 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view 'nothing'"),
         (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
         (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
+        (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
+        (["page", TEXT, "-o", "x.html", "--view", "comparison"], "with --other, or"),
+        (["page", TEXT, "-o", "x.html", "--view", "lens", "--other", "copy"], "of one recording"),
+        (["page", TEXT, "-o", "x.html", "--view", "comparison", "--other", "me"], "no model 'me'"),
+        (["page", TEXT, "-o", "x.html", "--view", "paths", "--other", "twin-pre"], "one model"),
+        *(
+            (
+                ["page", TEXT, "-o", "x.html", "--view", "lookup", "-c", f"look_temperature={no}"],
+                f"look_temperature is '{no}'; it can be 0, inf or a number from 0.01 to 100",
+            )
+            for no in ("x", "nan", "-1")
+        ),
         (["page", TEXT, "-o", "/no/such/folder/x.html"], "No such file"),
         (["record", TEXT, "-m", "hub:/no/such/folder", "-o", "x.npz"], "no folder"),
     ],

@@ -15,6 +15,7 @@ from explorer.analysis import summaries
 from explorer.analysis.caption import caption
 from explorer.analysis.flow import rollout
 from explorer.components import matrix as maps
+from explorer.components.lookup import COLDEST, HOTTEST
 from explorer.components.picture import Picture
 from explorer.onefile.asked import Asked
 from explorer.onefile.sheet import FIRST, Sheet, View
@@ -80,7 +81,8 @@ def lookup(asked: Asked) -> Sheet:
     """A head's soft weights beside those of a hard lookup. Choices: attention, layer, head,
     look_temperature.
 
-    Raises ValueError for a model that does not give its scores.
+    Raises ValueError for a model that does not give its scores, and for a temperature that the page
+    does not have.
     """
     recording, attention = asked.recording, asked.attention()
     if not attention.opens:
@@ -89,7 +91,7 @@ def lookup(asked: Asked) -> Sheet:
     if layer is None or head is None:
         best = max(naming.describe(recording, attention), key=naming.clarity)
         layer, head = best.layer, best.head
-    temperature = float(asked.choices.get("look_temperature") or 1)
+    temperature = _temperature(str(asked.choices.get("look_temperature") or 1))
     scores, allowed = attention.scores[layer, head], attention.allowed
     axes: matrices.Axes = asked.axes(attention)
     panels = [
@@ -102,6 +104,19 @@ def lookup(asked: Asked) -> Sheet:
         "lookup",
         panels,
         (axes.rows, axes.keys, axes.sides),
+    )
+
+
+def _temperature(value: str) -> float:
+    try:
+        temperature = float(value)
+    except ValueError:
+        temperature = float("nan")
+    if temperature in (0, float("inf")) or COLDEST <= temperature <= HOTTEST:
+        return temperature
+    raise ValueError(
+        f"look_temperature is {value!r}; it can be 0, inf or a number from {COLDEST:g} to "
+        f"{HOTTEST:g}"
     )
 
 

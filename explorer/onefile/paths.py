@@ -18,8 +18,13 @@ SETS = ("stage", "trails", "frame")
 
 def paths(asked: Asked, other: Recording | None = None) -> Sheet:
     """Every token's path through the sites, of one text or of two. Choices: stream, token, stage
-    (from 1), trails, frame, specials."""
+    (from 1), trails, frame, specials. Raises ValueError for texts that two models read."""
     first = asked.recording
+    if other and other.model != first.model:
+        raise ValueError(
+            f"paths of {first.model.name} and {other.model.name} lie in two spaces; both texts "
+            "must be read by one model"
+        )
     stream = first.stream(asked.choices.get("stream") or first.streams[0].name)
     streams = [stream, *([other.stream(stream.name)] if other else [])]
     scene = numbers.scene(
