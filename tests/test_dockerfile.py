@@ -1,0 +1,165 @@
+"""The Dockerfile, followed line by line without Docker: what it copies is there, what it installs
+is pinned, and with that alone the app answers.
+
+Packages come from the tests' own environment, and only those that the Dockerfile asks for and what
+these need."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from fnmatch import fnmatch
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+import clone
+import driver
+import httpx2
+import pytest
+from packaging.requirements import Requirement
+from test_deploy import free_port
+
+from explorer import command
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.slow
+Line = tuple[str, str]  # an instruction and what follows it
+
+
+def lines() -> list[Line]:
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    return [
+        (line.split()[0], line.split(maxsplit=1)[1])
+        for line in text.splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+
+
+def only(instruction: str) -> str:
+    """What the one line with an instruction says."""
+    (said,) = (rest for name, rest in lines() if name == instruction)
+    return said
+
+
+def ignored(name: str) -> bool:
+    """True for what .dockerignore keeps out: a file that a pattern fits, or one in a folder that
+    one fits."""
+    path = PurePosixPath(name)
+    for pattern in (ROOT / ".dockerignore").read_text("utf-8").split():
+        anywhere = pattern.removeprefix("**/")
+        for each in (path, *path.parents):
+            if fnmatch(each.name if anywhere != pattern else str(each), anywhere):
+                return True
+    return False
+
+
+def copied(said: str) -> list[str]:
+    """The files that a COPY takes. Each of its sources must be there."""
+    *sources, goal = said.split()
+    assert goal in (".", "./"), "each file goes where it lies in the project"
+    names = [name for name in clone.names() if not ignored(name)]
+    found = []
+    for source in sources:
+        root = PurePosixPath(source)
+        here = [name for name in names if PurePosixPath(name).is_relative_to(root)]
+        assert here, f"COPY {source}: nothing of that name is in the project"
+        found += here
+    return found
+
+
+def installs(said: str) -> list[list[str]]:
+    """What a RUN gives to `pip install`, call by call."""
+    calls = [shlex.split(each) for each in said.split("&&")]
+    return [call[2:] for call in calls if call[:2] == ["pip", "install"]]
+
+
+def packages(asked: list[Requirement], folder: Path) -> None:
+    """Put links to packages of the tests' environment into a folder, with all that they need; one
+    without its needs comes with the extra "alone"."""
+    seen: set[str] = set()
+    while asked:
+        one = asked.pop()
+        name = re.sub(r"[-_.]+", "-", one.name).casefold()
+        if name in seen or (one.marker and not one.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(name)
+        found = metadata.distribution(name)
+        if "alone" not in one.extras:
+            asked += map(Requirement, found.requires or ())
+        for top in {each.parts[0] for each in found.files or ()} - {"..", "__pycache__"}:
+            if not top.endswith(".pth") and not (folder / top).exists():
+                (folder / top).symlink_to(found.locate_file(top))
+
+
+def required(call: list[str], folder: Path) -> list[Requirement]:
+    """The packages that a call of `pip install` asks for, of what has been copied into a folder so
+    far. All are held to the tested versions."""
+    named, options = [], iter(call)
+    alone = "[alone]" if "--no-deps" in call else ""
+    for each in options:
+        if each == "-r":
+            text = (folder / next(options)).read_text("utf-8")
+            named += [line for line in text.splitlines() if line and not line.startswith("#")]
+        elif each == "-c":
+            assert (folder / next(options)).samefile(folder / "constraints.txt")
+        elif not each.startswith("-") and each != ".":
+            named.append(each + alone)
+    assert not named or "-c" in call, f"pip install {' '.join(call)}: any version may come"
+    return [Requirement(each) for each in named]
+
+
+def environment(source: Path, fresh: Path, others: Path) -> Path:
+    """A fresh environment with what setup.py installs of a source, and with the packages that lie
+    in `others`: its Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
+    (site,) = fresh.glob("lib/python*/site-packages")
+    build = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(site)]
+    subprocess.run(build, cwd=source, check=True)
+    (site / "others.pth").write_text(str(others))
+    return fresh / "bin" / "python"
+
+
+def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -> None:
+    image, home = tmp_path / "image", tmp_path / "home"
+    others = tmp_path / "others" / "site-packages"  # elsewhere Streamlit thinks it is developed
+    for each in (image, home, others):
+        each.mkdir(parents=True)
+    asked: list[Requirement] = []
+    python = None
+    for name, said in lines():
+        if name == "COPY":
+            clone.copy(copied(said), image)
+        elif name == "RUN":
+            for call in installs(said):
+                asked += required(call, image)
+                if "." in call:
+                    packages(asked, others)
+                    python = environment(image, tmp_path / "fresh", others)
+    assert python, "the project itself is installed"
+    (site,) = python.parents[1].glob("lib/python*/site-packages")
+    own = [each for each in clone.names() if each.startswith(("explorer/", "models/", "pages/"))]
+    missing = [each for each in own if not each.endswith(".md") and not (site / each).is_file()]
+    assert own and not missing
+    shutil.rmtree(image)
+    program, *given = [*json.loads(only("ENTRYPOINT")), *json.loads(only("CMD"))]
+    assert program == "headlight"
+    assert command.parser().parse_args(given).port == int(only("EXPOSE"))
+    port = free_port()
+    started = [str(python), "-m", "explorer.command", *given, "--port", str(port)]
+    serving = driver.running(started, port, home, PYTHONPATH="", HOME=str(home))
+    address = next(serving)
+    for _ in range(300):
+        ready = httpx2.get(f"{address}/readyz")
+        if ready.status_code == 200:
+            break
+        time.sleep(0.1)
+    assert ready.status_code == 200 and "Headlight" in httpx2.get(address).text
+    look = only("HEALTHCHECK").partition("CMD ")[2].replace(only("EXPOSE"), str(port))
+    assert shlex.split(look)[0] == "python"
+    assert subprocess.run([str(python), *shlex.split(look)[1:]]).returncode == 0
+    next(serving, None)
