@@ -38,11 +38,13 @@ def explore(model: str, text: str) -> None:
     state = st.session_state
     if "wanted_model" in state or (model, text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
-    state.pop("pair shown", None)  # until one is open again
+    for what in ("pair shown", "sides shown"):  # until they are shown again
+        state.pop(what, None)
     top, chosen = st.container(), st.container(key="after-sides")  # on a phone behind the grids
     try:
         with chosen:
-            on = both(*sides.asked(model, text))
+            asked = sides.asked(model, text)
+            on = both(*asked)
     except ValueError as error:
         why = (
             "The numbers grew until single precision could not hold them, so there is no run to "
@@ -58,6 +60,7 @@ def explore(model: str, text: str) -> None:
     if refused := sentences.refusal(*on.units):
         st.info(f"{refused} Choose another sentence, or other kinds of attention.")
     else:
+        state["sides shown"] = asked
         compared(on, top)
     address.write()
 

@@ -131,6 +131,42 @@ def test_a_comparison_leaves_with_its_sides_and_its_pair(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"other_what": "Sentence"},
+        {"other_what": "Model"},
+        {"other_edits": "WithoutScale:,HideToken:99"},
+        {"model": "translator", "other_edits": "WithoutScale:"},
+    ],
+)
+def test_a_comparison_leaves_as_it_stands_though_little_was_chosen(
+    asked: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page chose by itself, what it left out, and what both decoders read."""
+    app = opened("compare", **asked)
+    assert not app.exception
+    (code,) = (each.value for each in app.code if "import" in each.value)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(compile(code, "compare", "exec"), names)
+    for side, made in zip(app.session_state["sides shown"], ("recording", "other")):
+        shown = side.record()
+        assert (shown.text, shown.edits) == (names[made].text, names[made].edits)
+        for one, two in zip(shown.attention, names[made].attention):
+            np.testing.assert_array_equal(one.pattern, two.pattern)
+    assert (tmp_path / "comparison.html").exists()
+
+
+@pytest.mark.slow
+def test_where_nothing_can_be_compared_all_heads_leave_the_page() -> None:
+    app = opened("compare", other_what="Sentence", other_text="Ωμέγα 日本")
+    assert not app.exception and app.info, "no word in common"
+    (code,) = (each.value for each in app.code if "import" in each.value)
+    assert "'heads'" in code
+
+
+@pytest.mark.slow
 def test_a_head_of_b_that_was_chosen_is_the_one_in_the_file() -> None:
     a, b = (library.record(read_once(name), TEXT) for name in ("encoder", "decoder"))
     made = export.page(a, "comparison", model=read_once("encoder"), other=b, other_pair="1.3.0.2")

@@ -4,6 +4,7 @@ alone."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -48,12 +49,12 @@ CHOICES_OF = {
 @dataclass(frozen=True)
 class Source:
     """What makes a recording: a model's name, a text, edits in one line, and what a decoder reads,
-    None for its own words."""
+    typed or as ids, None for its own words."""
 
     model: str
     text: str
     edits: str = ""
-    target: str | None = None
+    target: str | tuple[int, ...] | None = None
 
     def recording(self) -> Recording:
         """The recording, from the shelf."""
@@ -78,7 +79,7 @@ class Taken:
             self.view,
             model=models.handle(source.model),
             other=other.recording() if other else None,
-            target=source.target,
+            target=source.target if isinstance(source.target, str) else None,
             link=link,
             **dict(self.choices),
         )
@@ -95,9 +96,9 @@ def taken(page: str) -> Taken:
         if not state.edits:
             view = "heads"
     elif page == "compare":
-        other = _beside(source)
-        if state.other_swap and other is not None:
-            source, other = other, source
+        # The sides as the page laid them beside each other; none where it could not.
+        if shown := state.get("sides shown"):
+            source, other = (_source(side, plain.target) for side in shown)
     elif page == "embeddings" and (second := state.get("second shown")):
         other = Source(source.model, second)
     elif page == "anatomy" and state.edits:
@@ -162,17 +163,10 @@ def _hidden(source: Source) -> str:
     return to_line(tuple(HideToken(at) for at in asked))
 
 
-def _beside(source: Source) -> Source | None:
-    """What Compare lays beside the recording, B; None where nothing is chosen yet that a file can
-    name."""
-    state = st.session_state
-    if state.other_what == "Edit":
-        return Source(source.model, source.text, state.other_edits.strip(), source.target)
-    if state.other_what == "Sentence" and state.other_text.strip():
-        return Source(source.model, state.other_text)
-    if state.other_what == "Model" and state.other_model:
-        return Source(state.other_model, source.text)
-    return None
+def _source(side: Any, typed: str | None) -> Source:
+    """A side of Compare. A target that was typed stays as it was typed."""
+    target = side.target if typed is None or side.target is None else typed
+    return Source(side.model, side.text, to_line(side.edits), target)
 
 
 def _fits(view: str, source: Source, other: Source | None) -> bool:

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
 
 
-def recording(name: str, model: str, text: str, edits: str, target: str | None) -> list[str]:
+Target = str | tuple[int, ...] | None
+
+
+def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
     """The lines that make a recording called `name`, of the model that the name `model` in the
     lines holds."""
     asked = [model, repr(text)]
@@ -22,8 +25,8 @@ def recording(name: str, model: str, text: str, edits: str, target: str | None) 
 
 def recipe(
     view: str,
-    source: tuple[str, str, str, str | None],
-    other: tuple[str, str, str, str | None] | None,
+    source: tuple[str, str, str, Target],
+    other: tuple[str, str, str, Target] | None,
     choices: Sequence[tuple[str, str]],
     file: str,
 ) -> str:
@@ -43,7 +46,7 @@ def recipe(
         lines += [] if same else [f"beside = library.load({other[0]!r})"]
         lines += recording("other", "model" if same else "beside", *other[1:])
         asked.append("other=other")
-    if source[3] is not None:
+    if isinstance(source[3], str):
         asked.append(f"target={source[3]!r}")
     asked += [f"{name}={value!r}" for name, value in choices]
     lines += [
