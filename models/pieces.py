@@ -7,6 +7,7 @@ has to find each page.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from math import prod
@@ -14,6 +15,9 @@ from math import prod
 import numpy as np
 
 LEAST, MOST = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
+LONG = 2**24  # bytes of a piece for which another is made ready, for the next long text
+READY_AFTER = 1.0  # seconds
+PAGE = 4096  # bytes
 STEPS = 8  # sizes between one and its double, so that what texts of like length leave fits
 
 
@@ -41,7 +45,21 @@ def lend(n: int) -> np.ndarray:
             return np.asarray(Piece(memory))
         _kept.append(memory)
     memory = np.empty(size, dtype=np.float32)
-    return np.asarray(Piece(memory)) if LEAST <= memory.nbytes <= MOST else memory
+    if not LEAST <= memory.nbytes <= MOST:
+        return memory
+    if memory.nbytes >= LONG:
+        timer = threading.Timer(READY_AFTER, make_ready, [size])
+        timer.daemon = True
+        timer.start()
+    return np.asarray(Piece(memory))
+
+
+def make_ready(size: int) -> None:
+    """Keep a piece of `size` numbers that was touched, unless one is kept already."""
+    if all(len(memory) != size for memory in tuple(_kept)):
+        memory = np.empty(size, dtype=np.float32)
+        memory[:: PAGE // memory.itemsize] = 0  # others go on meanwhile
+        _keep(memory)
 
 
 def array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -33,6 +34,18 @@ def test_memory_is_lent_again_when_its_last_array_is_gone() -> None:
     del view
     assert pieces.kept() > 0
     assert address(pieces.lend(BIG - 1000)) == at, "what is nearly as long fits"
+
+
+def test_after_a_long_text_a_piece_is_ready_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "READY_AFTER", 0.0)
+    lent = pieces.lend(pieces.LONG)
+    until = time.monotonic() + 20
+    while not pieces.kept() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert pieces.kept() >= 4 * pieces.LONG
+    pieces.make_ready(len(lent))
+    assert pieces.kept() == lent.nbytes, "one is enough"
+    assert not np.may_share_memory(lent, pieces.lend(pieces.LONG))
 
 
 def test_what_is_much_shorter_takes_no_long_piece() -> None:
