@@ -25,6 +25,7 @@ def page() -> None:
         nothing = record(model, "")
     attention = picker.pick_attention(nothing)
     texts = reading.field()
+    st.session_state["sentences read"] = texts, attention.name
     if not texts:
         st.info("There are no sentences yet. Type or paste some, one a line, or load a file.")
         return address.write()

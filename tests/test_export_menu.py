@@ -18,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 from visiting import page_at
 
 from explorer import export
+from explorer.analysis import many
 from explorer.components import wire
 from explorer.sentences.recipe import recipe
 from models import library
@@ -63,6 +64,14 @@ def test_what_the_menu_gives_makes_the_picture_again(
     exec(compile(code, page, "exec"), names)
     if page == "claims":
         assert len(names["table"]["verdict"]) > 20
+        return
+    if page == "sentences":  # the text of the field above is none of those that were read
+        texts, attention = app.session_state["sentences read"]
+        own = [many.read(library.record(read_once("encoder"), text))[attention] for text in texts]
+        assert len(texts) > 1 and TEXT not in texts
+        for name, values in many.share_columns(own).items():
+            assert list(names["shares"][name]) == list(values), name
+        assert "habits" in names
         return
     assert names["recording"].text == TEXT
     made = (tmp_path / f"{view}.html").read_text("utf-8")

@@ -11,11 +11,14 @@ from typing import Any
 import streamlit as st
 
 from explorer.components import pictures
+from explorer.frame import onscreen
 from explorer.frame.taken import Taken, back, taken
 from explorer.sentences import recipe
 from explorer.sentences.escape import literal
 
 WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
+# What the lines of a page make that has no file of its own.
+MADE = {"claims": "every claim’s verdict", "sentences": "these tables"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def fill(room: Any, page: str) -> None:
             _page(out, page)
             if page == "attention":
                 _page(replace(out, view="findings", choices=()), page)
-        st.markdown("**Python** that makes it again")
+        st.markdown(f"**Python** that makes {_made(out, page)} again")
         st.code(lines(out, page), language="python", wrap_lines=True, height=240)
 
 
@@ -89,7 +92,9 @@ def lines(out: Taken, page: str) -> str:
     """The lines of Python for a page."""
     source = out.source
     if page == "claims":
-        return recipe.claims(source.model, source.text, source.target)
+        return recipe.claims(source.model, source.text, onscreen.typed_target(source.model))
+    if page == "sentences" and (read := st.session_state.get("sentences read")):
+        return recipe.many(source.model, *read)
     other = astuple(out.other) if out.other else None
     return recipe.recipe(out.view, astuple(source), other, out.choices, f"{out.view}.html")
 
@@ -99,6 +104,11 @@ def _page(out: Taken, page: str) -> None:
     name = f"headlight-{out.source.model.replace('/', '-').replace(':', '-')}-{out.view}.html"
     file = File("", name, "text/html", partial(out.page, back(page)))
     _button(words[0].upper() + words[1:], file, f"export page {out.view}")
+
+
+def _made(out: Taken, page: str) -> str:
+    """What the lines of a page make."""
+    return MADE.get(page) or WORDS.get(out.view, f"the view “{out.view}”")
 
 
 def _button(label: str, file: File, key: str) -> None:

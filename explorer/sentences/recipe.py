@@ -57,6 +57,22 @@ def recipe(
     return "\n".join(lines)
 
 
+def many(model: str, texts: Sequence[str], attention: str) -> str:
+    """The lines that read many sentences in one attention, and give the two tables of them all."""
+    return "\n".join(
+        [
+            "from explorer.analysis import many",
+            "from models import library",
+            "",
+            f"model = library.load({model!r})",
+            f"texts = {list(texts)!r}",
+            f"read = [many.read(library.record(model, text))[{attention!r}] for text in texts]",
+            "found = [each for each in read if isinstance(each, many.Sentence)]",
+            "shares, habits = many.share_columns(found), many.habit_columns(found)",
+        ]
+    )
+
+
 def claims(model: str, text: str, target: str | None) -> str:
     """The lines that test every claim."""
     return "\n".join(
