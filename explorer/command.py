@@ -193,7 +193,7 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
     options = {
         name
         for name, one in signature(export.page).parameters.items()
-        if one.kind != Parameter.VAR_KEYWORD
+        if one.kind not in (Parameter.VAR_KEYWORD, Parameter.POSITIONAL_ONLY)
     }
     chosen = {}
     for pair in pairs:

@@ -131,7 +131,7 @@ class Window(Edit):
     size: int
 
     def __str__(self) -> str:
-        return f"a window of {self.size} token{'' if self.size == 1 else 's'}"
+        return f"a window: tokens fewer than {self.size} places away"
 
 
 @dataclass(frozen=True)

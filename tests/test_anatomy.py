@@ -10,7 +10,7 @@ import pytest
 from bounds import DOUBLE, DOUBLE_LONG, PASSED
 from conftest import read_once
 
-from explorer.analysis import anatomy
+from explorer.analysis import anatomy, called, head_view
 from explorer.analysis.csv import meant, stacked, to_csv
 from explorer.memory import shelf
 from explorer.sentences import anatomy as sentences
@@ -22,6 +22,7 @@ from models.edits import (
     PatchHead,
     ScaledBy,
     UniformHead,
+    Window,
     WithMask,
     WithoutMask,
     WithoutNorm,
@@ -209,7 +210,8 @@ def test_an_edit_stands_in_the_step_that_it_changes(
     if isinstance(edit, WithoutScale):
         assert opened.divisor == 1 and opened.scaled_by == edit
     if isinstance(edit, ScaledBy):
-        assert opened.divisor == 3.5 and "3.5" in sentences.reasons(opened, False)["scale"]
+        assert opened.divisor == 3.5
+        assert "3.5" in sentences.reasons(opened, attention.allowed)["scale"]
     if isinstance(edit, UniformHead):
         assert opened.evened == edit and len(set(opened.weights[opened.allowed])) == 1
     if isinstance(edit, OtherPositions) and edit.to == "distance":
@@ -219,6 +221,38 @@ def test_an_edit_stands_in_the_step_that_it_changes(
             recording, attention, edit.layer, 2, library.outputs(handle)[attention.name]
         )
         assert done.set_by[edit.head] == edit and not np.array_equal(done.z[edit.head], opened.z)
+
+
+@pytest.mark.parametrize("small", ["small_handle", "small_decoder"])
+@pytest.mark.parametrize("free", [False, True])
+def test_of_a_window_it_is_said_what_it_lets_a_token_see(
+    small: str, free: bool, request: pytest.FixtureRequest
+) -> None:
+    """In an encoder, and without a causal mask, a window has two sides."""
+    causal = small == "small_decoder" and not free
+    edits = (Window(3), *((WithoutMask(),) if small == "small_decoder" and free else ()))
+    recording = library.record(
+        request.getfixturevalue(small), "the cat sat on the mat and ran", edits
+    )
+    attention = recording.attention[0]
+    said = {
+        (q, k): sentences.reasons(anatomy.cell(recording, attention, 0, 0, q, k), attention.allowed)
+        for q, k in ((4, 5), (4, 3), (5, 1), (2, 6))
+    }
+    masks = {at: each["mask"] for at, each in said.items()}
+    if causal:
+        assert "comes after token 4" in masks[4, 5] and "before the window" in masks[5, 1]
+        assert "within the window" in masks[4, 3] and "comes after" in masks[2, 6]
+        assert "a later token" in called.hidden(attention.allowed)
+        assert "Above the diagonal" in head_view.mask_rule(attention.allowed)
+        return
+    for at in ((4, 5), (4, 3)):
+        assert "may look" in masks[at] and "at most 2 places away" in masks[at]
+    for at in ((5, 1), (2, 6)):
+        assert "too far" in masks[at]
+    assert not any("later" in mask or "ahead" in mask for mask in masks.values())
+    assert called.hidden(attention.allowed) == "not allowed: more than 2 places away"
+    assert "later" not in head_view.mask_rule(attention.allowed)
 
 
 def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:

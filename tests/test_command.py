@@ -30,7 +30,9 @@ def test_a_recording_and_a_page_are_written(
     npz, html = tmp_path / "it.npz", tmp_path / "it.html"
     assert command.main(["record", TEXT, "--model", "decoder", "-o", str(npz)]) == 0
     assert from_npz(npz.read_bytes()) == library.record(library.load("decoder"), TEXT)
-    assert command.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5"]) == 0
+    assert (
+        command.main(["page", TEXT, "-o", str(html), "-c", "layer=1", "head=5", "view=Matrix"]) == 0
+    )
     assert "layer=1&amp;head=5" in html.read_text("utf-8")
     said = capsys.readouterr()
     assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err

@@ -65,6 +65,14 @@ def test_of_a_table_that_was_cut_every_whole_row_is_read_and_no_other(delimiter:
         assert pasted.lines_of(kept, "said") == tuple(" ".join(each.split()) for each in said[:n])
 
 
+def test_of_a_table_the_fullest_column_is_meant_and_a_very_wide_one_is_none() -> None:
+    rows = ["id\tsaid\tyear", "1\tThe cat sat.\t1999", "2\tIt ran home.\t2001"]
+    assert pasted.widest("\n".join(rows)) == "said"
+    assert pasted.widest("just a line") == ""
+    wide = "\n".join("\t".join(f"{row}c{at}" for at in range(6000)) for row in range(10))
+    assert pasted.table_of(wide) is None and pasted.widest(wide) == ""
+
+
 def test_of_lines_that_were_cut_the_last_one_goes() -> None:
     assert pasted.whole('He said "go.\nShe ran.\nThey sa') == 'He said "go.\nShe ran.'
     assert pasted.whole("one long line") == "one long line"

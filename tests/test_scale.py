@@ -64,7 +64,7 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
     assert check.law == "q · k × 0.0625 = score, with this model’s own scale"
     opened = anatomy.cell(granite, attention, 1, 0, 4, 2)
     assert opened.divisor == pytest.approx(16) and not opened.measured
-    assert "own scale" in sentences.reasons(opened, True)["scale"]
+    assert "own scale" in sentences.reasons(opened, attention.allowed)["scale"]
     assert sentences.dividing(opened) == "16"
 
 

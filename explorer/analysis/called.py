@@ -43,10 +43,23 @@ def windowed(allowed: np.ndarray) -> bool:
     return square and bool((np.tril(np.ones_like(allowed)) & ~allowed).any())
 
 
+def sees_ahead(allowed: np.ndarray) -> bool:
+    """True where a mask (query, key) of one text lets some token look at a later one."""
+    return bool(np.triu(allowed, 1).any())
+
+
+def reach(allowed: np.ndarray) -> int:
+    """How many places away, at most, a mask (query, key) lets a token look."""
+    rows, keys = np.nonzero(allowed)
+    return int(abs(rows - keys).max(initial=0))
+
+
 def hidden(allowed: np.ndarray) -> str:
     """Why a cell of a mask (query, key) is not allowed, "" where all are."""
     if allowed.all():
         return ""
+    if sees_ahead(allowed):
+        return f"not allowed: more than {reach(allowed)} places away"
     return "not allowed: a later token" + (", or before the window" if windowed(allowed) else "")
 
 

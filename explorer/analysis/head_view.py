@@ -9,7 +9,7 @@ import numpy as np
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import sinks
-from explorer.analysis.called import windowed
+from explorer.analysis.called import reach, sees_ahead, windowed
 from explorer.analysis.caption import model_line, read_text
 from explorer.analysis.csv import Columns
 from explorer.analysis.heads import Head
@@ -28,6 +28,7 @@ ROW_RULE_TYPED = (
 )
 NOT_ALLOWED = "Above the diagonal: later tokens, not allowed."
 BEFORE = " Left of the band: tokens before the window, not allowed."
+OUTSIDE = "Outside the band: tokens more than {} places away, not allowed."
 WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
 WORD_RULE_ACROSS = (
     "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean "
@@ -305,11 +306,18 @@ def caption(
     if shown.axes.said is not None:
         lines.append(row_rule(target))
     if not attention.allowed.all():
-        lines.append(NOT_ALLOWED + (BEFORE if windowed(attention.allowed) else ""))
+        lines.append(mask_rule(attention.allowed))
     if "decoder" in (attention.query, attention.key) and len(recording.streams) > 1:
         own = "the model’s own" if target is None else "as typed"
         lines.append(f"Target ({own}): {read_text(recording, target=True)}")
     return (*lines, f"Text: {read_text(recording)}")
+
+
+def mask_rule(allowed: np.ndarray) -> str:
+    """Which cells of a mask (query, key) that leaves some out are not allowed."""
+    if sees_ahead(allowed):
+        return OUTSIDE.format(reach(allowed))
+    return NOT_ALLOWED + (BEFORE if windowed(allowed) else "")
 
 
 def row_rule(target: str | tuple[int, ...] | None) -> str:

@@ -12,6 +12,7 @@ import io
 from dataclasses import dataclass
 
 MOST_LINES = 200
+MOST_COLUMNS = 100  # of a table: nobody would choose among more
 LONGEST_LINE = 1000  # characters of one that are read
 # What stands between two cells, and whether quotation marks hold one together: not in all files
 # with tabs.
@@ -47,6 +48,8 @@ def _spelled(text: str, between: str, quoted: bool) -> Table | None:
     if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
         return None
     names = rows[0]
+    if len(names) > MOST_COLUMNS:
+        return None
     named = all(name.strip() for name in names) and len(set(names)) == len(names) > 1
     return Table(names, tuple(rows[1:])) if named else None
 
@@ -72,8 +75,11 @@ def lines_of(text: str, column: str = "") -> tuple[str, ...]:
 
 def widest(text: str) -> str:
     """The column that holds most text, most likely the sentences; "" where there is no table."""
-    names = columns_of(text)
-    return max(names, key=lambda name: sum(map(len, lines_of(text, name))), default="")
+    table = table_of(text)
+    if table is None:
+        return ""
+    sizes = [sum(map(len, column)) for column in zip(*table.rows)]
+    return table.names[sizes.index(max(sizes))]
 
 
 def whole(text: str) -> str:

@@ -16,7 +16,7 @@ CHANGES = {
     "RMSNorm for LayerNorm": "OtherNorm:rms:",
     "FFN beside attention": "SideBySide:",
     "rotary positions": "OtherPositions:rotary",
-    "a window of four tokens": "Window:4",
+    "a window of near tokens": "Window:4",
 }
 
 

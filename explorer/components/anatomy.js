@@ -12,7 +12,7 @@ import { notAllowed, num, ofRow, spokenLine } from "./say.js";
 import { stepped } from "./keys.js";
 import { clamp, shade, wordAt } from "./theme.js";
 import { named } from "./tokens.js";
-import { permitted, unfold } from "./wire.js";
+import { looksAhead, permitted, unfold } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
 
@@ -37,6 +37,7 @@ function matrix(view) {
   const [rows, n] = [header.queries.length, header.keys.length];
   const { weight, unknown } = unfold(blocks);
   const free = permitted(blocks.runs, rows * n);
+  const ahead = looksAhead(free, n);
   const peak = weight.reduce((a, b) => Math.max(a, b), 0);
   const line = spokenLine("told");
   const { scroll, canvas, marks, size, bring, sign } = plane({
@@ -68,7 +69,7 @@ function matrix(view) {
   const valueOf = (q, k) => {
     const at = q * n + k;
     const about = unknown && unknown[at] > 0.00005 ? "≈ " : "";
-    return free && !free[at] ? notAllowed(q, k) : about + ofRow(weight[at], 3);
+    return free && !free[at] ? notAllowed(q, k, ahead) : about + ofRow(weight[at], 3);
   };
   const inside = (cell) => cell && cell[0] < rows && cell[1] < n;
   const show = (over) => {

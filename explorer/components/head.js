@@ -16,7 +16,7 @@ import { notAllowed, share, spokenLine, weightText } from "./say.js";
 import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { shade, wordAt } from "./theme.js";
 import { chips, listed, named, strongest, tint } from "./tokens.js";
-import { permitted, unfold } from "./wire.js";
+import { looksAhead, permitted, unfold } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
 
@@ -62,6 +62,7 @@ function opened(view) {
   view.across = Boolean(header.said);
   view.sides = view.across ? ["target", "source"] : ["query", "key"];
   view.permitted = permitted(blocks.runs, header.queries.length * n);
+  view.ahead = looksAhead(view.permitted, n);
   view.hidden = blocks.hidden || null;
   const set = (at, weight) => ([view.weight[at], view.unknown[at]] = [weight, 0]);
   // The row and the column that are held travel exactly.
@@ -86,7 +87,7 @@ function word(view, q, k, words = view.look.one) {
 
 /** @param {View} view */
 function value(view, q, k) {
-  if (!free(view, q, k)) return notAllowed(q, k);
+  if (!free(view, q, k)) return notAllowed(q, k, view.ahead);
   const at = q * view.n + k;
   return weightText(view.weight[at], view.unknown?.[at]);
 }

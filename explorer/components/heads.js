@@ -12,7 +12,7 @@ import { fitted, focused, hear, make, mount } from "./mount.js";
 import { notAllowed, spokenLine } from "./say.js";
 import { css } from "./theme.js";
 import { named } from "./tokens.js";
-import { permitted } from "./wire.js";
+import { looksAhead, permitted } from "./wire.js";
 
 /** @typedef {import("./mount.js").View} View */
 
@@ -23,6 +23,7 @@ export default mount("heads", style, (view) => {
   if (view.fresh) {
     view.keys = header.keys || header.tokens;
     view.permitted = permitted(blocks.runs, header.tokens.length * view.keys.length);
+    view.ahead = looksAhead(view.permitted, view.keys.length);
     view.quiet = new Set(header.quiet);
     if (!header.heads.some((head) => head.name === view.filter)) view.filter = null;
   }
@@ -292,7 +293,7 @@ function hover(view, event, cell, at, status) {
       ? "quiet"
       : free(view, r, c)
         ? most + weightAt(view, at, r * columns + c).toFixed(3)
-        : notAllowed(r, c);
+        : notAllowed(r, c, view.ahead);
   status.replaceChildren(
     `L${head.layer} H${head.head}  `,
     named(folded(view, tokens, r)),

@@ -100,9 +100,14 @@ export function within(value, unknown, digits = 4) {
   return `≈ ${fixed(value, digits)} ± ${(Math.ceil(steps - 1e-6) / 10 ** digits).toFixed(digits)}`;
 }
 
-/** Why a cell has no weight. @param {number} query @param {number} key */
-export const notAllowed = (query, key) =>
-  key > query ? "not allowed: a later token" : "not allowed";
+/**
+ * Why a cell has no weight.
+ * @param {number} query
+ * @param {number} key
+ * @param {boolean} ahead whether some later token may be looked at
+ */
+export const notAllowed = (query, key, ahead) =>
+  key > query && !ahead ? "not allowed: a later token" : "not allowed";
 
 /**
  * A line that is spoken when it changes.

@@ -69,6 +69,14 @@ export function permitted(runs, size) {
 }
 
 /**
+ * Whether a later token may be looked at.
+ * @param {Uint8Array | null} cells what may, of rows of `n`; null where all may
+ * @param {number} n
+ */
+export const looksAhead = (cells, n) =>
+  !cells || cells.some((may, at) => may === 1 && at % n > Math.floor(at / n));
+
+/**
  * A head's weights as `wire.fine` packed them, and the half-width of what is unknown of each.
  * @param {Record<string, any>} blocks
  * @param {string} [prefix] of the blocks' names

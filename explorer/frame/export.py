@@ -93,8 +93,9 @@ def lines(out: Taken, page: str) -> str:
     source = out.source
     if page == "claims":
         return recipe.claims(source.model, source.text, onscreen.typed_target(source.model))
-    if page == "sentences" and (read := st.session_state.get("sentences read")):
-        return recipe.many(source.model, *read)
+    texts, attention = st.session_state.get("sentences read", ((), ""))
+    if page == "sentences" and texts:
+        return recipe.many(source.model, texts, attention)
     other = astuple(out.other) if out.other else None
     return recipe.recipe(out.view, astuple(source), other, out.choices, f"{out.view}.html")
 

@@ -140,7 +140,7 @@ def _story(
     about: tuple[str, ...],
 ) -> bytes:
     masks = not attention.allowed.all()
-    reasons = sentences.reasons(opened, masks)
+    reasons = sentences.reasons(opened, attention.allowed)
     told = {
         **facts(opened, done, axes.rows, axes.keys),
         **{f"{name}Why": line for name, line in reasons.items()},

@@ -10,6 +10,7 @@ from operator import mul, truediv
 import numpy as np
 
 from explorer.analysis.anatomy import Cell, Forms, Written, largest_products, top_of
+from explorer.analysis.called import reach, sees_ahead, windowed
 from explorer.analysis.numbers import MINUS, NONE, enough, enough_for, plural, power
 
 FULL = 6  # figures in formulas: enough for a reader who computes them anew
@@ -185,8 +186,9 @@ def _written(done: Written, opened: Cell) -> dict[str, list[str]]:
     }
 
 
-def reasons(opened: Cell, masks: bool) -> dict[str, str]:
-    """Sentences for the steps: on the scale, on what was added, and on the mask."""
+def reasons(opened: Cell, allowed: np.ndarray) -> dict[str, str]:
+    """Sentences for the steps: on the scale, on what was added, and on the mask, which permits
+    `allowed` (query, key)."""
     width = len(opened.q)
     root = f"√d_head = √{width} = {say(sqrt(width))}"
     if opened.scaled_by is not None:
@@ -209,27 +211,38 @@ def reasons(opened: Cell, masks: bool) -> dict[str, str]:
         if opened.measured
         else "An edit subtracts a penalty that grows with the distance between the two tokens."
     )
-    if not masks:
-        mask = "Here every token may look at every token, so the row stays as it is."
-    elif opened.allowed[opened.key]:
-        window = not opened.allowed[: opened.query].all()
-        far = ", and is within the window of tokens that are seen" if window else ""
-        mask = (
-            f"Token {opened.query} may look at token {opened.key}: it does not come later{far}. "
-            f"{'All others' if window else 'Later tokens'} get −∞."
-        )
-    elif opened.key < opened.query:
-        mask = (
-            f"Token {opened.key} stands before the window: in this model token {opened.query} sees "
-            f"only the last {int(opened.allowed.sum())} tokens, itself among them. −∞, which the "
+    return {"scale": scale, "added": added, "mask": _of_the_mask(opened, allowed)}
+
+
+def _of_the_mask(opened: Cell, allowed: np.ndarray) -> str:
+    """Why this query may look at this key, or not."""
+    query, key, may = opened.query, opened.key, opened.allowed[opened.key]
+    if allowed.all():
+        return "Here every token may look at every token, so the row stays as it is."
+    if sees_ahead(allowed):
+        near = f"at most {plural(reach(allowed), 'place')} away"
+        if may:
+            return f"Token {query} may look at token {key}: it is {near}. All others get −∞."
+        return (
+            f"Token {key} is too far from token {query}, which sees tokens {near}: −∞, which the "
             "softmax makes 0."
         )
-    else:
-        mask = (
-            f"Token {opened.key} comes after token {opened.query}, and a token may not look ahead: "
-            "−∞, which the softmax makes 0."
+    window = windowed(allowed)
+    if may:
+        far = ", and is within the window of tokens that are seen" if window else ""
+        return (
+            f"Token {query} may look at token {key}: it does not come later{far}. "
+            f"{'All others' if window else 'Later tokens'} get −∞."
         )
-    return {"scale": scale, "added": added, "mask": mask}
+    if key < query:
+        return (
+            f"Token {key} stands before the window: token {query} sees only the last "
+            f"{int(opened.allowed.sum())} tokens, itself among them. −∞, which the softmax makes 0."
+        )
+    return (
+        f"Token {key} comes after token {query}, and a token may not look ahead: −∞, which the "
+        "softmax makes 0."
+    )
 
 
 def shapes_of(heads: int, n: int, m: int, d_v: int, d_model: int) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-const { between, decode, numbers, permitted, unfold } = await import(
+const { between, decode, looksAhead, numbers, permitted, unfold } = await import(
   `${process.env.MODULES}/wire.js`
 );
 const golden = (name) => [
@@ -20,6 +20,14 @@ test("header and blocks come as they were written, whatever the text", () => {
   assert.equal(listed.length, 3);
   for (const [name, values] of Object.entries(says.blocks))
     assert.deepEqual([...blocks[name]], values);
+});
+
+test("whether a later token may be looked at is seen from the cells", () => {
+  const causal = [1, 0, 0, 1, 1, 0, 1, 1, 1];
+  const window = [1, 1, 0, 1, 1, 1, 0, 1, 1];
+  assert.equal(looksAhead(Uint8Array.from(causal), 3), false);
+  assert.equal(looksAhead(Uint8Array.from(window), 3), true);
+  assert.equal(looksAhead(null, 3), true);
 });
 
 test("bytes at any offset of a larger buffer are read", () => {

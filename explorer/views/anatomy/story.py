@@ -27,8 +27,9 @@ FROM_ANOTHER_TEXT = (
 def show(shown: Opened, grid: str) -> None:
     """The story of a weight. grid: the name of the matrix that the cell is chosen in."""
     cell, done, picture = shown.cell, shown.done, shown.picture()
-    masks = not shown.on.attention.allowed.all()
-    why = {f"{name}Why": line for name, line in sentences.reasons(cell, masks).items()}
+    allowed = shown.on.attention.allowed
+    masks = not allowed.all()
+    why = {f"{name}Why": line for name, line in sentences.reasons(cell, allowed).items()}
     told = {
         **facts(cell, done, shown.on.axes.rows, shown.on.axes.keys),
         **why,

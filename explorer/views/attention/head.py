@@ -11,15 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import attention as numbers
 from explorer.analysis import heads as naming
-from explorer.analysis.called import windowed
 from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import (
-    BEFORE,
-    NOT_ALLOWED,
     HeadView,
     heat,
     looked_at,
+    mask_rule,
     notes,
     row_rule,
 )
@@ -227,8 +225,7 @@ def told(on: Screen, view: HeadView, as_: str) -> None:
     if on.axes.said is not None:
         st.caption(row_rule(on.source.target))
     elif as_ == "Table" and not on.attention.allowed.all():
-        before = BEFORE if windowed(on.attention.allowed) else ""
-        st.caption(f"{NOT_ALLOWED}{before} Their weight is 0.")
+        st.caption(f"{mask_rule(on.attention.allowed)} Their weight is 0.")
 
 
 def files(on: Screen, view: HeadView) -> None:

@@ -32,6 +32,7 @@ from models.edits import (
     WithoutResidual,
     WithoutScale,
     applies,
+    last,
 )
 from models.recording import Recording
 
@@ -93,7 +94,7 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         "No FFN": (WithoutFeedForward(),),
         "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
         "A causal mask": (WithMask(),) if encoder else (),
-        "A window of four tokens": (Window(4),),
+        "A window: tokens fewer than four places away": (Window(4),),
         "Every head even": heads if len(heads) <= MOST_EDITS else (),
     }
     taken = switched.TAKEN.get(lacks(plain))  # what the model never had is not taken away
@@ -151,7 +152,8 @@ def masks(on: Runs) -> None:
     kind = on.plain.model.kind
     if kind != "encoder" and follows(on.plain, WithoutMask):
         shown("mask off", not applies(on.edits, WithoutMask))
-        window = models.offers(on.model).window
+        other = last(on.edits, Window)
+        window = other.size if other else models.offers(on.model).window
         seen = f"itself and the {window - 1} before it" if window else "itself and earlier ones"
         st.toggle(
             "Causal mask",

@@ -63,12 +63,12 @@ def show(on: Runs, scope: Scope, has_norm: bool) -> dict[str, list]:
 
 def window(on: Runs) -> None:
     """How many tokens each sees, 0 for as many as in training."""
-    edit = last(on.edits, Window)
-    shown("window", edit.size if edit else 0)
+    edit, most = last(on.edits, Window), on.plain.model.n_positions
+    shown("window", min(edit.size, most) if edit else 0)
     st.number_input(
-        "Window in tokens, 0 for none",
+        "Window in tokens, 0 for as trained",
         0,
-        on.plain.model.n_positions,
+        most,
         step=1,
         key="window",
         help="A token sees those fewer places away alone: in a decoder itself and those before it, "
