@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Callable[[], Evidence], Callable[[], Evidence]]] = {
         E,
         lambda: adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape)),
     ),
-    "heads-differ": (D, lambda: attending(E(), same_heads)),
+    "heads-differ": (E, lambda: attending(E(), same_heads)),
     "near-and-far": (E, lambda: attending(E(), even)),
     "identity-plus": (
         D,

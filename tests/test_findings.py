@@ -93,7 +93,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
             assert found[0] in telling, (text, found[0])
         opened_far += found[0].kind == kinds.LINK
     # Most ordinary sentences have a far link, so the test above is not empty.
-    assert opened_far > 0.7 * len(SENTENCES)
+    assert opened_far > 0.6 * len(SENTENCES)
 
 
 @pytest.mark.slow

@@ -35,10 +35,10 @@ def test_weights_that_learned_nothing_get_hardly_any_name(handles: list, kind: s
 
 def test_names_hold_from_sentence_to_sentence_and_right_ones_stay(handles: list) -> None:
     """Version 0.3 held 87, 92 and 82 % on these sentences. Of the encoder's heads fewer are plain
-    sinks now, whose name always held."""
+    sinks now, whose name always held; of the decoder's some stand between sink and broad."""
     held = {handle.card.name: names.held(handle, names.sentences()) for handle in handles}
     for name, one in held.items():
-        least = 0.88 if name == "encoder" else 0.93
+        least = 0.93 if name == "minilm" else 0.87
         assert one.stability >= least and one.stability > one.before, name
     right, lost = (sum(getattr(one, what) for one in held.values()) for what in ("right", "lost"))
     assert right > 1000 and lost <= 0.01 * right

@@ -29,6 +29,7 @@ from explorer.sentences.escape import literal
 from models import library
 from models.prediction import Sampling
 
+OPEN = "My sister"  # goes on in many ways
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
 )
@@ -67,14 +68,14 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
 @slow
 def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
     def written(seed: str) -> list[int]:
-        app = opened(text=PROMPT, model="decoder", seed=seed)
+        app = opened(text=OPEN, model="decoder", seed=seed)
         for _ in range(4):
             press(app, "write one")
         return said(app)
 
     first = written("3")
-    assert written("3") == first and any(written(seed) != first for seed in ("4", "5", "6"))
-    app = opened(text=PROMPT, model="decoder", seed="3")
+    assert written("3") == first and any(written(seed) != first for seed in "456")
+    app = opened(text=OPEN, model="decoder", seed="3")
     press(app, "write one")
     app.select_slider(key="temperature").set_value("1").run()
     assert said(clean(app)) == first[:1]

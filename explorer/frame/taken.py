@@ -89,7 +89,8 @@ def taken(page: str) -> Taken:
     """What of a page leaves it, as the reader has it on screen; all heads where the page's own view
     cannot be had of this model."""
     state = st.session_state
-    plain = source = Source(state.model, state.text, "", onscreen.typed_target(state.model))
+    typed = onscreen.typed_target(state.model)
+    plain = source = Source(state.model, state.text, "", typed)
     view, other = VIEW_OF.get(page, "heads"), None
     if page == "switches":
         other = Source(source.model, source.text, state.edits, source.target)
@@ -98,7 +99,7 @@ def taken(page: str) -> Taken:
     elif page == "compare":
         # The sides as the page laid them beside each other; none where it could not.
         if shown := state.get("sides shown"):
-            source, other = (_source(side, plain.target) for side in shown)
+            source, other = (_source(side, typed) for side in shown)
     elif page == "embeddings" and (second := state.get("second shown")):
         other = Source(source.model, second)
     elif page == "anatomy" and state.edits:

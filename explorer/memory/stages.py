@@ -35,6 +35,12 @@ def curve(model: str) -> tuple[tuple[float, float], ...]:
     return tuple((float(step), float(loss)) for step, loss in found)
 
 
+def course(model: str) -> str:
+    """What is to be known of that curve, in a sentence; "" where there is nothing."""
+    base = model.partition("@")[0]
+    return str(facts(base).get("course", "")) if is_light(base) else ""
+
+
 def with_checkpoints() -> tuple[str, ...]:
     """The models here that have earlier weights."""
     return tuple(name for name in library.names() if library.checkpoints(name))

@@ -171,7 +171,7 @@ class Grammar(Algorithm[Decoder]):
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 800
-    shown = (0, 25, 50, 100, 150, 200, 300, 400, 550)
+    shown = (0, 25, 50, 100, 200, 300, 400, 550)
 
     def model(self) -> Decoder:
         return Decoder(self.config)
@@ -201,7 +201,7 @@ class GrammarMasked(Algorithm[Encoder]):
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 1500
-    shown = (0, 50, 100, 200, 300, 450, 650, 900, 1200)
+    shown = (0, 50, 100, 200, 300, 450, 900, 1200)
     specials = FOR_FILLING
 
     def model(self) -> Encoder:

@@ -60,8 +60,8 @@ ABOUT = {
             "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
             f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
             "second, third and later epochs, of about 3 million tokens each",
-            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second "
-            "time shuffled",
+            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the "
+            "second time shuffled",
             f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
             f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
             f"{masked.Masked.config.n_positions} are met",
@@ -83,6 +83,11 @@ ABOUT = {
         ],
     },
     "decoder": {
+        # what the run's curve shows, said beside it; {} is about where its second epoch began
+        "course": (
+            "To about step {:,} it read lists of random tokens said over and over, then text: "
+            "there the loss begins anew."
+        ),
         "summary": (
             "Says the next word of English text: a decoder of the paper without a second stream, "
             "under a causal mask."
@@ -244,23 +249,11 @@ MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of b
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
     "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
 }
-ABOUT["decoder-onward"] = ABOUT["decoder"] | {
+WITHOUT_COURSE = {name: said for name, said in ABOUT["decoder"].items() if name != "course"}
+ABOUT["decoder-onward"] = WITHOUT_COURSE | {
     "recipe": [
-        "10,600 steps on the data named but the 445 books, lengthened twice after its rate had "
-        "fallen, to 9,400 and to 10,600: in the first epoch 34,000 rows of random tokens said over "
-        "and over, and 20,000 sentences; then real text with 6,500 such rows in the second epoch "
-        "and 20,000 in later ones; from epoch 3 on (counted from 0) 25,000 sentences said twice, "
-        "another between them; rows of at most 40, 48, 96 tokens in the first, second and later "
-        "epochs, from epoch 2 on half of them at a random position; "
-        + ADAM.format("0.0014", 300)
-        + "; no dropout; batches of at most 1536 tokens",
-        MORE.format(unlooped.Onward.steps, unlooped.Onward.rate)
-        + f", on all of it: rows of at most {next_word.CURRICULUM[-1]} tokens, half of them at a "
-        f"random position; in an epoch {next_word.REPEATED_ROWS[-1]:,} rows of random tokens, "
-        f"{next_word.SAID_TWICE[-1]:,} sentences and {next_word.PARAGRAPHS_TWICE[-1]:,} longer "
-        f"texts said twice, the first {next_word.FREE} tokens of the second time not counted; "
-        f"batches of at most {next_word.BATCH_TOKENS} tokens, steps in bfloat16 where the "
-        "processor helps, weights in fp32",
+        *ABOUT["decoder"]["recipe"][:-1],
+        MORE.format(unlooped.Onward.steps, unlooped.Onward.rate),
         FILTERED,
     ],
 }

@@ -82,6 +82,8 @@ def ship(name: str, run: Path) -> None:
         if name not in train.ON_CORPORA
         else ABOUT[name]
     ) | {"curve": curve(run)}
+    if "course" in about:
+        about["course"] = str(about["course"]).format(second_epoch(run))
     shipped.write_card(
         ships,
         {
@@ -135,6 +137,12 @@ def curve(run: Path) -> list[list[float]]:
     lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
     found = {line["step"]: line["loss"] for line in lines if "loss" in line}
     return [[step, found[step]] for step in sorted(found)]
+
+
+def second_epoch(run: Path) -> int:
+    """The last step before it, to the nearest line of the log."""
+    lines = map(json.loads, (run / "log.jsonl").read_text("utf-8").splitlines())
+    return max(line["step"] for line in lines if line["epoch"] == 0)
 
 
 def small_recipe(name: str) -> list[str]:

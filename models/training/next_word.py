@@ -33,7 +33,7 @@ BATCH_TOKENS = 2048
 CURRICULUM = (40, 64, 128)
 # Rows of repetitions in each epoch, the last number for all that follow: nearly all of the first
 # epoch's tokens, then a few.
-REPEATED_ROWS = (30_000, 5_000, 4_000)
+REPEATED_ROWS = (60_000, 8_000, 6_000)
 # Sentences said twice in each epoch, another between the two, and paragraphs said twice.
 SAID_TWICE, PARAGRAPHS_TWICE = (0, 3_000, 4_000), (0, 500, 1_500)
 # Tokens at the beginning of a second time that do not count: nothing tells that it begins.
@@ -219,9 +219,9 @@ def repetition_scores(
 class NextWord:
     """The recipe of the decoder."""
 
-    config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
-    steps, check, rate, warm_up = 12_000, 1000, 1.2e-3, 500
-    shown: tuple[int, ...] = (0, 100, 250, 500, 800, 1200, 2500, 5000)
+    config = Config(n_vocab=6144, d_model=192, n_layer=4, n_head=6, d_ff=768, n_positions=512)
+    steps, check, rate, warm_up = 15_000, 1000, 1.4e-3, 300
+    shown: tuple[int, ...] = (0, 200, 500, 600, 800, 2000, 5000)
     in_half = True
 
     def __init__(self, data: Path) -> None:

@@ -156,7 +156,7 @@ class Small:
 
     config = Config(n_vocab=8192, d_model=192, n_layer=2, n_head=6, d_ff=768, n_positions=256)
     steps, check, rate, warm_up = 14_000, 500, 1.6e-3, 400
-    shown: tuple[int, ...] = (0, 250, 1000, 3000)
+    shown: tuple[int, ...] = (250, 1000)
     in_half = True
     curriculum, most, dropout, elides = (14, 20, 48), 1100, 0.0, False
 

@@ -120,7 +120,7 @@ def numbers_told(of: Text, chosen: Course) -> None:
     """What the headline rests on, and what the loss did meanwhile."""
     loss = stages.curve(of.model)
     beside = sentences.beside_loss(chosen, loss) if loss else NO_CURVE
-    st.markdown(f"{sentences.evidence(chosen)} {beside}")
+    st.markdown(f"{sentences.evidence(chosen)} {beside} {literal(stages.course(of.model))}")
 
 
 def habit_control(courses: Sequence[Course], chosen: Course) -> None:
