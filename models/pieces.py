@@ -17,15 +17,16 @@ import numpy as np
 LEAST, MOST = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
 LONG = 2**24  # bytes of a piece for which another is made ready, for the next long text
 READY_AFTER = 1.0  # seconds
-PAGE = 4096  # bytes
+PAGE, BYTES = 4096, 4  # bytes of a page, and of a number
 STEPS = 8  # sizes between one and its double, so that what texts of like length leave fits
 
 
 class Piece:
-    """Memory that is lent: it comes back when the last array that lies in it is gone."""
+    """The first `n` numbers of memory that is lent: it comes back when the last array that lies in
+    it is gone."""
 
-    def __init__(self, memory: np.ndarray) -> None:
-        self.__array_interface__ = memory.__array_interface__
+    def __init__(self, memory: np.ndarray, n: int) -> None:
+        self.__array_interface__ = memory[:n].__array_interface__
         weakref.finalize(self, _keep, memory).atexit = False
 
 
@@ -33,7 +34,7 @@ _kept: deque[np.ndarray] = deque()
 
 
 def lend(n: int) -> np.ndarray:
-    """Room for `n` float32 numbers at least; in it stands whatever stood there before."""
+    """`n` float32 numbers; in them stands whatever stood there before."""
     step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
     size = -(-n // step) * step
     for _ in range(len(_kept)):
@@ -42,30 +43,30 @@ def lend(n: int) -> np.ndarray:
         except IndexError:  # another thread took it
             break
         if len(memory) == size:
-            return np.asarray(Piece(memory))
+            return np.asarray(Piece(memory, n))
         _kept.append(memory)
+    if not LEAST <= size * BYTES <= MOST:
+        return np.empty(n, dtype=np.float32)
     memory = np.empty(size, dtype=np.float32)
-    if not LEAST <= memory.nbytes <= MOST:
-        return memory
     if memory.nbytes >= LONG:
         timer = threading.Timer(READY_AFTER, make_ready, [size])
         timer.daemon = True
         timer.start()
-    return np.asarray(Piece(memory))
+    return np.asarray(Piece(memory, n))
 
 
 def make_ready(size: int) -> None:
     """Keep a piece of `size` numbers that was touched, unless one is kept already."""
     if all(len(memory) != size for memory in tuple(_kept)):
         memory = np.empty(size, dtype=np.float32)
-        memory[:: PAGE // memory.itemsize] = 0  # others go on meanwhile
+        memory[:: PAGE // BYTES] = 0  # others go on meanwhile
         _keep(memory)
 
 
 def array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """An array to be filled, in lent memory where its numbers are float32."""
     n = prod(shape)
-    return lend(n)[:n].reshape(shape) if dtype == np.float32 else np.empty(shape, dtype)
+    return lend(n).reshape(shape) if dtype == np.float32 else np.empty(shape, dtype)
 
 
 def let_go() -> None:
