@@ -160,7 +160,11 @@ def test_every_screen_of_a_small_gpt2(gpt2_on_pages: Handle) -> None:
 
 
 @pytest.mark.slow
-def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_was_read() -> None:
+def test_another_order_that_is_cut_says_so_and_the_first_one_offered_is_of_what_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Room for four long recordings beside whatever other tests have left on the shelf.
+    monkeypatch.setattr(shelf._shelf, "limit", 2**30)
     app = opened(text="all work and no play " * 300, ask="Order", order="Retype")
     read = orders.read_part(library.record(read_once("encoder"), "all work and no play " * 300))
     assert 400 < len(read.split()) < 513
