@@ -136,7 +136,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
 
 @journey
 def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) -> None:
-    page = visited(visitor, text=PROMPT, model="decoder").page
+    page = visited(visitor, text="My sister", model="decoder").page
     block = page.locator(".bars").first
 
     def drawn() -> list[str]:
