@@ -84,8 +84,9 @@ async def hold(
     async with AsyncExitStack() as stay:
         await asyncio.gather(*(some(stay) for _ in range(AT_ONCE)))
         await asyncio.sleep(min(seconds, 5))
-        held.there = memory_of(process)
         watching.cancel()
+        held.there = memory_of(process)
+        held.most = max(held.most, held.there)
         held.tell("most", held.most)
         held.tell("all there", held.there)
     for at in range(STEP, seconds + 1, STEP):
