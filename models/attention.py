@@ -26,7 +26,7 @@ from models.edits import (
     last,
 )
 from models.embedding import places_of
-from models.places import Tape, no_tape, passed, room
+from models.places import Tape, no_tape, passed, room, written
 from models.products import made_up, pays, product
 from models.since import RMSNorm, for_every_head, turned, turns, within
 
@@ -220,7 +220,8 @@ class MultiHeadAttention(nn.Module):
         pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
         z = silenced(pattern @ v, edits, self.place)  # (batch, head, query, d_head)
         z = passed(f"{self.name}.z", z, tape, edits)
-        wrote = self.w_o(z.transpose(1, 2).flatten(-2))  # concat, then W_O
+        place = room(tape, f"{self.name}.wrote", tuple(x_query.shape))
+        wrote = written(self.w_o, z.transpose(1, 2).flatten(-2), place)  # concat, then W_O
         for name, tensor in (
             ("q", q),
             ("k", k),

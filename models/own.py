@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor
 
 from models import coarse, generation, shipped
-from models.attention import looking
+from models.attention import MultiHeadAttention, looking
 from models.attention_edits import divisor
 from models.checks import check, check_length
 from models.config import Config
@@ -55,6 +55,11 @@ class Handle:
     tokenizer: Tokenizer
     model: Model
     ends: tuple[tuple[str, ...], tuple[str, ...]]
+
+    @cached_property
+    def attentions(self) -> dict[str, list[MultiHeadAttention]]:
+        """Every attention of the model by its label, its layers in order."""
+        return self.model.attentions()
 
 
 def load(name: str) -> Handle:
@@ -247,7 +252,7 @@ def _target(
 
 def _scale(handle: Handle, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
     """What each layer of an attention multiplies q . k by, (layer)."""
-    layers = handle.model.attentions()[attention]
+    layers = handle.attentions[attention]
     return np.array([1 / divisor(edits, each.layer, each.scale) for each in layers])
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from models.edits import Edit
 
@@ -25,6 +26,18 @@ def room(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
     is then written once and not copied."""
     wanted = getattr(tape, "room", None)
     return None if wanted is None else wanted(name, shape)
+
+
+def written(linear: nn.Linear, x: Tensor, out: Tensor | None) -> Tensor:
+    """x (..., in) through a linear layer, (..., out), computed where it is to lie."""
+    if out is None:
+        return linear(x)
+    rows, flat = x.flatten(0, -2), out.view(-1, out.shape[-1])
+    if linear.bias is None:
+        torch.mm(rows, linear.weight.T, out=flat)
+    else:
+        torch.addmm(linear.bias, rows, linear.weight.T, out=flat)
+    return out
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
 from models.edits import Edit, OtherNorm, last
+from models.places import written
 
 # ---- RMSNorm for LayerNorm -------------------------------------------------------------------
 
@@ -159,5 +160,5 @@ class GatedFeedForward(nn.Module):
         """The units (..., d_ff) as W_2 reads them."""
         return self.activation(self.w_gate(x)) * self.w_1(x)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.w_2(self.hidden(x))
+    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        return written(self.w_2, self.hidden(x), out)

@@ -60,9 +60,10 @@ class Seen:
         self.piece = pieces.lend(sum(map(prod, shapes)))
         self.taken = 0
         self.sites: list[str] = []
-        self.resid = np.empty(
-            (0, 0, 0), dtype=np.float32
-        )  # (site, token, d_model), with room for more sites than there will be
+        # (site, token, d_model), with room for more sites than there will be
+        self.resid = np.empty((0, 0, 0), dtype=np.float32)
+        self.rooms: list[Tensor] = []  # a view of each of them
+        self.next_site: Tensor | None = None  # the one that is not yet filled
         self.heads: dict[str, dict[str, np.ndarray]] = {}
         self.together: dict[str, np.ndarray] = {}
 
@@ -70,19 +71,24 @@ class Seen:
         if name.endswith(".z"):
             return
         here = self.room(name, tuple(tensor.shape))
-        if here.data_ptr() != tensor.data_ptr():
+        if here is not tensor and here.data_ptr() != tensor.data_ptr():
             here.copy_(tensor)
         if here.dim() < 4:
             self.sites.append(name)
+            self.next_site = None
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's,
         ([1,] token, d_model)."""
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
-            if not self.sites:
+            if not self.rooms:
                 self.resid = self._array(n_sites(self.n_layer), *shape[-2:])
-            return torch.from_numpy(self.resid[len(self.sites)]).view(shape)
+                self.rooms = list(torch.from_numpy(self.resid))
+            if self.next_site is None or self.next_site.dim() != len(shape):
+                here = self.rooms[len(self.sites)]
+                self.next_site = here if len(shape) == 2 else here[None]
+            return self.next_site
         layer, _, attention = sublayer.partition(".")
         kept = self.heads.setdefault(attention, {})
         if (

@@ -37,7 +37,7 @@ from models.edits import (
     last,
 )
 from models.embedding import Embedding
-from models.places import Tape, no_tape, passed, room
+from models.places import Tape, no_tape, passed, room, written
 from models.products import made_up, pays, product
 from models.since import GatedFeedForward, Norm, norm_of, normed
 
@@ -63,10 +63,12 @@ class FeedForward(nn.Module):
         """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
         return self.activation(self.w_1(x))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """x (batch, token, d_model) -> the same shape; `out`: where it is wanted, if not just
+        anywhere."""
         one, two = self.w_1, self.w_2
         if not pays(x, one.weight, two.weight):
-            return two(self.hidden(x))  # (batch, token, d_model)
+            return written(two, self.hidden(x), out)
         hidden = product(made_up(x), one.weight, one.bias, self.named)
         wrote = product(hidden, two.weight, two.bias)
         return wrote[: x.shape[:-1].numel()].view(x.shape)
@@ -199,7 +201,7 @@ class Layer(nn.Module):
         wrote = (
             torch.zeros_like(x)
             if applies(edits, WithoutFeedForward, self.layer)
-            else self.feed_forward(read)
+            else self.feed_forward(read, room(tape, f"{self.layer}.ffn.wrote", tuple(x.shape)))
         )
         return self.feed_forward_out(x, wrote, tape, edits)
 

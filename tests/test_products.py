@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(products._product is None, reason="a torch witho
 @pytest.fixture(autouse=True)
 def paying(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for large matrices on a processor that has AVX-512."""
-    monkeypatch.setattr(products, "_wide", True)
+    monkeypatch.setattr(products, "_asked", True)
     monkeypatch.setattr(products, "LARGE", 1)
 
 
