@@ -35,10 +35,9 @@ GATES = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU
 def offers(handle: Handle) -> Offers:
     """Everything, as far as the model was built with it."""
     config, kind = handle.model.config, handle.card.kind
-    bias = handle.model.readout_bias
     return Offers(
         kind=kind,
-        attention=tuple(handle.model.attentions()),
+        attention=tuple(handle.attentions),
         scale=handle.card.d_head**-0.5 if config.scaled_scores else 1.0,
         norm=config.norm,
         positions=config.positions,
@@ -53,7 +52,7 @@ def offers(handle: Handle) -> Offers:
         key_heads=config.n_key_head,
         window=config.window,
         untied=config.readout == "untied",
-        readout_bias=bias is not None and bool(bias.any()),
+        readout_bias=handle.has_readout_bias,
         no_parts="" if config.readout else "it has no readout",
         writes=kind != "encoder" and config.readout is not None,
     )

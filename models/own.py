@@ -61,6 +61,12 @@ class Handle:
         """Every attention of the model by its label, its layers in order."""
         return self.model.attentions()
 
+    @cached_property
+    def has_readout_bias(self) -> bool:
+        """True where the readout adds something to some word's score."""
+        bias = self.model.readout_bias
+        return bias is not None and bool(bias.any())
+
 
 def load(name: str) -> Handle:
     """The shipped model of that name, in fp32 on the CPU. Raises ValueError for a name that is not
@@ -140,13 +146,8 @@ def record(
     overflow.
     """
     if edits:
-        check(
-            edits,
-            handle.card,
-            handle.model.config,
-            tuple(handle.model.attentions()),
-            handle.tokenizer.mask is not None,
-        )
+        masks = handle.tokenizer.mask is not None
+        check(edits, handle.card, handle.model.config, tuple(handle.attentions), masks)
     text = clean(text)
     puts = _puts(handle, edits)
     if isinstance(handle.model, EncoderDecoder):

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -59,6 +59,7 @@ def meaning(*words: str) -> str:
     return "  \n".join(found)
 
 
+@lru_cache(maxsize=512)
 def used(text: str, most: int = MOST) -> tuple[str, ...]:
     """The terms that a text uses, in its order, each once and at most so many: whole words, the
     longest spelling first, capitals aside."""

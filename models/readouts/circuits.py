@@ -59,7 +59,7 @@ def circuits(
 
 
 def _attention(handle: Handle, attention: str, layer: int, head: int) -> MultiHeadAttention:
-    layers = handle.model.attentions().get(attention, [])
+    layers = handle.attentions.get(attention, [])
     if not 0 <= layer < len(layers) or not 0 <= head < handle.card.n_head:
         raise ValueError(f"{handle.card.name} has no head {layer}.{head} of {attention!r}")
     return layers[layer]

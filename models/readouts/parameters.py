@@ -54,7 +54,7 @@ def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
     bias (layer, d_model)."""
     made = {}
-    for label, attentions in handle.model.attentions().items():
+    for label, attentions in handle.attentions.items():
         slices = [
             _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
         ]
