@@ -184,7 +184,6 @@ def test_batches_hold_every_row_once_within_their_size(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(masked, "N_GRAMMAR", 20)
-    monkeypatch.setattr(masked, "N_PRONOUNS", 20)
     monkeypatch.setattr(masked, "PARTS", (1, 1, 1))
     texts = corpus.Library(
         tuple(f"the cat {i} sat" for i in range(400)),
@@ -192,7 +191,8 @@ def test_batches_hold_every_row_once_within_their_size(
         ("the cat and the dog sat " * 30,),
     )
     n_words = 0
-    for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1):
+    few = masked.Diet(n_pronouns=20, long_rows=40)
+    for ids, present, echo in masked.batches(texts, tokenizer, Random(0), 1, few):
         # Rows of a batch differ by up to four tokens, and are counted before they are padded.
         assert ids.numel() <= masked.BATCH_TOKENS + 4 * len(ids) and ids.shape[1] <= 48
         assert (ids[:, 0] == tokenizer.cls).all() and echo.shape == (len(ids), 1)
@@ -217,7 +217,7 @@ def recipe(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Recip
     """The recipe of a model, made tiny."""
     for module, name, value in (
         (masked, "N_GRAMMAR", 50),
-        (masked, "N_PRONOUNS", 50),
+        (masked.Masked, "diet", masked.Diet(n_pronouns=50)),
         (masked, "HEADS_OF_LIKES", (1,)),
         (masked, "FIRST_PAYING_HEAD", 1),
         (masked, "BATCH_TOKENS", 512),
@@ -290,6 +290,7 @@ def test_what_needs_corpora_says_so() -> None:
     assert set(train.RECIPES) == {
         "encoder",
         "encoder-onward",
+        "encoder-further",
         "decoder",
         "decoder-onward",
         "decoder-unlooped",

@@ -60,7 +60,7 @@ ABOUT = {
             "half of the pronouns chosen: 40 % masked, 30 % replaced by another pronoun, 30 % left",
             f"rows of at most {', '.join(map(str, masked.CURRICULUM))} tokens in the first, "
             "second, third and later epochs, of about 3 million tokens each",
-            f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the "
+            f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
             "second time shuffled",
             f"from epoch {masked.FIRST_EPOCH_ANYWHERE} on (counted from 0) "
             f"{masked.ANYWHERE_SHARE:.0%} of the rows begin at a random position, so that all "
@@ -224,8 +224,8 @@ ABOUT["encoder-onward"] = ABOUT["encoder"] | {
         f"then {ONWARD.steps:,} more (models/training/onward.py), on all of it, rows of at most "
         f"{masked.LONGEST_ROW} tokens, {masked.ANYWHERE_SHARE:.0%} of them at a random position:",
         *ABOUT["encoder"]["recipe"][:2],
-        f"{masked.ECHO_SHARE:.0%} of the sentences stand twice in their row, the second time "
-        "shuffled",
+        f"{masked.Masked.diet.echo_share:.0%} of the sentences stand twice in their row, the "
+        "second time shuffled",
         f"in every layer the {masked.FIRST_PAYING_HEAD} heads that rested most on special tokens "
         f"and final marks were free to, the others paid, at a price of {masked.PRICE}, for what a "
         "single token took of a head’s rows beyond a share: fewer sinks",
@@ -248,6 +248,21 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
 MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
     "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
+}
+LATER = onward.Further
+ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
+    "recipe": [
+        *ABOUT["encoder-onward"]["recipe"][:-1],
+        MORE.format(LATER.steps, LATER.rate)
+        + f"; now with rows of {LATER.diet.long_rows} tokens among the others, and "
+        f"{LATER.diet.echo_share:.0%} of the sentences twice",
+        FILTERED,
+    ],
+    "limits": [
+        *ABOUT["encoder"]["limits"][:-1],
+        "It takes 512 tokens, but few of its rows were longer than 128: its heads grow less sharp "
+        "far out (last score below).",
+    ],
 }
 WITHOUT_COURSE = {name: said for name, said in ABOUT["decoder"].items() if name != "course"}
 ABOUT["decoder-onward"] = WITHOUT_COURSE | {

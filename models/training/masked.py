@@ -55,7 +55,7 @@ HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS = 300, 100
 # An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
 # other books.
 PARTS = (3, 3, 24)
-N_GRAMMAR, N_PRONOUNS, ECHO_SHARE, REPEAT_SHARE = 5_000, 10_000, 0.06, 0.02
+N_GRAMMAR, REPEAT_SHARE = 5_000, 0.02
 # Heads of layer 0 whose W_K begins as W_Q, so that a word begins by looking at itself and its like.
 HEADS_OF_LIKES = (6, 7)
 # From this head of each layer on, heads pay for every key that takes more than its share of the
@@ -63,9 +63,20 @@ HEADS_OF_LIKES = (6, 7)
 FIRST_PAYING_HEAD, PRICE = 3, 0.2
 
 
+@dataclass(frozen=True)
+class Diet:
+    """What an epoch's rows are besides sentences and paragraphs: so many made sentences with
+    pronouns, a share of echoes, and rows of `long_rows` tokens of its books, none where 0."""
+
+    n_pronouns: int = 10_000
+    echo_share: float = 0.06
+    long_rows: int = 0
+
+
 class Masked:
     """The recipe of the encoder."""
 
+    diet = Diet()
     config = Config(n_vocab=8192, d_model=256, n_layer=6, n_head=8, d_ff=1024, n_positions=512)
     steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
     shown: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
@@ -98,7 +109,7 @@ class Masked:
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
+        return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch, self.diet)
 
     @cached_property
     def paying(self) -> list[list[int]]:
@@ -196,7 +207,7 @@ _WORDS: dict[Tokenizer, Words] = {}
 
 
 def rows(
-    corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int
+    corpus: Library, tokenizer: Tokenizer, rng: Random, longest: int, epoch: int, diet: Diet
 ) -> Iterator[list[int]]:
     """One epoch of bare token rows, without [CLS] and [SEP], of at most `longest` - 2 tokens."""
     some, old, books = (
@@ -205,14 +216,16 @@ def rows(
     )
     made = [
         *(grammar.sentence(rng) for _ in range(N_GRAMMAR)),
-        *(pronouns.sentence(rng) for _ in range(N_PRONOUNS)),
+        *(pronouns.sentence(rng) for _ in range(diet.n_pronouns)),
     ]
     sentences = tokenizer.ids([*some, *made])
     rng.shuffle(sentences)
-    yield from _packed(sentences, rng, longest - 2, ECHO_SHARE)
+    yield from _packed(sentences, rng, longest - 2, diet.echo_share)
     for paragraph in tokenizer.ids(old + books):
         for at in range(0, len(paragraph), longest - 2):
             yield paragraph[at : at + longest - 2]
+    if diet.long_rows:
+        yield from _packed(tokenizer.ids(books), rng, diet.long_rows - 2, 0.0)
 
 
 def _packed(
@@ -246,13 +259,13 @@ def echo(words: list[int], rng: Random) -> list[int]:
 
 
 def batches(
-    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int
+    corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int, diet: Diet
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """One epoch of (ids (batch, token), present (batch, token), is_echo (batch, 1)), padded to the
     longest row of the batch; rows of like length together."""
     longest = CURRICULUM[min(epoch, len(CURRICULUM) - 1)]
     cls, sep, _ = tokenizer.fills
-    pool = [[cls, *row, sep] for row in rows(corpus, tokenizer, rng, longest, epoch)]
+    pool = [[cls, *row, sep] for row in rows(corpus, tokenizer, rng, longest, epoch, diet)]
     pool.sort(key=lambda row: len(row) + rng.random() * 4)
     groups: list[list[list[int]]] = [[]]
     for row in pool:

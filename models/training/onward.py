@@ -23,14 +23,13 @@ from models.tokenizer import Tokenizer
 from models.training import gates, masked
 from models.transformer import Encoder
 
-FIRST_EPOCH = len(masked.CURRICULUM) - 1  # long rows from the start: its heads are there already
-
 
 class Onward(masked.Masked):
     """The recipe of the shipped encoder's later steps."""
 
     steps, rate, warm_up = 4_200, 8e-4, 200
-    shown = ()
+    shown: tuple[int, ...] = ()
+    first_epoch = len(masked.CURRICULUM) - 1  # long rows from the start: its heads are there
 
     def __init__(self, data: Path) -> None:
         super().__init__(data)
@@ -54,18 +53,36 @@ class Onward(masked.Masked):
         return self.begun.tokenizer
 
     def model(self) -> Encoder:
-        fresh, model = Encoder(self.config), Encoder(self.config)
-        masked.look_alike(fresh, masked.HEADS_OF_LIKES)
+        model = Encoder(self.config)
         model.load_state_dict(self.begun.model.state_dict())
-        first, begins = (each.attentions()["self"][0] for each in (model, fresh))
-        renew(first, begins, dict(zip(self.paying[0], masked.HEADS_OF_LIKES)))
+        self.begin(model)
         return model
 
+    def begin(self, model: Encoder) -> None:
+        """Let some heads begin anew."""
+        fresh = Encoder(self.config)
+        masked.look_alike(fresh, masked.HEADS_OF_LIKES)
+        first, begins = (each.attentions()["self"][0] for each in (model, fresh))
+        renew(first, begins, dict(zip(self.paying[0], masked.HEADS_OF_LIKES)))
+
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        return super().batches(tokenizer, epoch + FIRST_EPOCH)
+        return super().batches(tokenizer, epoch + self.first_epoch)
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
-        return super()._start(ids, generator, epoch + FIRST_EPOCH)
+        return super()._start(ids, generator, epoch + self.first_epoch)
+
+
+class Further(Onward):
+    """The recipe of its last steps: from the shipped encoder on, at a lower rate, with rows as long
+    as it reads. What is shipped then is the mean of both weights (Izmailov et al., 2018)."""
+
+    steps, rate = 7_000, 3e-4
+    shown = (0,)
+    diet = masked.Diet(n_pronouns=25_000, echo_share=0.1, long_rows=512)
+    first_epoch = 20  # other draws than those that it has met
+
+    def begin(self, model: Encoder) -> None:
+        """Every head goes on as it is."""
 
 
 def resting(handle: Handle, texts: Sequence[str]) -> np.ndarray:

@@ -41,6 +41,7 @@ from models.training.recipes import SEED, Moment, Recipe, half_helps
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder": masked.Masked,
     "encoder-onward": onward.Onward,
+    "encoder-further": onward.Further,
     "decoder": next_word.NextWord,
     "decoder-onward": unlooped.Onward,
     "decoder-unlooped": unlooped.Unlooped,
