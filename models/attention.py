@@ -18,6 +18,7 @@ from models.config import Config
 from models.edits import (
     Edit,
     OtherPositions,
+    SharedKeys,
     Window,
     WithMask,
     WithoutMask,
@@ -28,7 +29,7 @@ from models.edits import (
 from models.embedding import places_of
 from models.places import Tape, no_tape, passed, room, written
 from models.products import made_up, pays, product
-from models.since import RMSNorm, for_every_head, turned, turns, within
+from models.since import RMSNorm, for_every_head, pooled, turned, turns, within
 
 
 def causal(past: int, n: int, window: int | None = None) -> Tensor:
@@ -243,12 +244,14 @@ class MultiHeadAttention(nn.Module):
         """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
-            q, k, v = self.in_one_product(x_query, tape)
+            shares = any(isinstance(edit, SharedKeys) for edit in edits)
+            q, k, v = self.in_one_product(x_query, no_tape if shares else tape)
         else:
             q = self.split(self.w_q(x_query))
             if stored is not None and self.cross and self.name in stored.kept:
                 return q, *stored.kept[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
+        k, v = pooled(k, edits), pooled(v, edits)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if (by := self.turns_by(edits)) is not None:

@@ -30,7 +30,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edits import Edit, OtherNorm, last
+from models.edits import Edit, OtherNorm, SharedKeys, last
 from models.places import written
 
 # ---- RMSNorm for LayerNorm -------------------------------------------------------------------
@@ -117,6 +117,16 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 # ---- shared keys, a window -------------------------------------------------------------------
+
+
+def pooled(x: Tensor, edits: tuple[Edit, ...]) -> Tensor:
+    """Keys or values (batch, key head, key, d_head), each projected by its head, as heads share
+    them: under a SharedKeys each group's mean, (batch, group, key, d_head). That is what the mean
+    of the group's matrices makes (Ainslie et al. 2023, section 2.1)."""
+    shared = last(edits, SharedKeys)
+    if shared is None or shared.groups == x.shape[1]:
+        return x
+    return x.unflatten(1, (shared.groups, -1)).mean(dim=2)
 
 
 def for_every_head(x: Tensor, n_head: int) -> Tensor:

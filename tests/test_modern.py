@@ -349,6 +349,7 @@ def test_every_edit_does_something_and_breaks_no_law(handle: own.Handle) -> None
     plain = library.record(handle, TEXT)
     more = [edits.OtherNorm("layer" if config.rms else "rms")]
     more += [] if config.parallel else [edits.SideBySide()]
+    more += [edits.SharedKeys(1)] if config.key_heads == config.n_head else []
     for edit in (*EDITS, *more):
         made = library.record(handle, TEXT, (edit,))
         last, logits = made.streams[0].resid[-1], library.logits(handle, made, "decoder", 5)
