@@ -202,11 +202,10 @@ class MultiHeadAttention(nn.Module):
         With `stored`, the keys are those of earlier passes and x_key's after them.
         """
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
-        k, v = for_every_head(k, self.n_head), for_every_head(v, self.n_head)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
-            k,
+            for_every_head(k, self.n_head),
             divisor(edits, self.layer, self.scale),
             room(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
@@ -219,8 +218,8 @@ class MultiHeadAttention(nn.Module):
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape))
         pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
-        z = silenced(pattern @ v, edits, self.place)  # (batch, head, query, d_head)
-        z = passed(f"{self.name}.z", z, tape, edits)
+        z = silenced(pattern @ for_every_head(v, self.n_head), edits, self.place)
+        z = passed(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         place = room(tape, f"{self.name}.wrote", tuple(x_query.shape))
         wrote = written(self.w_o, z.transpose(1, 2).flatten(-2), place)  # concat, then W_O
         for name, tensor in (

@@ -22,6 +22,7 @@ Axes as in models/transformer.py; which of these a model has is told by its `Con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import pi
 
@@ -143,6 +144,12 @@ def within(allowed: Tensor, window: int | None) -> Tensor:
         return allowed
     past, all_of = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
     return allowed & all_of.triu(past - window + 1) & all_of.tril(past + window - 1)
+
+
+def sharing(config: Config, edits: tuple[Edit, ...]) -> Config:
+    """The config with as many key heads as there are under edits."""
+    shared = last(edits, SharedKeys)
+    return config if shared is None else replace(config, n_key_head=shared.groups)
 
 
 # ---- gated FFN -------------------------------------------------------------------------------
