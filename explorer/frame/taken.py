@@ -106,7 +106,7 @@ def taken(page: str) -> Taken:
         source = Source(source.model, source.text, state.edits, source.target)
     elif page == "predictions":
         source = Source(source.model, source.text, _hidden(source), source.target)
-    if not _fits(view, source, other):
+    if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
         view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
