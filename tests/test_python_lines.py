@@ -7,17 +7,19 @@ import csv
 import io
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from bounds import STORED
-from conftest import on_page
+from conftest import on_page, read_once
 from streamlit.testing.v1 import AppTest
 from visiting import page_at
 
 from explorer.analysis.csv import to_csv
 from explorer.components import wire
 from explorer.frame import export
+from models import library
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 EDITED = {"edits": "WithoutPositions,ZeroHead:0:1:self"}
@@ -25,6 +27,7 @@ TRANSLATED = {"model": "translator", "text": "The red car is new."}
 # Every view that a page shows in the place of the one that its file has: the page, what is chosen,
 # and how many tables the lines give that the page offers as CSV.
 VIEWS = {
+    "twins": ("training", {"train_view": "Twins"}, 1),
     "LayerNorm": ("residual", {"flow": "LayerNorm", "token": "3", "times": "5"}, 2),
     "LayerNorm of a decoder": ("residual", {"flow": "LayerNorm", "model": "decoder"}, 2),
     "LayerNorm of one of two streams": (
@@ -157,6 +160,62 @@ def test_the_lines_give_the_tables_of_the_view_on_screen(
     made = tables_in(names)
     same = [name for name, rows in made.items() if rows in on_page]
     assert len(same) == n, (set(made) - set(same), list(offered))
+
+
+# What stands beside a page's file: how many of its tables the lines give after the file.
+BESIDE = {
+    "anchors": ("embeddings", {"contexts": "Two", "second": "The dog ate fruit."}, 3),
+    "anchors in one text": ("embeddings", {"contexts": "One", "plane": "Words"}, 3),
+    "sums of a decoder": (
+        "embeddings",
+        {"contexts": "One", "sums": "Sums", "specials": "Shown", "model": "decoder"},
+        2,
+    ),
+    "checkpoints": ("training", {"model": "decoder", "text": "The cat sat on the mat."}, 1),
+    "a head as a table": ("attention", {"view": "Table", "layer": "1", "head": "5"}, 1),
+    "a head between words": (
+        "attention",
+        {"att_unit": "Words", "att_keep": "Quiet", "att_sum": "Renormalised"},
+        1,
+    ),
+    "a head between two texts": (
+        "attention",
+        {"view": "Plotly", "attention": "cross", "att_keep": "No specials", **TRANSLATED},
+        1,
+    ),
+    "a logit's parts and neurons": ("predictions", {"hidden": "2", "ffn": "1"}, 2),
+    "a decoder's parts": ("predictions", {"model": "decoder", "token": "3", "against": "9"}, 2),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", BESIDE)
+def test_the_lines_give_the_numbers_beside_a_file(
+    view: str, offered: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, asked, n = BESIDE[view]
+    _, said, code = opened(page, offered, **asked)
+    assert said.endswith("again, and the numbers beside it")
+    on_page = [rows_of(make()) for make in offered.values()]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(code, view, "exec"), names)
+    assert names["page"] and list(tmp_path.glob("*.html"))
+    assert sum(rows in on_page for rows in tables_in(names).values()) == n
+
+
+@pytest.mark.slow
+def test_of_a_training_the_heads_leave_at_the_step_on_screen(
+    offered: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = library.checkpoints("decoder")[0]
+    chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
+    _, _, code = opened("training", offered, **chosen)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(code, "training", "exec"), names)
+    assert names["recording"] == library.record(read_once(name), TEXT)
+    assert "layer='0', head='1'" in code and (tmp_path / "heads.html").exists()
 
 
 # What runs on the page for a while: its start button, and what is chosen.

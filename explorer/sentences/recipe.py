@@ -11,6 +11,7 @@ NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
 
 Target = str | tuple[int, ...] | None
 Source = tuple[str, str, str, Target]  # model, text, edits in one line, and target
+More = tuple[Sequence[str], Sequence[str]]
 
 
 def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
@@ -30,8 +31,10 @@ def recipe(
     other: Source | None,
     choices: Sequence[tuple[str, str]],
     file: str,
+    more: More = ((), ()),
 ) -> str:
-    """The lines that write a view as the HTML file `file`."""
+    """The lines that write a view as the HTML file `file`. more: what lines after them import, and
+    these lines."""
     asked = ["recording", repr(view), "model=model"]
     if other is not None:
         asked.append("other=other")
@@ -44,7 +47,7 @@ def recipe(
         NUMBERS,
     ]
     of = (source,) if other is None else (source, other)
-    return numbers(of, ("explorer import export",), lines)
+    return numbers(of, ("explorer import export", *more[0]), [*lines, *more[1]])
 
 
 def numbers(of: Sequence[Source], needs: Sequence[str], lines: Sequence[str]) -> str:
