@@ -3,6 +3,7 @@ of it the very one that the page itself offers."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import time
@@ -14,7 +15,7 @@ import pytest
 from bounds import STORED
 from conftest import on_page, read_once
 from streamlit.testing.v1 import AppTest
-from visiting import page_at
+from visiting import ROOT, page_at
 
 from explorer.analysis.csv import to_csv
 from explorer.components import wire
@@ -279,3 +280,31 @@ def test_the_lines_give_what_both_sides_say(asked: dict, offered: dict[str, Any]
         assert [row["label"] for row in header["rows"]] == table["word"]
         values = [row["value"] for row in header["rows"]]
         assert values == pytest.approx(table["probability"], abs=STORED)
+
+
+# Where a page keeps its views: their names, the choice, and those that need no lines of their own:
+# the one that the file shows, and a training of the reader's, which nothing can make again.
+KEPT = {
+    "positions": ("SCREENS", "ask", {"Waves"}),
+    "residual": ("FLOWS", "flow", {"Writes"}),
+    "lookup": ("WAYS", "look_at", {"Hard"}),
+    "switches": ("EFFECTS", "effects", {"Attention"}),
+    "compare": ("VIEWS", "other_view", {"Heads", "Answers"}),  # Answers has its own test
+    "training": ("VIEWS", "train_view", {"Checkpoints", "Live"}),
+}
+
+
+@pytest.mark.parametrize("page", KEPT)
+def test_no_view_of_a_page_is_left_out(page: str) -> None:
+    name, choice, others = KEPT[page]
+    tree = ast.parse((ROOT / "pages" / f"{page}.py").read_text("utf-8"))
+    (kept,) = (
+        each.value
+        for each in tree.body
+        if isinstance(each, ast.Assign) and getattr(each.targets[0], "id", "") == name
+    )
+    assert isinstance(kept, ast.Dict)
+    views = {ast.literal_eval(key) for key in kept.keys if key is not None}
+    every = [*VIEWS.values(), *((of, asked, 0) for _, of, asked in RUNNING.values())]
+    tried = {asked[choice] for of, asked, _ in every if of == page and choice in asked}
+    assert views - others == tried
