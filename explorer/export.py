@@ -39,6 +39,7 @@ VIEWS: dict[str, Callable[..., Sheet]] = {
 }
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
+SUMS = matrices.SUMS  # what a summary can be of: the choice `sum_what`
 
 
 def page(

@@ -18,6 +18,7 @@ from models.config import Config
 from models.edits import (
     Edit,
     OtherPositions,
+    SharedKeys,
     Window,
     WithMask,
     WithoutMask,
@@ -28,7 +29,7 @@ from models.edits import (
 from models.embedding import places_of
 from models.places import Tape, no_tape, passed, room, written
 from models.products import made_up, pays, product
-from models.since import RMSNorm, for_every_head, turned, turns, within
+from models.since import RMSNorm, for_every_head, pooled, turned, turns, within
 
 
 def causal(past: int, n: int, window: int | None = None) -> Tensor:
@@ -201,11 +202,10 @@ class MultiHeadAttention(nn.Module):
         With `stored`, the keys are those of earlier passes and x_key's after them.
         """
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
-        k, v = for_every_head(k, self.n_head), for_every_head(v, self.n_head)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
-            k,
+            for_every_head(k, self.n_head),
             divisor(edits, self.layer, self.scale),
             room(tape, f"{self.name}.scores", shape),
         )  # (batch, head, query, key), eq. 1
@@ -218,8 +218,8 @@ class MultiHeadAttention(nn.Module):
         masked = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(masked, dim=-1, out=room(tape, f"{self.name}.pattern", shape))
         pattern = evened(pattern, allowed, edits, self.place)  # rows sum to 1
-        z = silenced(pattern @ v, edits, self.place)  # (batch, head, query, d_head)
-        z = passed(f"{self.name}.z", z, tape, edits)
+        z = silenced(pattern @ for_every_head(v, self.n_head), edits, self.place)
+        z = passed(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         place = room(tape, f"{self.name}.wrote", tuple(x_query.shape))
         wrote = written(self.w_o, z.transpose(1, 2).flatten(-2), place)  # concat, then W_O
         for name, tensor in (
@@ -243,12 +243,14 @@ class MultiHeadAttention(nn.Module):
         """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
         if x_query is x_key and self.is_fused():
-            q, k, v = self.in_one_product(x_query, tape)
+            shares = any(isinstance(edit, SharedKeys) for edit in edits)
+            q, k, v = self.in_one_product(x_query, no_tape if shares else tape)
         else:
             q = self.split(self.w_q(x_query))
             if stored is not None and self.cross and self.name in stored.kept:
                 return q, *stored.kept[self.name]
             k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
+        k, v = pooled(k, edits), pooled(v, edits)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if (by := self.turns_by(edits)) is not None:

@@ -19,6 +19,7 @@ from models.edits import (
     OtherNorm,
     OtherPositions,
     ScaledBy,
+    SharedKeys,
     ShiftPositions,
     ShufflePositions,
     ShuffleTokens,
@@ -27,6 +28,7 @@ from models.edits import (
     WithMask,
     WithoutMask,
     WithoutResidual,
+    groups_of,
     last,
 )
 from models.recording import Card
@@ -154,4 +156,21 @@ def _parts(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:
         return f"{card.name} has {NORMS[edit.to]} already"
     if isinstance(edit, SideBySide) and config.parallel:
         return f"attention and feed-forward of {card.name} stand side by side already"
+    if isinstance(edit, SharedKeys):
+        return _groups(edit, card, config)
     return ""
+
+
+def _groups(edit: SharedKeys, card: Card, config: Config) -> str:
+    """Why a model's heads do not share keys in so many groups, "" where they can."""
+    heads = config.n_head
+    if config.key_heads < heads:
+        return (
+            f"{heads} heads of {card.name} share {config.key_heads} heads’ keys and values already"
+        )
+    if edit.groups in (fits := groups_of(heads)):
+        return ""
+    return (
+        f"“{edit}”: the {heads} heads of {card.name} can be put in {', '.join(map(str, fits))} "
+        "groups of one size"
+    )

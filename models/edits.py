@@ -135,6 +135,18 @@ class Window(Edit):
 
 
 @dataclass(frozen=True)
+class SharedKeys(Edit):
+    """Heads share keys and values in so many `groups` (1 to all heads), in every attention: each
+    group has the mean of what its heads' W_K and W_V make, as a model that shares keys is begun
+    from one that does not (Ainslie et al. 2023, section 2.1)."""
+
+    groups: int
+
+    def __str__(self) -> str:
+        return f"keys and values shared in {self.groups} group{'s' * (self.groups != 1)} of heads"
+
+
+@dataclass(frozen=True)
 class WithoutPositions(Edit):
     """Nothing is added to the embeddings."""
 
@@ -171,8 +183,7 @@ class OtherPositions(Edit):
     vectors of that same mean length. "rotary": nothing is added; q and k of self-attention are
     turned by angles that grow with the position (RoPE, Su et al. 2021). "distance": nothing is
     added; scores of self-attention fall with the distance, by a slope per head (ALiBi, Press et al.
-    2022).
-    """
+    2022)."""
 
     to: str
 
@@ -212,11 +223,8 @@ class WithoutNorm(Edit):
 @dataclass(frozen=True)
 class MoveNorm(Edit):
     """LayerNorm stands elsewhere, with the gain and bias it has: "pre", before each sub-layer, or
-    "post", after each sum.
-
-    Moved to "pre" in every layer, a model that has no last LayerNorm gets one without gain and
-    bias; moved to "post", a last one is left out.
-    """
+    "post", after each sum. Moved to "pre" in every layer, a model that has no last LayerNorm gets
+    one without gain and bias; moved to "post", a last one is left out."""
 
     to: str
     layer: int | None = None
@@ -277,10 +285,7 @@ class HideToken(Edit):
 @dataclass(frozen=True)
 class PatchHead(Edit):
     """The head's output z is, place by place, the one it has when the model reads `text` instead,
-    under all other edits but patches.
-
-    Places that the other text has not keep their own.
-    """
+    under all other edits but patches. Places that the other text has not keep their own."""
 
     text: str
     layer: int
@@ -349,6 +354,7 @@ KINDS: dict[str, type[Edit]] = {
         WithoutMask,
         WithMask,
         Window,
+        SharedKeys,
         WithoutPositions,
         ShufflePositions,
         ShiftPositions,
@@ -363,6 +369,11 @@ KINDS: dict[str, type[Edit]] = {
         ShuffleTokens,
     )
 }
+
+
+def groups_of(n_head: int) -> tuple[int, ...]:
+    """Into how many groups of one size heads can be put, fewest first."""
+    return tuple(groups for groups in range(1, n_head + 1) if n_head % groups == 0)
 
 
 def applies(
@@ -381,11 +392,7 @@ def applies(
 def last(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:
     """The last edit of this kind that is meant for this layer (or for all), None where there is
     none."""
-    return next(
-        (
-            edit
-            for edit in reversed(edits)
-            if isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer)
-        ),
-        None,
-    )
+    for edit in reversed(edits):
+        if isinstance(edit, kind) and getattr(edit, "layer", None) in (None, layer):
+            return edit
+    return None

@@ -29,6 +29,7 @@ from models.edits import Edit, PatchHead, PatchSite
 from models.layout import lay_out
 from models.places import Put
 from models.recording import Attention, Card, NotFinite, Recording
+from models.since import sharing
 from models.tape import Kept, Seen
 from models.token_edits import hidden, shuffled, that_fit
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
@@ -162,7 +163,7 @@ def record(
     n = len(tokens.ids)
     check_length(edits, n, handle.card)
     name = "decoder" if causal else "encoder"
-    tape = Seen(handle.model.config, n)
+    tape = Seen(sharing(handle.model.config, edits), n)
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *puts[name]))
     _finite(tape)
     attention = Attention(
@@ -190,13 +191,13 @@ def _record_two(
     check_length(edits, n := len(source.ids), handle.card)
     reading, writing = (*edits, *puts["encoder"]), (*edits, *puts["decoder"])
     model = handle.model
-    memory_tape = Seen(model.config, n)
+    memory_tape = Seen(config := sharing(model.config, edits), n)
     assert isinstance(model, EncoderDecoder)  # record has looked
     memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=reading)
     _finite(memory_tape, "encoder ")
     tokens, target, target_dropped = _target(handle, memory, writing, target)
     check_length(edits, m := len(tokens.ids), handle.card)
-    tape = Seen(model.config, m, n)
+    tape = Seen(config, m, n)
     model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=writing)
     _finite(tape, "decoder ")
     attention = (

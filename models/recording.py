@@ -29,6 +29,7 @@ import numpy as np
 
 from models import written_edits as edit_kinds
 from models.edits import Edit
+from models.shared import Shared, held, once
 
 FORMAT = "headlight recording 1"
 ROW_SUM_TOLERANCE = 1e-4
@@ -116,9 +117,11 @@ class Attention:
     query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k
     after scaling, before the mask and the softmax. pattern, the same shape: after both; rows sum to
     1. allowed (query, key): True where attending is permitted. q (layer, head, query, d_head); k
-    and v (layer, head, key, d_head). scale (layer): what q . k was multiplied by, by the model or
-    under an edit; where it is not given, 1 / sqrt(d_head), or 1 where that makes the recorded
-    scores. Raises ValueError where shapes, sums or the mask disagree.
+    and v (layer, head, key, d_head). Where groups of heads share keys and values, both may be given
+    as (layer, key head, key, d_head): they are held so, once, and read as `Shared`, by every head.
+    scale (layer): what q . k was multiplied by, by the model or under an edit; where it is not
+    given, 1 / sqrt(d_head), or 1 where that makes the recorded scores. Raises ValueError where
+    shapes, sums or the mask disagree.
 
     Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and
     `opens` is False.
@@ -131,14 +134,16 @@ class Attention:
     pattern: np.ndarray
     allowed: np.ndarray
     q: np.ndarray
-    k: np.ndarray
-    v: np.ndarray
+    k: np.ndarray | Shared
+    v: np.ndarray | Shared
     scale: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         _expect(f"pattern of {self.name}", self.pattern, (None, None, None, None))
         layers, heads, queries, keys = self.pattern.shape
         opened = layers if self.opens else 0
+        for name in ("k", "v"):
+            object.__setattr__(self, name, once(getattr(self, name), heads))
         _expect(f"scores of {self.name}", self.scores, (opened, heads, queries, keys))
         _expect(f"allowed of {self.name}", self.allowed, (queries, keys))
         _expect(f"q of {self.name}", self.q, (opened, heads, queries, None))
@@ -153,6 +158,11 @@ class Attention:
         if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
             raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
+
+    @property
+    def key_heads(self) -> int:
+        """How many heads' keys and values are held."""
+        return held(self.k).shape[1]
 
     @property
     def opens(self) -> bool:
@@ -232,8 +242,9 @@ class Recording:
 
 def to_npz(recording: Recording, small: bool = True) -> bytes:
     """The whole recording as an .npz file: one JSON header under `header`, and each array as
-    `stream.<name>.<field>` or `attention.<name>.<field>`. `from_npz` reads it back into an equal
-    Recording. `small`: compressed, which takes ten times as long."""
+    `stream.<name>.<field>` or `attention.<name>.<field>`; keys and values that heads share once.
+    `from_npz` reads it back into an equal Recording. `small`: compressed, which takes ten times as
+    long."""
     arrays: dict[str, Any] = {}
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -249,7 +260,7 @@ def to_npz(recording: Recording, small: bool = True) -> bytes:
         for part in parts:
             plain = {}
             for each in fields(part):
-                value = getattr(part, each.name)
+                value = held(getattr(part, each.name))
                 if isinstance(value, np.ndarray):
                     arrays[f"{kind}.{part.name}.{each.name}"] = value
                 else:
@@ -302,7 +313,7 @@ def _likeliest_scale(attention: Attention) -> np.ndarray:
     return np.where(off[1] < off[0], 1.0, usual)
 
 
-def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
+def _expect(what: str, array: np.ndarray | Shared, shape: tuple[int | None, ...]) -> None:
     if array.ndim != len(shape) or any(
         want not in (None, have) for want, have in zip(shape, array.shape)
     ):
@@ -311,7 +322,7 @@ def _expect(what: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None
 
 def _freeze(part: Stream | Attention) -> None:
     for each in fields(part):
-        value = getattr(part, each.name)
+        value = held(getattr(part, each.name))
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
 
@@ -319,7 +330,7 @@ def _freeze(part: Stream | Attention) -> None:
 def _equal(a: Any, b: Any) -> bool:
     for each in fields(a):
         x, y = getattr(a, each.name), getattr(b, each.name)
-        if isinstance(x, np.ndarray):
+        if isinstance(x, (np.ndarray, Shared)):
             if x.dtype != y.dtype or not np.array_equal(x, y):
                 return False
         elif each.name in ("streams", "attention"):

@@ -22,6 +22,7 @@ Axes as in models/transformer.py; which of these a model has is told by its `Con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import pi
 
@@ -30,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edits import Edit, OtherNorm, last
+from models.edits import Edit, OtherNorm, SharedKeys, last
 from models.places import written
 
 # ---- RMSNorm for LayerNorm -------------------------------------------------------------------
@@ -119,6 +120,16 @@ def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 # ---- shared keys, a window -------------------------------------------------------------------
 
 
+def pooled(x: Tensor, edits: tuple[Edit, ...]) -> Tensor:
+    """Keys or values (batch, key head, key, d_head), each projected by its head, as heads share
+    them: under a SharedKeys each group's mean, (batch, group, key, d_head). That is what the mean
+    of the group's matrices makes (Ainslie et al. 2023, section 2.1)."""
+    shared = last(edits, SharedKeys)
+    if shared is None or shared.groups == x.shape[1]:
+        return x
+    return x.unflatten(1, (shared.groups, -1)).mean(dim=2)
+
+
 def for_every_head(x: Tensor, n_head: int) -> Tensor:
     """Keys or values (batch, key head, key, d_head) as each head reads them, (batch, head, key,
     d_head): those of the first head of its group."""
@@ -133,6 +144,12 @@ def within(allowed: Tensor, window: int | None) -> Tensor:
         return allowed
     past, all_of = allowed.shape[1] - len(allowed), torch.ones_like(allowed)
     return allowed & all_of.triu(past - window + 1) & all_of.tril(past + window - 1)
+
+
+def sharing(config: Config, edits: tuple[Edit, ...]) -> Config:
+    """The config with as many key heads as there are under edits."""
+    shared = last(edits, SharedKeys)
+    return config if shared is None else replace(config, n_key_head=shared.groups)
 
 
 # ---- gated FFN -------------------------------------------------------------------------------

@@ -28,14 +28,15 @@ def n_sites(n_layer: int) -> int:
 def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
     """The shapes of what a pass leaves on the tape, at most."""
     layers, heads, d_head = config.n_layer, config.n_head, config.d_head
+    shared = config.key_heads
     shapes = [
         (n_sites(layers), n, config.d_model),
-        (layers, n, 3 * heads, d_head),
+        (layers, n, heads + 2 * shared, d_head),
         (2, layers, heads, n, n),
     ]
     if n_source:
         shapes += [
-            (layers, n + 2 * n_source, heads, d_head),
+            (layers, n * heads + 2 * n_source * shared, d_head),
             (2, layers, heads, n, n_source),
         ]
     return shapes
@@ -44,6 +45,8 @@ def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
 class Seen:
     """The tape that keeps what a Recording needs: the stream's sites in order, and the tensors of
     the heads.
+
+    Keys and values that heads share lie here once for all of them.
 
     Scores and patterns are computed where they are to lie, in one array of all layers; all else is
     copied into one array at once, so that the pass can use its memory again. A list to be stacked

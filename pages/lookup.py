@@ -41,7 +41,7 @@ def explore(source: Shown) -> None:
     if not on.attention.opens and way != "Graph":
         st.info(words.CLOSED.format(models.named(source.model)))
     elif shown is None:
-        scale.panel(on.recording, on.attention, on.caption(SCALED))
+        scale.panel(on, on.caption(SCALED))
     else:
         {
             "Hard": soft.show,

@@ -22,9 +22,9 @@ FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
         r"models/(recording|edits|written_edits|relations|shipped|examples|prediction|offers|"
-        r"learning|pieces)\.py",
+        r"learning|pieces|shared)\.py",
         {"numpy"},
-        r"models\.(edits|written_edits|prediction|recording)",
+        r"models\.(edits|written_edits|prediction|recording|shared)",
     ),
     (r"models/(train|export|evaluate)\.py", set(), r"models\.training\..*"),
     (

@@ -115,6 +115,7 @@ def test_hidden_and_shuffled_tokens(tiny_loaded: Callable) -> None:
         ("bert", edits.WithoutPositions(), "needs the model to run in Headlight's own classes"),
         ("bert", edits.WithoutNorm(), "needs the model to run in Headlight's own classes"),
         ("gpt2", edits.WithoutMask(), "needs the model to run in Headlight's own classes"),
+        ("gpt2", edits.SharedKeys(2), "needs the model to run in Headlight's own classes"),
         (
             "bert",
             edits.PatchHead("the dog", 0, 0),

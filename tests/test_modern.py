@@ -23,6 +23,7 @@ from models.pretrained.described import rotary, window
 from models.pretrained.handle import Handle as HubHandle
 from models.pretrained.modern import FAMILIES
 from models.readouts.inside import inside
+from models.shared import held
 from models.transformer import Decoder
 
 TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
@@ -194,7 +195,7 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     stream, attention, seen = heard.streams[0], heard.attention[0], {}
     made |= {site: torch.tensor(stream.at(site)) for site in stream.sites}
     made |= {
-        f"{layer}.attn.{name}": torch.tensor(getattr(attention, name)[layer])
+        f"{layer}.attn.{name}": torch.tensor(held(getattr(attention, name))[layer])
         for layer in range(handle.card.n_layer)
         for name in ("q", "k", "v", "scores", "pattern")
     }
@@ -349,6 +350,7 @@ def test_every_edit_does_something_and_breaks_no_law(handle: own.Handle) -> None
     plain = library.record(handle, TEXT)
     more = [edits.OtherNorm("layer" if config.rms else "rms")]
     more += [] if config.parallel else [edits.SideBySide()]
+    more += [edits.SharedKeys(1)] if config.key_heads == config.n_head else []
     for edit in (*EDITS, *more):
         made = library.record(handle, TEXT, (edit,))
         last, logits = made.streams[0].resid[-1], library.logits(handle, made, "decoder", 5)

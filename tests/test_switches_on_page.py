@@ -26,6 +26,7 @@ from models.edits import (
     OtherPositions,
     PatchHead,
     ScaledBy,
+    SharedKeys,
     ShiftPositions,
     ShufflePositions,
     SideBySide,
@@ -95,6 +96,7 @@ def test_every_switch_is_a_deed() -> None:
 
     deed("toggle", "mask on", True, (WithMask(),))
     deed("number_input", "window", 3, (Window(3),))
+    deed("select_slider", "shared keys", 2, (SharedKeys(2),))
     deed("toggle", "ffn on", False, (WithoutFeedForward(),))
     for value, edit in (
         ("none", WithoutPositions()),
@@ -111,7 +113,11 @@ def test_every_switch_is_a_deed() -> None:
     deed("button_group", "norm at", "pre", (MoveNorm("pre"),))
     deed("button_group", "norm kind", "rms", (OtherNorm("rms"),))
     deed("toggle", "side by side", True, (SideBySide(),))
-    deed("selectbox", "switch preset", "Take away the scale", (WithoutScale(),))
+    for name, edit in (
+        ("Take away the scale", WithoutScale()),
+        ("One key and value for all heads", SharedKeys(1)),
+    ):
+        deed("selectbox", "switch preset", name, (edit,))
 
 
 @pytest.mark.slow
@@ -150,6 +156,10 @@ def test_a_model_of_today_switches_to_the_papers_parts_and_not_to_its_own(
     assert edits_of(app) == ()
     clean(app.selectbox(key="positions of").set_value("sinusoids").run())
     assert edits_of(app) == (OtherPositions("sinusoids"),)
+    # This Llama's heads share keys already, GPT-NeoX's have each their own.
+    assert bool(app.select_slider) == (family == "gpt_neox")
+    assert ("Keys and values are shared in this model" in words(app)) == (family == "llama")
+    assert ("One key" in str(app.selectbox(key="switch preset").options)) == (family == "gpt_neox")
     beside = [each.key for each in app.toggle if each.key == "side by side"]
     assert bool(beside) == (family == "llama")
     assert ("stand side by side in this model" in words(app)) == (family == "gpt_neox")

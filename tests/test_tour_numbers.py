@@ -14,6 +14,7 @@ from explorer.views.tour.seen import seen_of
 from models.edits import (
     OtherNorm,
     OtherPositions,
+    SharedKeys,
     ShuffleTokens,
     SideBySide,
     Window,
@@ -77,7 +78,7 @@ def test_what_changed_since_moves_the_words_by_what_its_edits_do(
 ) -> None:
     shown, plain = tour_since.since(seen[model]), seen[model].recording.streams[-1]
     said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
-    edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"), Window(4))
+    edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"), Window(4), SharedKeys(1))
     moved = []
     for edit in edits:
         last = passes.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]

@@ -371,13 +371,11 @@ def memory(recording: Recording, n: int) -> int:
     )
     for attention in recording.attention:
         layers, heads = attention.pattern.shape[:2]
+        shared = attention.key_heads
         widths = sum(
-            each.shape[-1] * each.itemsize for each in (attention.q, attention.k, attention.v)
+            many * each.shape[-1] * each.dtype.itemsize
+            for many, each in ((heads, attention.q), (shared, attention.k), (shared, attention.v))
         )
-        total += (
-            layers
-            * heads
-            * (n * widths + n * n * (attention.scores.itemsize + attention.pattern.itemsize))
-            + n * n * attention.allowed.itemsize
-        )
+        cells = heads * (attention.scores.itemsize + attention.pattern.itemsize)
+        total += layers * n * (widths + n * cells) + n * n * attention.allowed.itemsize
     return total

@@ -120,7 +120,7 @@ def fit(recording: Recording) -> float:
         if not attention.opens or heads < 2:
             continue
         queries = _spread(attention.q, recording.stream(attention.query).special)
-        keys = _spread(attention.k, recording.stream(attention.key).special)
+        keys = _spread(np.asarray(attention.k), recording.stream(attention.key).special)
         if queries is None or keys is None:
             continue
         with np.errstate(divide="ignore"):

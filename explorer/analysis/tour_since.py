@@ -17,6 +17,7 @@ CHANGES = {
     "FFN beside attention": "SideBySide:",
     "rotary positions": "OtherPositions:rotary",
     "a window of near tokens": "Window:4",
+    "one key and value for all heads": "SharedKeys:1",
 }
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from explorer import export as views
 from explorer.components import pictures
 from explorer.frame import onscreen
 from explorer.frame.taken import Taken, back, taken
+from explorer.memory.passes import Shown
 from explorer.sentences import recipe
 from explorer.sentences.escape import literal
+from models.written_edits import to_line
 
+# How a page's file can draw a head, and the summaries that it can show.
+DRAWN, SUMS = views.DRAWN, views.SUMS
 WORDS = {"heads": "all heads", "lens": "the logit lens", "paths": "the paths"}
 # What the lines of a page make that has no file of its own.
 MADE = {"claims": "every claim’s verdict", "sentences": "these tables"}
@@ -33,23 +38,45 @@ class File:
 
 
 class _Offered(threading.local):
-    """The files of the run of this thread."""
+    """What the run of this thread offers: files; what lines of Python make and how they read, where
+    the view on screen has no file; and what lines beside those of a file import, and these."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
+        self.numbers: tuple[str, str] | None = None
+        self.more: tuple[list[str], list[str]] = ([], [])
 
 
 _offered = _Offered()
 
 
 def begin() -> None:
-    """Forget the files of the last run."""
-    _offered.files = {}
+    """Forget what the last run offered."""
+    _offered.files, _offered.numbers, _offered.more = {}, None, ([], [])
 
 
 def offer(label: str, name: str, mime: str, make: Callable[[], Any]) -> None:
     """Put a file of the page into the menu, in place of one of the same name."""
     _offered.files[name] = File(label, name, mime, make)
+
+
+def numbers(what: str, of: Sequence[Shown], needs: Sequence[str], lines: Sequence[str]) -> None:
+    """Put the lines of Python into the menu that give the numbers of the view on screen, `what`, in
+    the place of those that make the page's file, which shows another view. of, needs and lines as
+    in `recipe.numbers`."""
+    _offered.numbers = what, recipe.numbers(sources(*of), needs, lines)
+
+
+def more(needs: Sequence[str], *lines: str) -> None:
+    """Put lines behind those that make the page's file: they give what of the page is not in it. In
+    them `model` and `recording` are the file's."""
+    _offered.more[0].extend(needs)
+    _offered.more[1].extend(lines)
+
+
+def sources(*of: Shown) -> list[recipe.Source]:
+    """Recordings as lines of Python name them."""
+    return [(each.model, each.text, to_line(each.edits), each.target) for each in of]
 
 
 def menu() -> Any:
@@ -67,7 +94,8 @@ def menu() -> Any:
 
 def fill(room: Any, page: str) -> None:
     """Fill the menu, if it is open. The page has run, so everything that it offers is known."""
-    files, _offered.files = list(_offered.files.values()), {}
+    files, told, beside = list(_offered.files.values()), _offered.numbers, _offered.more
+    begin()
     if not room.open:
         return
     out = taken(page)
@@ -84,12 +112,17 @@ def fill(room: Any, page: str) -> None:
             _page(out, page)
             if page == "attention":
                 _page(replace(out, view="findings", choices=()), page)
-        st.markdown(f"**Python** that makes {_made(out, page)} again")
-        st.code(lines(out, page), language="python", wrap_lines=True, height=240)
+        if told is None:
+            numbers_too = " again, and the numbers beside it" if beside[1] else " again"
+            st.markdown(f"**Python** that makes {_made(out, page)}{numbers_too}")
+        else:
+            st.markdown(f"**Python** that gives the numbers of {told[0]}")
+        code = lines(out, page, beside) if told is None else told[1]
+        st.code(code, language="python", wrap_lines=True, height=240)
 
 
-def lines(out: Taken, page: str) -> str:
-    """The lines of Python for a page."""
+def lines(out: Taken, page: str, beside: recipe.More = ((), ())) -> str:
+    """The lines of Python for a page. beside: as in `recipe.recipe`."""
     source = out.source
     if page == "claims":
         return recipe.claims(source.model, source.text, onscreen.typed_target(source.model))
@@ -97,7 +130,8 @@ def lines(out: Taken, page: str) -> str:
     if page == "sentences" and texts:
         return recipe.many(source.model, texts, attention)
     other = astuple(out.other) if out.other else None
-    return recipe.recipe(out.view, astuple(source), other, out.choices, f"{out.view}.html")
+    file = f"{out.view}.html"
+    return recipe.recipe(out.view, astuple(source), other, out.choices, file, beside)
 
 
 def _page(out: Taken, page: str) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 from explorer.analysis import attention as matrices
 from explorer.analysis.caption import caption
 from explorer.components.picture import Picture
+from explorer.frame import export
 from explorer.frame.picker import axes_of, pick_attention
 from explorer.memory import shelf
 from explorer.memory.passes import Shown
+from explorer.sentences import recipe
 from models.recording import Attention, Recording
 
 
@@ -33,6 +35,14 @@ class Subject:
     def kept(self, what: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the attention, kept beside its recording."""
         return shelf.derived(self.recording, (self.attention.name, *what), make)
+
+    def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
+        """What lines of Python give of this attention, which is `of` in them, and `axes` what its
+        rows and columns are called."""
+        first = f"of = recording.attention[{self.recording.attention.index(self.attention)}]"
+        named = recipe.axes_of(self.across)
+        needs = ("explorer.analysis import attention", *needs)
+        export.numbers(what, (self.source,), needs, (first, *named, *lines))
 
     def name(self, *what: Hashable) -> str:
         """The name of a picture: equal causes, equal name."""

@@ -30,6 +30,8 @@ VIEW_OF = {
     "switches": "comparison",
     "compare": "comparison",
 }
+# The pages of the text alone, whatever was typed for a decoder to read.
+OF_THE_TEXT = ("embeddings", "positions")
 # The choices of a page that its view takes too.
 CHOICES_OF = {
     "heads": ("attention", "layer", "head", "token", "view"),
@@ -100,17 +102,24 @@ def taken(page: str) -> Taken:
         # The sides as the page laid them beside each other; none where it could not.
         if shown := state.get("sides shown"):
             source, other = (_source(side, typed) for side in shown)
-    elif page == "embeddings" and (second := state.get("second shown")):
-        other = Source(source.model, second)
+    elif page in OF_THE_TEXT:
+        source = Source(source.model, source.text)
+        if page == "embeddings" and (second := state.get("second shown")):
+            other = Source(source.model, second)
+    elif page == "training" and state.train_view == "Checkpoints":
+        if one := state.get("checkpoint shown"):
+            plain = source = Source(one.model, one.text, "", one.target)
     elif page == "anatomy" and state.edits:
         source = Source(source.model, source.text, state.edits, source.target)
     elif page == "predictions":
         source = Source(source.model, source.text, _hidden(source), source.target)
-    if not _fits(view, source, other):
+    if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
         view, source = "heads", plain
     if view not in export.OF_TWO:
         other = None
     chosen = _chosen(view)
+    if page == "training" and state.train_view == "Checkpoints" and state.train_of:
+        chosen = tuple((dict(chosen) | {"attention": state.train_of}).items())
     if view == "comparison":
         chosen = _opened() if page == "compare" else _silenced()
     return Taken(view, source, other, chosen)

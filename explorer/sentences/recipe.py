@@ -10,6 +10,8 @@ NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
 
 
 Target = str | tuple[int, ...] | None
+Source = tuple[str, str, str, Target]  # model, text, edits in one line, and target
+More = tuple[Sequence[str], Sequence[str]]
 
 
 def recording(name: str, model: str, text: str, edits: str, target: Target) -> list[str]:
@@ -25,36 +27,63 @@ def recording(name: str, model: str, text: str, edits: str, target: Target) -> l
 
 def recipe(
     view: str,
-    source: tuple[str, str, str, Target],
-    other: tuple[str, str, str, Target] | None,
+    source: Source,
+    other: Source | None,
     choices: Sequence[tuple[str, str]],
     file: str,
+    more: More = ((), ()),
 ) -> str:
-    """The lines that write a view as the HTML file `file`. source and other: model, text, edits in
-    one line, and target."""
-    edited = source[2] or (other and other[2])
-    lines = ["from explorer import export", "from models import library"]
-    lines += ["from models.written_edits import from_line"] if edited else []
-    lines += [
-        "",
-        f"model = library.load({source[0]!r})",
-        *recording("recording", "model", *source[1:]),
-    ]
+    """The lines that write a view as the HTML file `file`. more: what lines after them import, and
+    these lines."""
     asked = ["recording", repr(view), "model=model"]
     if other is not None:
-        same = other[0] == source[0]
-        lines += [] if same else [f"beside = library.load({other[0]!r})"]
-        lines += recording("other", "model" if same else "beside", *other[1:])
         asked.append("other=other")
     if isinstance(source[3], str):
         asked.append(f"target={source[3]!r}")
     asked += [f"{name}={value!r}" for name, value in choices]
-    lines += [
+    lines = [
         f"page = export.page({', '.join(asked)})",
         f'open({file!r}, "w", encoding="utf-8").write(page)',
         NUMBERS,
     ]
-    return "\n".join(lines)
+    of = (source,) if other is None else (source, other)
+    return numbers(of, ("explorer import export", *more[0]), [*lines, *more[1]])
+
+
+def numbers(of: Sequence[Source], needs: Sequence[str], lines: Sequence[str]) -> str:
+    """Lines that go on from recordings, with what comes before them. of: what `recording` is made
+    from, and `other` after it; () where no model is asked. The models of both are `model` and what
+    `beside` says. needs: what the lines import, such as "explorer.analysis import residual"."""
+    needed = set(needs)
+    if of:
+        needed.add("models import library")
+    if any(edits for _, _, edits, _ in of):
+        needed.add("models.written_edits import from_line")
+    made: list[str] = []
+    for at, (name, text, edits, target) in enumerate(of):
+        called = beside(of) if at else "model"
+        if not at or called != "model":
+            made.append(f"{called} = library.load({name!r})")
+        made += recording("other" if at else "recording", called, text, edits, target)
+    return "\n".join([*(f"from {each}" for each in sorted(needed)), "", *made, *lines])
+
+
+def beside(of: Sequence[Source]) -> str:
+    """What the lines call the model of the second recording."""
+    return "model" if of[1][0] == of[0][0] else "beside"
+
+
+def axes_of(across: bool) -> list[str]:
+    """The lines that name the rows and columns of the attention `of`: between two texts, `across`,
+    the last row has the name of the token that comes next."""
+    if not across:
+        return ["axes = attention.axes(recording, of)"]
+    return [
+        "last = len(recording.stream(of.query).tokens) - 1",
+        "scores = library.logits(model, recording, of.query, last)",
+        "following = library.labels(model, [attention.likeliest(scores)])",
+        "axes = attention.axes(recording, of, *following)",
+    ]
 
 
 def many(model: str, texts: Sequence[str], attention: str) -> str:

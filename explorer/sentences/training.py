@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite, isnan
 
 from explorer.analysis import heads as naming
-from explorer.analysis.training import Course, Curve, first_below, loss_at
+from explorer.analysis.training import Course, Curve, Stage, first_below, loss_at
 from explorer.sentences.escape import literal
 
 KINDS = {
@@ -38,6 +38,19 @@ WHAT_COUNTS = (
 def head_name(at: tuple[int, int]) -> str:
     """A head by its layer and number: "L1 H3"."""
     return f"L{at[0]} H{at[1]}"
+
+
+def columns(stages: Sequence[Stage], courses: Sequence[Course], loss: Curve) -> dict[str, list]:
+    """Loss and scores at each checkpoint as named columns."""
+    made: dict[str, list] = {"step": [stage.step for stage in stages]}
+    if loss:
+        made["loss (nats)"] = [loss_at(loss, stage.step) for stage in stages]
+    for one in courses:
+        name = f"{one.habit}, {head_name(one.at)}"
+        made[name] = list(one.scores)
+        made[f"{name}, even row"] = list(one.chances)
+        made[f"{name}, has it"] = ["yes" if has else "" for has in one.has]
+    return made
 
 
 def headline(one: Course) -> str:

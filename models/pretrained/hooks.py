@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from models.attention_edits import Place as InEdits
 from models.attention_edits import divisor, evened, silenced
 from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead
+from models.since import for_every_head
 
 # The name under which transformers knows our attention function.
 OURS = "headlight"
@@ -57,8 +58,9 @@ class Heads:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
-        """One layer's tensors, (1, head, ...) each, and what it multiplies q . k by. Raises
-        ValueError where layers differ in what they allow."""
+        """One layer's tensors, (1, head, ...) each, keys and values that heads share once if all
+        layers share them alike, and what it multiplies q . k by. Raises ValueError where layers
+        differ in what they allow."""
         if not np.array_equal(self.allowed, allowed):
             raise ValueError(
                 "this model's layers see different parts of a text of this length; shorten the text"
@@ -67,6 +69,10 @@ class Heads:
         for name, tensor in tensors.items():
             if name not in self.arrays:
                 self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
+            elif (before := self.arrays[name].shape[1]) != tensor.shape[1]:
+                every = tensors["q"].shape[1]
+                self.arrays[name] = np.repeat(self.arrays[name], every // before, axis=1)
+                tensor = for_every_head(tensor, every)
             torch.from_numpy(self.arrays[name][layer]).copy_(tensor[0])
 
 
@@ -151,9 +157,8 @@ def attend(
     rest (dropout's and what only fused kernels read) change nothing here; whether that is so for a
     model is tried when it is loaded.
     """
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    held = {"k": key, "v": value}
+    key, value = for_every_head(key, query.shape[1]), for_every_head(value, query.shape[1])
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     if (
         scaling == 1.0
@@ -181,7 +186,7 @@ def attend(
         everywhere = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = (everywhere if permitted is None else permitted[0].any(dim=0)).numpy()
         heads = now.heads.setdefault(name, Heads(now.n_layer[name], allowed))
-        heads.keep(layer, allowed, 1 / by, q=query, k=key, v=value, scores=scores, pattern=pattern)
+        heads.keep(layer, allowed, 1 / by, q=query, **held, scores=scores, pattern=pattern)
     return z.transpose(1, 2).contiguous(), pattern
 
 

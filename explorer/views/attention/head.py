@@ -14,6 +14,7 @@ from explorer.analysis import heads as naming
 from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import (
+    Choices,
     HeadView,
     heat,
     looked_at,
@@ -23,13 +24,13 @@ from explorer.analysis.head_view import (
 )
 from explorer.components import head as one_head
 from explorer.components.picture import Picture
-from explorer.frame import opening, terms
+from explorer.frame import export, opening, terms
 from explorer.frame.picker import pick
 from explorer.frame.table import offer_csv, offer_recording
 from explorer.memory import models, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences import attention as sentences
-from explorer.sentences import glossary, names
+from explorer.sentences import glossary, names, recipe
 from explorer.sentences.escape import literal
 from explorer.views.attention import findings
 from explorer.views.attention.screen import Screen, choices, keep_head, screen
@@ -239,8 +240,28 @@ def files(on: Screen, view: HeadView) -> None:
         shown = looked_at(again.recording, again.attention, at, again.axes, asked)
         return numbers.columns(shown.matrix, shown.axes, shown.hidden)
 
+    numbers_of(on, view)
     offer_csv(columns, (view.title, *view.caption), view.file)
     offer_recording(source.model, source.text, source.target)
+
+
+def numbers_of(on: Screen, view: HeadView) -> None:
+    """The lines of Python that give the matrix, where the file does not show it so."""
+    asked = view.choices
+    if st.session_state.view in export.DRAWN and asked == Choices():
+        return
+    how = f"Choices({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
+    export.more(
+        (
+            "explorer.analysis import attention",
+            "explorer.analysis.head_view import Choices, looked_at",
+        ),
+        f"of = recording.attention[{on.recording.attention.index(on.attention)}]",
+        *recipe.axes_of(on.attention.query != on.attention.key),
+        f"at = {view.head.layer}, {view.head.head}",
+        f"shown = looked_at(recording, of, at, axes, {how})",
+        "table = attention.columns(shown.matrix, shown.axes, shown.hidden)",
+    )
 
 
 def take_sum() -> None:

@@ -10,8 +10,11 @@ import streamlit as st
 from explorer.analysis import alignment
 from explorer.analysis import predictions as numbers
 from explorer.components import bars
+from explorer.frame import export
 from explorer.memory import address, models, passes
+from explorer.memory.passes import Shown
 from explorer.sentences import compare as sentences
+from explorer.sentences import recipe
 from explorer.sentences.escape import literal
 from explorer.views.compare.both import Both, said
 from explorer.views.compare.sides import Side
@@ -24,13 +27,14 @@ IN_LINE, IN_BARS = 3, 10  # words
 @dataclass(frozen=True)
 class Answer:
     """What a side is asked ("fills", "goes on" or "translates"), after or in the place of which
-    word, and its likeliest words with their probabilities; none and `why` where it says no
-    words."""
+    word, its likeliest words with their probabilities, and `of` which run, stream and token they
+    are; none and `why` where it says no words."""
 
     kind: str = ""
     word: str = ""
     words: tuple[tuple[str, float], ...] = ()
     why: str = ""
+    of: tuple[Shown, str, int] | None = None
 
 
 def answers(both: Both) -> tuple[Answer, Answer]:
@@ -78,14 +82,16 @@ def _answer(side: Side, recording: Recording, place: int | None) -> Answer:
         if not issubclass(HideToken, offers.edits):
             return Answer(why=f"{title} has no [MASK] to hide a word with, so it fills in nothing.")
         kind, token, word = "fills", place, stream.tokens[place]
+        side = replace(side, edits=(*side.edits, HideToken(place)))
         try:
-            recording = replace(side, edits=(*side.edits, HideToken(place))).record()
+            recording = side.record()
         except ValueError as why:
             return Answer(why=literal(f"{why}."))
     found = numbers.distribution(passes.logits(recording, offers.logits, token))
     words = numbers.top(found, most=IN_BARS)
     labels = models.labels(side.model, [each.id for each in words])
-    return Answer(kind, word, tuple(zip(labels, (each.own for each in words))))
+    of = side.shown, offers.logits, token
+    return Answer(kind, word, tuple(zip(labels, (each.own for each in words))), of=of)
 
 
 def facing(both: Both) -> None:
@@ -132,10 +138,34 @@ def show(both: Both) -> None:
                 f"answers {letter}",
                 _ignore,
             )
+    _numbers([answer.of for answer in both_answers if answer.of is not None])
     st.caption(
         "Filled: what this side says, of 1. Pale: what the other side gives the same word, where "
         "it is among its ten likeliest."
     )
+
+
+def _numbers(of: list[tuple[Shown, str, int]]) -> None:
+    """The lines of Python that give both lists. of: the runs, streams and tokens."""
+    runs = [run for run, _, _ in of]
+    if not runs:
+        return
+    handles = ["model", *(recipe.beside(export.sources(*runs)) for _ in runs[1:])]
+    lines = [
+        "def likeliest(handle, recording, stream, token):",
+        "    logits = library.logits(handle, recording, stream, token)",
+        f"    words = predictions.top(predictions.distribution(logits), most={IN_BARS})",
+        "    labels = library.labels(handle, [each.id for each in words])",
+        '    return {"word": labels, "probability": [each.own for each in words]}',
+        "",
+        *(
+            f"{name} = likeliest({handle}, {made}, {stream!r}, {token})"
+            for name, handle, made, (_, stream, token) in zip(
+                ("first", "second"), handles, ("recording", "other"), of
+            )
+        ),
+    ]
+    export.numbers("what both sides say", runs, ("explorer.analysis import predictions",), lines)
 
 
 def _ignore() -> None:

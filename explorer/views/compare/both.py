@@ -15,6 +15,7 @@ from explorer.analysis import compare as numbers
 from explorer.analysis import nearest as pairs
 from explorer.analysis.caption import read_text
 from explorer.memory import address, models, shelf
+from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
 from explorer.views.compare.sides import Side, forget_pair
 from models.recording import Attention, Recording
@@ -99,6 +100,11 @@ class Both:
     def near(self) -> tuple[pairs.Nearest, ...]:
         """The nearest head of B for every head of A."""
         return self.kept("nearest", lambda: pairs.nearest(self.distances))
+
+    @property
+    def sources(self) -> tuple[Shown, Shown]:
+        """Both sides by name."""
+        return self.one.shown, self.other.shown
 
     @property
     def file(self) -> str:

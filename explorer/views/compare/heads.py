@@ -12,6 +12,7 @@ from explorer.analysis import compare as numbers
 from explorer.analysis import nearest as pairs
 from explorer.components import compare as pictures
 from explorer.components import matrix as maps
+from explorer.frame import export
 from explorer.frame.table import offer_csv
 from explorer.memory import address
 from explorer.sentences import compare as sentences
@@ -203,6 +204,7 @@ def every_pair(both: Both) -> None:
     caption = both.caption(
         "mean Jensen-Shannon distance (base 2) of every head of A to every head of B"
     )
+    nearest_numbers(both)
     narrow = pairs.few(both.distances)
     left, right = st.columns([1.1, 1], gap="large") if narrow else (st.container(), st.container())
     with left:
@@ -244,6 +246,25 @@ def _map(both: Both, caption: tuple[str, ...]) -> None:
 
     maps.show(
         both.kept("map", made, len), "map of heads", partial(_take_map_row, distances.shape_a)
+    )
+
+
+def nearest_numbers(both: Both) -> None:
+    """The lines of Python that give every head's nearest one."""
+    at_a, at_b = both.a.attention.index(both.of_a), both.b.attention.index(both.of_b)
+    export.numbers(
+        "every head of A beside every head of B",
+        both.sources,
+        ("explorer.analysis import alignment, compare, nearest",),
+        (
+            f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
+            "axes = alignment.axes(recording, one), alignment.axes(other, two)",
+            "rows, columns = (alignment.align(*each) for each in zip(*axes))",
+            "found = compare.sides((recording, one), (other, two), rows, columns)",
+            "distances = nearest.distances(found)",
+            "every = nearest.distance_columns(distances)",
+            "table = nearest.nearest_columns(nearest.nearest(distances))",
+        ),
     )
 
 

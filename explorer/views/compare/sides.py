@@ -35,6 +35,11 @@ class Side:
     edits: tuple[Edit, ...] = ()
     target: str | tuple[int, ...] | None = None
 
+    @property
+    def shown(self) -> passes.Shown:
+        """The same as every page names a recording."""
+        return passes.Shown(self.model, self.text, self.edits, self.target)
+
     def record(self) -> Recording:
         """Its recording. Raises ValueError where it cannot be made."""
         return passes.record(self.model, self.text, self.edits, target=self.target)

@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.analysis import alignment
 from explorer.analysis import spaces as numbers
 from explorer.analysis.numbers import plural
+from explorer.frame import export
 from explorer.frame.table import with_table
 from explorer.memory import address
 from explorer.sentences import compare as sentences
@@ -28,6 +29,12 @@ class Vectors:
     @property
     def words(self) -> str:
         return f"{plural(len(self.found.labels), 'aligned token')}, special ones left out"
+
+    @property
+    def together(self) -> bool:
+        """Both sides are one model's, so their vectors lie in one space."""
+        one, other = self.both.a.model, self.both.b.model
+        return (one.name, one.fingerprint) == (other.name, other.fingerprint)
 
     @property
     def titles(self) -> list[list[str]]:
@@ -68,6 +75,31 @@ def show(both: Both) -> None:
     with right:
         _likeness(on)
     _paths(on)
+    _numbers(on)
+
+
+def _numbers(on: Vectors) -> None:
+    """The lines of Python that give all of it."""
+    both, enough = on.both, len(on.found.labels) >= numbers.FEWEST_TOKENS
+    sides = (("recording", both.of_a.query), ("other", both.of_b.query))
+    like = (
+        "like = spaces.likeness(found)",
+        "cka = spaces.likeness_columns(found, like)",
+    )
+    export.numbers(
+        "both sides’ vectors",
+        both.sources,
+        ("explorer.analysis import alignment, spaces",),
+        (
+            f"one, two = {', '.join(f'{side}.stream({name!r})' for side, name in sides)}",
+            f"axes = {', '.join(f'alignment.axis({side}, {name!r})' for side, name in sides)}",
+            "found = spaces.spaces(one, two, alignment.align(*axes))",
+            "lengths = spaces.norm_columns(found)",
+            *(like if enough else ()),
+            f"planes = spaces.planes(found, {on.together})",
+            "paths = spaces.path_columns(found, planes)",
+        ),
+    )
 
 
 def _spaces(both: Both) -> numbers.Spaces:
@@ -121,8 +153,7 @@ def _likeness(on: Vectors) -> None:
 def _paths(on: Vectors) -> None:
     from explorer.figures import compare as figures
 
-    found, a, b = on.found, on.both.a.model, on.both.b.model
-    together = (a.name, a.fingerprint) == (b.name, b.fingerprint)
+    found, together = on.found, on.together
     st.subheader("The tokens’ paths", anchor=False)
     chosen = address.whole("other_word", len(found.labels))
     chosen = numbers.followed(found, together) if chosen is None else chosen

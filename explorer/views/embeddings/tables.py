@@ -10,10 +10,11 @@ from explorer.analysis import anchors as words_of
 from explorer.analysis import embeddings as numbers
 from explorer.analysis.called import norm_of
 from explorer.analysis.csv import Columns, stacked
+from explorer.frame import export
 from explorer.frame.table import offer_csv, offer_recording, show
 from explorer.memory import models
 from explorer.sentences import embeddings as sentences
-from explorer.views.embeddings.screen import Drawn, Screen, drawn
+from explorer.views.embeddings.screen import N_NEAR, Drawn, Screen, drawn
 
 
 def note(on: Screen) -> None:
@@ -31,6 +32,7 @@ def files(on: Screen) -> None:
     """The numbers as files. The menu keeps names and not arrays, and makes all again from the
     shelf, outside the visit."""
     asked, followed, measure = on.asked, on.followed, on.measure
+    numbers_of(on)
     places = on.token, on.mate
     offer_csv(
         lambda: numbers.all_paths(drawn(asked).scene),
@@ -52,6 +54,47 @@ def files(on: Screen) -> None:
         "Nearest words as CSV",
     )
     offer_recording(asked.model, asked.text)
+
+
+def numbers_of(on: Screen) -> None:
+    """The lines of Python that give the tables, which know more than the file: anchors, planes
+    through them, and sums."""
+    asked, both = on.asked, len(on.recordings) > 1
+    streams = [f"{each}.stream(name)" for each in ("recording", "other")[: 1 + both]]
+    kept = (
+        f"groups = {asked.words!r}",
+        "words = [anchors.framed(word) for group in groups for word in group]",
+        "read = [library.record(model, word) for word in words]",
+        "around = anchors.anchors_of(groups, read, name, sites)",
+    )
+    how = (
+        f"specials={asked.specials == 'Shown'}, unit_length={asked.length == 'Removed'}, "
+        f"words_plane={asked.plane == 'Words'}"
+    )
+    export.more(
+        (
+            "explorer.analysis import anchors, csv, embeddings",
+            "explorer.analysis.sites import states",
+        ),
+        f"name = {asked.stream!r}",
+        f"sites = states(recording.stream(name), {asked.sums == 'Sums'})",
+        *(kept if asked.words else ("around = None",)),
+        f"streams = [{', '.join(streams)}]",
+        f"scene = embeddings.scene(streams, around, sites, {how})",
+        "paths = embeddings.all_paths(scene)",
+        f"found = embeddings.curves(scene, around, {(on.token, on.mate)}, {on.measure!r})",
+        "curves = embeddings.curve_table(scene.titles, found)",
+        "",
+        "def near(text, place):",
+        "    stream = streams[text]",
+        f"    asked = library.nearest(model, stream.resid[:, place], {N_NEAR})",
+        "    at = [stream.sites.index(site) for site in scene.sites]",
+        "    words = [library.labels(model, asked[0][each]) for each in at]",
+        "    table = embeddings.near_table(scene.titles, words, asked[1][at])",
+        "    return scene.texts[text].name, table",
+        "",
+        f'nearest = csv.stacked([near(*each) for each in {on.followed}], "of")',
+    )
 
 
 def tables(on: Screen) -> None:

@@ -54,6 +54,13 @@ def show(shown: Screen) -> None:
     read = models.offers(model)
     plain = read.linear_readout and read.logits == on.attention.query
     st.caption(left_out + (words.OTHER_READOUT if not plain else ""))
+    on.numbers(
+        "this head’s circuits on bare words",
+        ("explorer.analysis import circuits", "functools import partial"),
+        f"ids = circuits.words_of(recording, of, {(query, key)})",
+        f"found = library.circuits(model, of.name, {shown.layer}, {shown.head}, ids)",
+        "table = circuits.table(found, partial(library.labels, model))",
+    )
     with_table(
         partial(reading.table, of, partial(models.labels, model)),
         on.caption(f"circuits of {shown.where} on bare words, W_E W_QK W_Eᵀ and W_E W_OV W_U"),

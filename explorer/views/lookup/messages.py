@@ -63,6 +63,15 @@ def show(shown: Screen) -> None:
             st.markdown(words.NO_MESSAGES if on.attention.opens else closed)
         loud, *sums = numbers.loudest(weights)
         st.markdown(words.heard(shown.key(loud), *sums))
+    whole = f"of.pattern[{shown.layer}, {shown.head}]"
+    received = f"messages = lookup.received(of, {', '.join(map(str, shown.at))}, axes.keys)"
+    on.numbers(
+        "this graph",
+        ("explorer.analysis import lookup",),
+        f"weights = {whole if one else f'lookup.mean_of_heads(of, {shown.layer})'}",
+        f"table = lookup.nodes(weights, of.allowed, {times!r}, axes.rows, axes.keys)",
+        *((received,) if one and on.attention.opens else ()),
+    )
     columns = partial(
         numbers.nodes, weights, on.attention.allowed, times, on.axes.rows, on.axes.keys
     )

@@ -8,19 +8,20 @@ from collections.abc import Sequence
 import streamlit as st
 
 from explorer.analysis import evidence, scale
+from explorer.frame.subject import Subject
 from explorer.frame.table import with_table
 from explorer.memory import shelf
 from explorer.sentences import scale as words
-from models.recording import Attention, Recording
 
 TITLES = ("Var(q·k) by width", "The softmax’s largest weight by width")
 
 
-def panel(recording: Recording, attention: Attention, caption: Sequence[str]) -> None:
+def panel(on: Subject, caption: Sequence[str]) -> None:
     """Two pictures side by side and what they say. caption: what a figure must say of model and
     text."""
     from explorer.figures.scale import by_width
 
+    recording, attention = on.recording, on.attention
     random = shelf.derived(
         recording, ("scale, random",), lambda: scale.at_random(evidence.gaussian)
     )
@@ -38,6 +39,11 @@ def panel(recording: Recording, attention: Attention, caption: Sequence[str]) ->
         )
         st.plotly_chart(figure, key="largest weight by width", alt=TITLES[1])
     st.markdown(words.said(random, own, recording.model.d_head))
+    on.numbers(
+        "why the scale",
+        ("explorer.analysis import evidence, scale",),
+        "table = scale.table(scale.at_random(evidence.gaussian), scale.of_model(of))",
+    )
     with_table(
         scale.table(random, own),
         (" and ".join(TITLES), *caption),

@@ -51,6 +51,13 @@ def show(shown: Screen) -> None:
     if pair := numbers.one_way(made[2], on.axes.special):
         st.markdown(words.one_way(made, *((token, shown.row(token)) for token in pair)))
     keys = on.axes.keys
+    on.numbers(
+        "three ways to score a pair",
+        ("explorer.analysis import constructions",),
+        f"x = constructions.entering(recording, of, {shown.layer})",
+        f"made = constructions.constructions(x, of, {shown.layer}, {shown.head})",
+        f"table = constructions.constructions_table(made, axes.keys, {before!r})",
+    )
     with_table(lambda: numbers.constructions_table(made, keys, before), picture.about, picture.file)
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from explorer.analysis import added as numbers
 from explorer.figures import order as draw
+from explorer.frame import export
 from explorer.memory import models, shelf
 from explorer.sentences import positions as sentences
 from explorer.views.positions.panel import chart, tables
@@ -49,6 +50,16 @@ def show(source: Source) -> None:
         st.markdown(sentences.ADDING)
         st.markdown(sentences.price(room, HELD, card.d_model, card.n_positions))
     st.caption(sentences.WHERE["learned" if source.adds == "learned" else "sinusoids"])
+    export.numbers(
+        "the encoding within the embeddings’ directions",
+        (source.shown,),
+        ("explorer.analysis import added, positions",),
+        (
+            source.table_line,
+            "found = added.overlap(library.embeddings(model), table)",
+            "shares = added.overlap_columns(found)",
+        ),
+    )
     tables(
         ("Shares", about, lambda: numbers.overlap_columns(overlap_of(source))),
         file=f"positions-overlap-{source.model}",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.frame import export
 from explorer.sentences import positions as sentences
 from explorer.views.positions.panel import chart, row, sizes, tables, told_none
 from explorer.views.positions.source import Source, about_formula
@@ -39,6 +40,16 @@ def show(source: Source) -> None:
         alt = f"{pairs}, equal along every diagonal"
         chart(figure, "gram", alt, f"positions-gram-{some}x{d}")
     st.markdown(sentences.distance(found, n, d))
+    export.numbers(
+        "these positions’ products",
+        (),
+        ("explorer.analysis import positions",),
+        (
+            f"table = positions.table({n}, {d})",
+            "distance = positions.product_columns(positions.products(table))",
+            f'pairs = positions.table_columns(positions.gram(table, {some}), "j =")',
+        ),
+    )
     tables(
         (
             "By distance",
@@ -74,6 +85,17 @@ def _learned(source: Source) -> None:
         figure = draw.gram(numbers.gram(shown(), some), (pairs, *about), first)
         chart(figure, "gram", pairs, f"positions-gram-{some}-{source.model}")
     st.markdown(sentences.learned_distance(found, n - first, longer if first else None))
+    export.numbers(
+        "these positions’ products",
+        (source.shown,),
+        ("explorer.analysis import positions",),
+        (
+            source.table_line,
+            f"table = table[{first}:{n}]",
+            "distance = positions.distance_columns(positions.by_distance(table))",
+            f'pairs = positions.table_columns(positions.gram(table, {some}), "j =", {first})',
+        ),
+    )
     tables(
         (
             "By distance",

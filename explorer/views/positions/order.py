@@ -11,6 +11,7 @@ from explorer.analysis import order as numbers
 from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from explorer.figures import order as draw
+from explorer.frame import export
 from explorer.memory import models, passes, shelf
 from explorer.sentences import order as sentences
 from explorer.sentences import positions as of_tables
@@ -19,6 +20,7 @@ from explorer.views.positions.sentence import refused
 from explorer.views.positions.source import Source
 from models.edits import ShuffleTokens
 from models.recording import Recording
+from models.written_edits import to_line
 
 ORDERS, POSITIONS = ("Shuffle", "Retype"), ("Without", "With")
 SHUFFLES = 1000
@@ -95,6 +97,7 @@ def show(source: Source) -> None:
         _word_by_word(found)
     layer, at, bare = _head_maps(asked, found, about)
     title = f"Layer {layer}, head {at}, {'without' if bare else 'with'} positions"
+    _numbers(asked, layer, at, bare)
     tables(
         (
             "Words",
@@ -209,6 +212,34 @@ def _head_maps(asked: Asked, found: numbers.Orders, about: Sequence[str]) -> tup
             chart(figure, title, f"{title}: {words}", f"positions-map-L{layer}H{at}-{name}")
     st.markdown(sentences.maps(maps))
     return layer, at, bare
+
+
+def _numbers(asked: Asked, layer: int, at: int, bare: bool) -> None:
+    """The lines of Python that give all tables of both orders."""
+    source = asked.source
+    name, away = source.stream_name, to_line(source.without)
+    texts = [source.text, asked.other]
+    lines = [
+        f"texts, shuffled = {texts!r}, from_line({to_line(asked.edits)!r})",
+        f"away, target = from_line({away!r}), {source.target!r}",
+        "",
+        "def both(bare):",
+        "    edits = away if bare else ()",
+        "    return (",
+        "        library.record(model, texts[0], edits, target),",
+        "        library.record(model, texts[1], (*shuffled, *edits), target),",
+        "    )",
+        "",
+        f"found = order.orders(both, {name!r}, {bool(asked.edits)})",
+        "words = order.order_columns(found)",
+        "sites = order.site_columns(found.with_, found.without)",
+        f"one, two = (positions.attention_of(each, {name!r}) for each in both({bare}))",
+        f"maps = order.both_maps(one, two, {layer}, {at}, found.pairs)",
+        "tokens = [found.tokens[place] for place in found.pairs.here]",
+        "weights = order.map_columns(maps.here, maps.there, tokens)",
+    ]
+    needs = "explorer.analysis import order, positions", "models.written_edits import from_line"
+    export.numbers("both orders", (source.shown,), needs, lines)
 
 
 def _map_columns(asked: Asked, layer: int, at: int, bare: bool) -> Columns:

@@ -9,6 +9,7 @@ from explorer.analysis.csv import Columns
 from explorer.analysis.positions import attention_of
 from explorer.analysis.right import scaling
 from explorer.figures import order as draw
+from explorer.frame import export
 from explorer.memory import models
 from explorer.sentences import order as sentences
 from explorer.sentences import positions as of_tables
@@ -41,18 +42,30 @@ def show(source: Source) -> None:
             st.info(of_tables.nothing_to_show(models.title(source.model)))
             return
         st.info(of_tables.turned_alone(models.title(source.model), source.within))
-        tables(_scores(source, plain, bare), file=f"positions-sentence-{source.model}")
+        scores, line = _scores(source, plain, bare)
+        _numbers(source, line)
+        tables(scores, file=f"positions-sentence-{source.model}")
         return
     left, right = st.columns(2, gap="large")
     with left:
-        lengths = _lengths(source)
+        lengths, first = _lengths(source)
     with right:
-        scores = _scores(source, plain, bare)
+        scores, line = _scores(source, plain, bare)
+    _numbers(source, first, line)
     tables(lengths, scores, file=f"positions-sentence-{source.model}")
 
 
-def _lengths(source: Source) -> tuple:
-    """Lengths of what is added up, token by token; returns its table."""
+def _numbers(source: Source, *lines: str) -> None:
+    """The lines of Python that give the tables."""
+    needs = ("explorer.analysis import added",)
+    what = "what positions add to this sentence"
+    first = f"stream = recording.stream({source.stream_name!r})"
+    export.numbers(what, source.two, needs, (first, *lines))
+
+
+def _lengths(source: Source) -> tuple[tuple, str]:
+    """Lengths of what is added up, token by token; returns its table, and the line of Python that
+    makes it."""
     stream = source.stream
     names = (
         models.word_vector(source.model),
@@ -70,11 +83,13 @@ def _lengths(source: Source) -> tuple:
         again = source.stream
         return added.added_columns(added.added(again), again.tokens, names[0])
 
-    return "Lengths", about, columns
+    line = f"lengths = added.added_columns(added.added(stream), stream.tokens, {names[0]!r})"
+    return ("Lengths", about, columns), line
 
 
-def _scores(source: Source, plain: Recording, bare: Recording) -> tuple:
-    """A head's scores by distance, with positions and without; returns its table."""
+def _scores(source: Source, plain: Recording, bare: Recording) -> tuple[tuple, str]:
+    """A head's scores by distance, with positions and without; returns its table, and the line of
+    Python that makes it."""
     name = source.stream_name
     with row():
         at = head(source)
@@ -94,8 +109,7 @@ def _scores(source: Source, plain: Recording, bare: Recording) -> tuple:
         st.markdown(sentences.scores(scores, sentences.TURNED if turns else parts, scaled))
     else:
         st.info("There are no words here yet between which a distance could be measured.")
-    return (
-        "Scores",
-        lines,
-        lambda: added.offset_columns(added.by_offset(*source.both(), name, *at)),
-    )
+    table = lambda: added.offset_columns(added.by_offset(*source.both(), name, *at))
+    asked = f"recording, other, {name!r}, {at[0]}, {at[1]}"
+    line = f"scores = added.offset_columns(added.by_offset({asked}))"
+    return ("Scores", lines, table), line

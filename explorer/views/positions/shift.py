@@ -6,6 +6,7 @@ import streamlit as st
 
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.frame import export
 from explorer.memory import models
 from explorer.sentences import positions as sentences
 from explorer.views.positions.panel import chart, number, pair_of, row, sizes, tables, told_none
@@ -54,6 +55,15 @@ def show(source: Source) -> None:
         turn = numbers.turn(d, pair, by)
         st.latex(sentences.turn_formula(turn, before, after, place, place + by))
         st.markdown(sentences.turn_everywhere(n, d, by))
+    export.numbers(
+        "this rotation",
+        (),
+        ("explorer.analysis import positions",),
+        (
+            f"wave = positions.wave({some}, {d}, {pair})",
+            f"table = positions.circle_columns(wave, {by}, {d}, {pair})",
+        ),
+    )
     tables(
         ("Pair", about, lambda: numbers.circle_columns(numbers.wave(some, d, pair), by, d, pair)),
         file=f"positions-shift-{by}-pair-{pair}",

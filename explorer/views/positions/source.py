@@ -10,6 +10,7 @@ from explorer.analysis import positions as numbers
 from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.memory import models, passes, shelf
+from explorer.memory.passes import Shown
 from models.edits import WithoutPositions
 from models.recording import Card, Recording, Stream
 
@@ -88,6 +89,29 @@ class Source:
         if self.adds == "learned":
             return self.learned()
         return numbers.table(self.card.n_positions, self.card.d_model)
+
+    @property
+    def table_line(self) -> str:
+        """The line of Python that makes `table`, the vectors of all positions; of a model that does
+        not hand out the table it learned, the rows of this text."""
+        if self.adds != "learned":
+            return f"table = positions.table({self.card.n_positions}, {self.card.d_model})"
+        if models.position_table(self.model) is None:
+            return f'table = recording.stream({self.stream_name!r}).at("pos.wrote")'
+        return "table = model.model.embedding.position.detach().numpy()"
+
+    @property
+    def two(self) -> tuple[Shown, Shown]:
+        """The runs with positions and without, by name."""
+        return (
+            Shown(self.model, self.text, (), self.target),
+            Shown(self.model, self.text, self.without, self.target),
+        )
+
+    @property
+    def shown(self) -> Shown:
+        """The run on screen, by name."""
+        return Shown(self.model, self.text)
 
     def caption(self, *more: str) -> tuple[str, ...]:
         """What a figure of this text must say when it stands alone."""

@@ -11,6 +11,7 @@ from explorer.analysis import neurons as reading
 from explorer.analysis.caption import caption
 from explorer.analysis.numbers import fixed, signed
 from explorer.components import bars, strip
+from explorer.frame import export
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences import neurons as sentences
@@ -45,6 +46,12 @@ def show(on: Inside, taken: Attribution, words: tuple[str, str]) -> None:
     with right:
         opened(on, of, rank)
     st.markdown(sentences.how(shows.gate, shows.ffn_biases))
+    asked = f"{on.stream.name!r}, {layer}, {taken.token}, {taken.id}, {taken.against}"
+    export.more(
+        ("explorer.analysis.neurons import file",),
+        f"opened = library.neurons(model, recording, {asked})",
+        "neurons = file(opened)",
+    )
     word = f"“{words[0]}”" + (f" less that of “{words[1]}”" if words[1] else "")
     with_table(
         partial(reading.file, of),

@@ -12,7 +12,7 @@ from explorer.analysis.caption import caption
 from explorer.analysis.numbers import signed
 from explorer.components import bars
 from explorer.components import lens as pictures
-from explorer.frame import opening
+from explorer.frame import export, opening
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
 from explorer.sentences import lens as sentences
@@ -65,6 +65,12 @@ def show(on: Inside) -> Attribution | None:
     if "transform" in whole:
         how += sentences.bent(taken.explained)
     st.markdown(how + sentences.not_followed(whole))
+    asked = f"{on.stream.name!r}, {on.token}, {word}, {against}"
+    export.more(
+        ("explorer.analysis import lens",),
+        f"taken = library.attribute(model, recording, {asked})",
+        "parts = lens.parts_file(taken)",
+    )
     with_table(
         reading.parts_file(taken),
         about(on, taken),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from explorer.analysis import way_back
 from explorer.frame import plot
 from explorer.frame.table import with_table
 from explorer.memory import passes
@@ -35,5 +36,5 @@ def panel(recording: Recording, stream: str, caption: Sequence[str]) -> None:
         st.markdown(words.table(found.ways, found.norm))
         st.markdown(words.deep(found.ways, found.norm))
         st.caption(words.stack(found.width, found.layers, found.tokens, found.gain))
-    columns = {"layer": list(range(found.layers + 1))} | dict(zip(found.ways, found.norm))
+    columns = way_back.stack_columns(found)
     with_table(columns, about, "headlight-gradient-deep-stack", form="%.4g")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import residual as numbers
+from explorer.analysis import way_back
 from explorer.analysis.attention import numbered
 from explorer.frame import plot
 from explorer.frame.table import with_table
@@ -36,17 +37,21 @@ def show(on: Screen) -> None:
             "output whose gradient could go back through its layers. A stack of random layers and "
             "one of its own sub-layers can be differentiated:"
         )
+        lines = []
     else:
-        highway(on, token)
+        lines = highway(on, token)
     deep.panel(on.recording, on.stream.name, on.caption())
+    lines.append("stack = way_back.stack_columns(library.depth(stream.resid[0]))")
     if ours:
-        one_jacobian(on, token)
+        lines += one_jacobian(on, token)
     else:
         not_shown(on, "a sub-layer’s Jacobian", "its code runs as a whole, no sub-layer by itself")
+    on.numbers("the gradient on its way back", ("explorer.analysis import way_back",), *lines)
 
 
-def highway(on: Screen, token: int) -> None:
-    """The length of the gradient at every state, with and without residuals and LayerNorm."""
+def highway(on: Screen, token: int) -> list[str]:
+    """The length of the gradient at every state, with and without residuals and LayerNorm. Returns
+    the lines of Python that give it."""
     from explorer.figures.residual import lines
 
     recording, stream = on.recording, on.stream
@@ -55,7 +60,7 @@ def highway(on: Screen, token: int) -> None:
             found = passes.highway(recording, stream.name, token)
         except ValueError as why:
             st.info(f"The way back cannot be shown: {literal(str(why))}.")
-            return
+            return []
     (word,) = models.labels(recording.model.name, [found.id])
     where = f"token {found.token}, {recording.stream(found.output).tokens[found.token]}"
     if len(recording.streams) > 1:
@@ -67,7 +72,7 @@ def highway(on: Screen, token: int) -> None:
     st.subheader("The way back from the output", anchor=False)
     st.markdown(words.output(literal(word), literal(where), found.logit[0], taken))
     total = numbers.over_tokens(found.norm)
-    sites = ["input", *map(_short, found.sites[1:])]
+    sites = way_back.places(found)
     picture = on.picture(
         "Gradient by the state after a sub-layer",
         f"output: logit of {word} at {where}; length over all tokens",
@@ -83,21 +88,16 @@ def highway(on: Screen, token: int) -> None:
         st.markdown(gradients.table(found.ways, total))
         st.markdown(gradients.highway(found.ways, total, recording.model.n_layer))
         st.markdown(gradients.why(norm))
-    columns = (
-        {"state after": sites}
-        | {f"{way}, all tokens": row for way, row in zip(found.ways, total)}
-        | {f"{way}, token {token}": row[:, token] for way, row in zip(found.ways, found.norm)}
-    )
-    with_table(columns, picture.about, picture.file)
+    with_table(way_back.highway_columns(found, token), picture.about, picture.file)
+    return [
+        f"found = library.highway(model, recording, {stream.name!r}, {token})",
+        f"gradient = way_back.highway_columns(found, {token})",
+    ]
 
 
-def _short(site: str) -> str:
-    layer, _, place = site.partition(".")
-    return f"{numbers.SHORT[place]} {layer}"
-
-
-def one_jacobian(on: Screen, token: int) -> None:
-    """How one sub-layer stretches the directions of a token's vector."""
+def one_jacobian(on: Screen, token: int) -> list[str]:
+    """How one sub-layer stretches the directions of a token's vector. Returns the lines of Python
+    that give it."""
     from explorer.figures.residual import spectrum
 
     stream, d = on.stream, on.recording.model.d_model
@@ -108,19 +108,20 @@ def one_jacobian(on: Screen, token: int) -> None:
     with st.spinner("Differentiating …"):
         found = passes.jacobian(on.recording, stream.name, token, site)
     st.markdown(words.jacobian(found, on.called(token), name, d))
-    series = [("∂f, what is written", found.wrote)]
-    if found.adds:
-        series.append(("I + ∂f, the sum", found.total))
-    if numbers.norm_place(stream) == "post":
-        series.append((f"after {on.norm}", found.after))
+    norm = on.norm if numbers.norm_place(stream) == "post" else ""
     picture = on.picture(
         f"Singular values of ∂f{' and I + ∂f' if found.adds else ''}",
         f"{name}, token {token}, {stream.tokens[token]}; below a millionth not drawn",
         file=f"jacobian-{site}-token{token}",
         what=("jacobian", site, token),
     )
-    plot.show(spectrum(series, picture.about), "jacobian", picture.title)
-    with_table({"rank": range(1, d + 1)} | dict(series), picture.about, picture.file)
+    figure = spectrum(way_back.stretches(found, norm), picture.about)
+    plot.show(figure, "jacobian", picture.title)
+    with_table(way_back.stretch_columns(found, norm), picture.about, picture.file)
+    return [
+        f"found = library.jacobian(model, recording, {stream.name!r}, {token}, {site!r})",
+        f"values = way_back.stretch_columns(found, {norm!r})",
+    ]
 
 
 def _take_followed() -> None:

@@ -47,12 +47,27 @@ def show(on: Screen) -> None:
     one = norm([norms[site][3]])
     st.markdown(f"{on.called(on.token)} in one {one}, {name}:")
     st.dataframe(steps, hide_index=True, column_config=dict.fromkeys(list(steps)[1:], THREE))
-    beside_batch_norm(on, name, site, norms[site][2:])
+    times = beside_batch_norm(on, name, site, norms[site][2:])
+    on.numbers(
+        f"every {called}",
+        (
+            "explorer.analysis import layer_norm, residual",
+            "explorer.analysis.attention import numbered",
+        ),
+        f"norms = library.norms(model, {stream.name!r})",
+        f"grid = layer_norm.norm_grid(stream, {measure!r}, {on.norm!r})",
+        "table = residual.table(grid, stream.tokens)",
+        f"steps = layer_norm.stages(stream, norms, {site!r}, {on.token})",
+        f"how = norms[{site!r}][2:]",
+        f"moved = layer_norm.change(stream, {site!r}, {on.token}, {times!r}, *how)",
+        f'both = {{{one!r}: moved.layer, "BatchNorm": moved.batch}}',
+        'moves = {"token": numbered(stream.tokens), **both}',
+    )
 
 
-def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool]) -> None:
+def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool]) -> float:
     """The same sums over features and over tokens, when the followed token's vector is
-    multiplied."""
+    multiplied. Returns by what."""
     from explorer.figures.residual import bars
 
     st.subheader("Why not BatchNorm?", anchor=False)
@@ -78,6 +93,7 @@ def beside_batch_norm(on: Screen, name: str, site: str, how: tuple[float, bool])
     series = (called, found.layer), ("BatchNorm", found.batch)
     plot.show(bars(series, picture.about, tokens, "moved by"), "batch norm", picture.title, "norms")
     with_table({"token": numbered(tokens), **dict(series)}, picture.about, picture.file)
+    return times
 
 
 def factor() -> float:

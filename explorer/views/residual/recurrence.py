@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer.analysis import way_back
+from explorer.analysis.way_back import NETWORKS
 from explorer.frame import plot
 from explorer.frame.table import with_table
 from explorer.memory import address, background, told
@@ -13,7 +15,6 @@ from explorer.sentences import residual as words
 from explorer.views.residual.screen import Screen
 
 LOOK = 0.7  # seconds between two looks at an experiment that runs
-NETWORKS = ("RNN", "LSTM", "Transformer")
 
 
 def show(on: Screen) -> None:
@@ -41,6 +42,12 @@ def show(on: Screen) -> None:
     running = background.decay(on.recording, on.stream.name, lag).running
     told.fragment(watch, run_every=LOOK if running else None)(
         on.source, on.stream.name, lag, running
+    )
+    on.numbers(
+        "the three networks, trained to the end",
+        ("explorer.analysis import way_back",),
+        f"*_, found = library.decay(map(int, stream.ids), {lag})  # trains them",
+        "table = way_back.distance_columns(found)",
     )
     with st.expander("The set-up, in full"):
         st.markdown(words.SET_UP)
@@ -79,7 +86,7 @@ def result(on: Screen, found, lag: int) -> None:
         file=f"gradient-by-distance-lag{lag}",
         what=("decay", lag),
     )
-    now = by_distance(picture.about, found)
+    by_distance(picture.about, found)
     st.markdown(gradients.lesson(NETWORKS, found.gradient, found.accuracy, lag))
     shown = found.first, found.gradient, found.accuracy, found.loss[:, -1]
     st.markdown(gradients.decay(NETWORKS, found.parameters, *shown, lag))
@@ -92,13 +99,11 @@ def result(on: Screen, found, lag: int) -> None:
         plot.show(
             lines(loss, about, found.looks, "step", "nats", log=False), "loss", "Loss by step"
         )
-    columns = {"distance": range(found.length)}
-    columns |= {f"{n} before": row for n, row in zip(NETWORKS, found.first)}
-    with_table(columns | {f"{n} now": row for n, row in now}, picture.about, picture.file)
+    with_table(way_back.distance_columns(found), picture.about, picture.file)
 
 
-def by_distance(about: tuple[str, ...], found) -> list:
-    """The two pictures on one scale; the series of the second."""
+def by_distance(about: tuple[str, ...], found) -> None:
+    """The two pictures on one scale."""
     from explorer.figures.residual import lines
 
     now, x = list(zip(NETWORKS, found.gradient)), range(found.length)
@@ -112,4 +117,3 @@ def by_distance(about: tuple[str, ...], found) -> list:
     with right:
         figure = lines(now, (steps, *about[1:]), x, *axes, log=True, over=over)
         plot.show(figure, "decay now", f"Gradient by distance {steps.lower()}", "decay")
-    return now

@@ -14,7 +14,7 @@ from explorer.analysis.attention import TONES
 from explorer.analysis.called import norm_of
 from explorer.analysis.caption import caption
 from explorer.components.picture import Picture
-from explorer.frame import opening, picker
+from explorer.frame import export, opening, picker
 from explorer.memory import address, models, shelf
 from explorer.memory.passes import Shown
 from explorer.sentences.escape import literal
@@ -51,6 +51,11 @@ class Screen:
                 if word is not None:
                     return word
         return self.kept(("most turned",), lambda: numbers.most_turned(self.stream))
+
+    def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
+        """What lines of Python give of this stream, which is `stream` in them."""
+        first = f"stream = recording.stream({self.stream.name!r})"
+        export.numbers(what, (self.source,), needs, (first, *lines))
 
     def called(self, token: int) -> str:
         """A token with its place, as Markdown."""

@@ -64,3 +64,10 @@ def heads(on: Screen) -> None:
         return words.heads(error, recording.model.d_head, recording.model.d_model)
 
     chart.show(on, grid, "every token, head by head", log, note)
+    on.numbers(
+        "what each head wrote",
+        ("explorer.analysis import head_writes, residual",),
+        "outputs = library.outputs(model)",
+        f"grid = head_writes.head_grid(recording, stream, {measure!r}, outputs)",
+        "table = residual.table(grid, stream.tokens)",
+    )

@@ -61,7 +61,33 @@ def show(on: Subject, what: str) -> None:
     at = slice(None) if made.whole else slice(made.row, made.row + 1)
     named = matrices.Axes(axes.rows[at], axes.keys, axes.special, axes.said, None, axes.key_places)
     values = made.shown.matrix[at]
+    if what not in export.SUMS or made.shown.hidden is not None:
+        numbers_of(made, at)
     files(lambda: matrices.columns(values, named), (values, named.rows, axes.keys), picture)
+
+
+def numbers_of(made: Summary, at: slice) -> None:
+    """The lines of Python that give what no file has: other summaries, and tokens left out."""
+    layer, head = made.layer, made.head
+    tokens = f"flow.flow(of, range(len(of.allowed)), {layer})"
+    values = {
+        "Mean": f"summaries.mean(of, {layer})",
+        "Max": f"summaries.largest(of, {layer})",
+        "Rollout": f"flow.rollout(of, {layer})",
+        "Flow": tokens if made.whole else f"flow.alone(of, {made.token}, {layer})",
+        "Values": f"summaries.norms(of, library.outputs(model)[of.name][0], {layer}, {head})",
+    }[made.what]
+    kept = st.session_state.att_keep
+    chosen = "" if made.whole else f"[{at.start}:{at.stop}]"
+    made.on.numbers(
+        f"this summary, {words.LABELS[made.what].lower()}",
+        ("dataclasses import replace", "explorer.analysis import flow, sinks, summaries"),
+        f"values = {values}",
+        "quiet = sinks.crowded(recording, of)",
+        f"shown = attention.shown(values, of.allowed, axes, None, {kept!r}, False, quiet)",
+        f"axes = replace(shown.axes, rows=shown.axes.rows{chosen}, row_places=None)",
+        f"table = attention.columns(shown.matrix{chosen}, axes)",
+    )
 
 
 def scope(on: Subject, what: str) -> tuple[int | None, int | None]:

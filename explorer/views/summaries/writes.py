@@ -46,6 +46,13 @@ def show(on: Subject, controls: Any) -> None:
             st.markdown(line)
         said = words.caution("Writes", 0, (0.0, 0.0), None)
         st.markdown(f":material/warning: {said}")
+    on.numbers(
+        "what each head wrote",
+        ("explorer.analysis import summaries",),
+        f"found = summaries.contributions(of, *library.outputs(model)[of.name], {row})",
+        f"values, rows, columns = summaries.by_layer(found, {measure!r})",
+        'table = {"layer": rows, **dict(zip(columns, values.T))}',
+    )
     files(lambda: {"layer": rows, **dict(zip(columns, values.T))}, (values, rows, columns), picture)
 
 

@@ -21,6 +21,7 @@ from models.edits import (
     MoveNorm,
     OtherNorm,
     ScaledBy,
+    SharedKeys,
     SideBySide,
     UniformHead,
     Window,
@@ -81,7 +82,8 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         for head in range(one.pattern.shape[1])
     )
     own, encoder = own_norm(plain), plain.model.kind == "encoder"
-    shows = models.offers(plain.model.name)
+    shows, all_of = models.offers(plain.model.name), plain.model.n_head
+    separate = 1 < all_of == (shows.key_heads or all_of)
     norm, other = norm_of(plain, shows.rms), "layer" if shows.rms else "rms"
     made: dict[str, tuple[Edit, ...]] = {
         "Take away the scale": (WithoutScale(),),
@@ -95,6 +97,7 @@ def offered(plain: Recording) -> dict[str, tuple[Edit, ...]]:
         "Look ahead: no causal mask": () if encoder else (WithoutMask(),),
         "A causal mask": (WithMask(),) if encoder else (),
         "A window: tokens fewer than four places away": (Window(4),),
+        "One key and value for all heads": (SharedKeys(1),) if separate else (),
         "Every head even": heads if len(heads) <= MOST_EDITS else (),
     }
     taken = switched.TAKEN.get(lacks(plain))  # what the model never had is not taken away
@@ -173,6 +176,8 @@ def masks(on: Runs) -> None:
         )
     if follows(on.plain, Window):
         since.window(on)
+    if follows(on.plain, SharedKeys):
+        since.shared_keys(on)
 
 
 def take_toggle(edits: tuple[Edit, ...], key: str, edit: Edit, when: bool) -> None:

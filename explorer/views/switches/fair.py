@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.analysis import fair as numbers
 from explorer.analysis.switched import TAKEN
-from explorer.frame import plot, table
+from explorer.frame import export, plot, table
 from explorer.memory import models
 from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
@@ -42,6 +42,18 @@ def show(on: Runs) -> None:
             "Losses are the last ones measured in training; the other numbers come from each "
             "model’s card, on data it never saw."
         )
+    export.numbers(
+        "these models’ training",
+        (),
+        ("explorer.analysis import fair", "models import library"),
+        (
+            "cards = {name: library.card(name) for name in library.names()}",
+            f"found = [of for of in fair.trained_without(cards) if of.full == {family!r}]",
+            f"curves = [({family!r}, found[0].full_curve), *((of.name, of.curve) for of in found)]",
+            "results = fair.result_columns(found)",
+            "table = fair.curve_columns([each for each in curves if len(each[1])])",
+        ),
+    )
     for of in found:
         doors(of, on.model)
     if series:

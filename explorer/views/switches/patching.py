@@ -69,6 +69,7 @@ def show(on: Runs) -> None:
     pick("Patch, one at a time", KINDS, "patch")
     name = on.which().name if what == "Heads" else pick_stream(two.base)
     asked = Question(on.model, on.plain.text, edits, what, donor, name, two.token, word, against)
+    sweep.numbers_of(asked)
     running = asked.sweep().running
     told.fragment(sweep.watch, run_every=LOOK if running else None)(asked, on.edits, running)
 

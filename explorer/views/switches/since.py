@@ -1,5 +1,5 @@
-"""The switches of what changed since the paper: a window, the other norm, attention and FFN side
-by side; and what every switch of a layer shares."""
+"""The switches of what changed since the paper: a window, shared keys, the other norm, attention
+and FFN side by side; and what every switch of a layer shares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explorer.analysis.switched import BESIDE, ByLayer, kind_of_norm, without
 from explorer.memory import models
 from explorer.views.switches.runs import Runs
 from explorer.views.switches.write import put, shown
-from models.edits import NORMS, Edit, Window, last
+from models.edits import NORMS, Edit, SharedKeys, Window, groups_of, last
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,36 @@ def take_window(edits: tuple[Edit, ...]) -> None:
     """The window chosen."""
     size = int(st.session_state["window"] or 0)
     put((*without(edits, Window), *((Window(size),) if size else ())))
+
+
+def shared_keys(on: Runs) -> None:
+    """In how many groups heads share keys and values, as many as there are heads for none."""
+    heads, own = on.plain.model.n_head, models.offers(on.model).key_heads
+    if own is not None and own < heads:
+        st.caption(
+            f"Keys and values are shared in this model: its {heads} heads read those of {own}."
+        )
+        return
+    if heads == 1:
+        return
+    edit = last(on.edits, SharedKeys)
+    shown("shared keys", heads if edit is None else edit.groups)
+    st.select_slider(
+        "Heads with keys and values of their own",
+        groups_of(heads),
+        key="shared keys",
+        help="With fewer, heads that stand together share keys and values, the mean of what theirs "
+        "were (grouped-query attention, as in Llama 3 and Mistral; with 1, multi-query): less is "
+        "stored while writing. Each head keeps its queries, so weights still differ.",
+        on_change=take_shared_keys,
+        args=(on.edits, heads),
+    )
+
+
+def take_shared_keys(edits: tuple[Edit, ...], heads: int) -> None:
+    """The number of groups chosen."""
+    groups = int(st.session_state["shared keys"])
+    put((*without(edits, SharedKeys), *((SharedKeys(groups),) if groups < heads else ())))
 
 
 def take_layered(switch: ByLayer, scope: Scope, value: object) -> None:

@@ -11,6 +11,7 @@ from explorer.analysis import paths
 from explorer.analysis.numbers import fixed
 from explorer.components import residual as maps
 from explorer.components.picture import Picture
+from explorer.frame import export
 from explorer.frame.table import with_table
 from explorer.memory import background, models, passes, shelf
 from explorer.memory.background import Experiment, Swept
@@ -21,6 +22,7 @@ from explorer.views.switches.runs import told
 from explorer.views.switches.write import put
 from models.edits import Edit, PatchHead, PatchSite
 from models.recording import Recording
+from models.written_edits import to_line
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,35 @@ def effects_of(asked: Question, found: Swept) -> numbers.Map:
     stream = base.stream(asked.name)
     states = tuple(paths.states(stream).values())
     return numbers.effects_by_site(found.effects, stream.tokens, states, *ends)
+
+
+def numbers_of(asked: Question) -> None:
+    """The lines of Python that make all patches and give what they do."""
+    base, heads = asked.base(), asked.what == "Heads"
+    sweep = "sweep_heads" if heads else "sweep_sites"
+    given = asked.donor, asked.name, asked.token, asked.word, asked.against
+    edits = f", from_line({to_line(asked.edits)!r})" if asked.edits else ""
+    ends = "found.clean, found.donor)"
+    if heads:
+        size = base.model.n_layer, base.model.n_head
+        made = f"effects = patching.effects_by_head(effects, {size}, {ends}"
+    else:
+        made = (
+            f"stream = recording.stream({asked.name!r})\n"
+            "states = tuple(paths.states(stream).values())\n"
+            f"effects = patching.effects_by_site(effects, stream.tokens, states, {ends}"
+        )
+    export.numbers(
+        "every patch",
+        (passes.Shown(asked.model, asked.text, asked.edits),),
+        ("explorer.analysis import patching, paths", "explorer.views.switches.sweep import named"),
+        (
+            f"found = library.{sweep}(model, {asked.text!r}, {', '.join(map(repr, given))}{edits})",
+            "effects = [(each.place, each.value) for each in found.effects]",
+            made,
+            "table = patching.map_columns(named(effects))",
+        ),
+    )
 
 
 def named(effects: numbers.Map) -> numbers.Map:

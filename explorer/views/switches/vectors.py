@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import paths as numbers
-from explorer.frame import plot
+from explorer.frame import export, plot
 from explorer.frame.table import with_table
 from explorer.memory import shelf
+from explorer.memory.passes import shown_of
 from explorer.sentences import names
 from explorer.sentences.escape import literal
 from explorer.views.switches.runs import Runs
@@ -41,6 +42,16 @@ def show(on: Runs) -> None:
     with right:
         distances(columns, label[:LONGEST], about, numbers.spread_out(of))
     st.caption("“input” is what enters layer 0. A distance of 1 is as far as the vector was long.")
+    export.numbers(
+        f"both paths of token {token}",
+        (shown_of(on.plain), shown_of(on.other)),
+        ("explorer.analysis import paths", "explorer.sentences import names"),
+        (
+            f"of = paths.paths(recording.stream({name!r}), other.stream({name!r}))",
+            f"table = dict(paths.path_columns(of, {token}))",
+            'table["state"] = [names.short_site(each) for each in of.places]',
+        ),
+    )
     with_table(
         columns,
         (f"token {token}, {label}", *about),

@@ -15,7 +15,7 @@ from explorer.analysis.training import Course, Stage
 from explorer.components import curves
 from explorer.components import heads as all_heads
 from explorer.components.curves import Line, Panel
-from explorer.frame import opening, picker
+from explorer.frame import export, opening, picker
 from explorer.frame.table import with_table
 from explorer.memory import address, models, shelf, stages
 from explorer.memory.stages import Checkpoint
@@ -35,6 +35,7 @@ def show(of: Text) -> None:
     every = stages.checkpoints(of.model)
     at = chosen_checkpoint(every)
     recording = of.shown(at).recording()
+    st.session_state["checkpoint shown"] = of.shown(at)  # for the files of the page
     attention = chosen_attention(recording)
     top = st.container()
     behind = st.container(key="after-headline")  # on a phone behind the pictures
@@ -53,7 +54,27 @@ def show(of: Text) -> None:
         if chosen is not None:
             habit_control(courses, chosen)
         drawn(of, at, attention, courses, chosen)
+    numbers_of(of, attention)
     below(of, at, recording, found, courses)
+
+
+def numbers_of(of: Text, attention: str) -> None:
+    """The lines of Python that read the text at every checkpoint. Those of the file before them
+    make all heads at the one on screen."""
+    every = [(each.step, each.model) for each in stages.checkpoints(of.model)]
+    export.more(
+        ("explorer.analysis import heads, training", "explorer.sentences.training import columns"),
+        "",
+        "def stage(step, name):",
+        f"    read = library.record(library.load(name), {of.text!r}, (), {of.target!r})",
+        f"    of = next(each for each in read.attention if each.name == {attention!r})",
+        "    return training.Stage(step, heads.describe(read, of))",
+        "",
+        f"stages = [stage(*each) for each in {every!r}]",
+        f'loss = library.card({of.model!r}).get("curve", ())',
+        "courses = training.best_courses(stages)",
+        "table = columns(stages, courses, loss)",
+    )
 
 
 def chosen_checkpoint(every: Sequence[Checkpoint]) -> Checkpoint:
@@ -231,14 +252,7 @@ def below(
     """The way to other pages, and every number as a table."""
     with st.container(horizontal=True):
         ways(of, at, recording)
-    columns: dict[str, list] = {"step": [stage.step for stage in found]}
-    if loss := stages.curve(of.model):
-        columns["loss (nats)"] = [numbers.loss_at(loss, stage.step) for stage in found]
-    for one in courses:
-        name = f"{one.habit}, {sentences.head_name(one.at)}"
-        columns[name] = list(one.scores)
-        columns[f"{name}, even row"] = list(one.chances)
-        columns[f"{name}, has it"] = ["yes" if has else "" for has in one.has]
+    columns = sentences.columns(found, courses, stages.curve(of.model))
     about = (f"Scores of habits at each checkpoint of {literal(of.model)}", *caption(recording))
     with_table(columns, about, f"headlight-{of.model.replace(':', '-')}-training")
 

@@ -12,6 +12,7 @@ from explorer.analysis import training as numbers
 from explorer.analysis.training import Course
 from explorer.components import curves
 from explorer.components.curves import Line, Panel
+from explorer.frame import export
 from explorer.frame.table import with_table
 from explorer.memory import address, models, stages
 from explorer.memory.stages import Checkpoint
@@ -113,6 +114,20 @@ def drawn(
         for name, curve in zip(pair, lost)
         for at, what in enumerate(("step", "loss"))
     }
+    export.numbers(
+        "both losses",
+        (),
+        ("models import library",),
+        (
+            f'curves = {{name: library.card(name)["curve"] for name in {pair!r}}}',
+            'parts = ("step", "loss")',
+            "table = {",
+            '    f"{what} of {name}": [float(point[at]) for point in curve]',
+            "    for name, curve in curves.items()",
+            "    for at, what in enumerate(parts)",
+            "}",
+        ),
+    )
     if len({len(values) for values in columns.values()}) == 1:
         with_table(columns, (about,), f"headlight-{pair[0]}-{pair[1]}")
 
