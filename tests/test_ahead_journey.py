@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import Browser, Route
 
@@ -23,12 +24,12 @@ def send(visitor: Visitor, text: str) -> None:
     field.press("Enter")
 
 
-def bent(browser: Browser, server: str) -> tuple[Visitor, list]:
+def bent(browser: Browser, server: str, at: str = "") -> tuple[Visitor, list]:
     """A visitor whose page hears nothing of its own run while the list holds something; of what
     its first entry, as bytes, stands in it hears that and what comes before."""
     visitor, held = Visitor(browser, server), list()
     visitor.page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
-    return visitor.open(), held
+    return visitor.open(at), held
 
 
 def gone(visitor: Visitor) -> None:
@@ -38,10 +39,18 @@ def gone(visitor: Visitor) -> None:
     visitor.context.close()
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        "",
+        "?model=translator",  # of three attentions between two texts
+        "?model=translator&view=Matrix&attention=cross&layer=1&head=2",
+    ],
+)
 def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
-    browser: Browser, server: str
+    browser: Browser, server: str, at: str
 ) -> None:
-    visitor, held = bent(browser, server)
+    visitor, held = bent(browser, server, at)
     page = visitor.page
     before = page.evaluate(SHOWN)
     held.append("from now on")
