@@ -47,6 +47,10 @@ def drawn_on_page(**asked: str) -> dict[str, bytes]:
         ("encoder", {"view": "Matrix", "scale": "Row", "tone": "Log"}),
         ("encoder", {"layer": "2", "head": "3"}),
         ("decoder", {}),
+        ("translator", {}),
+        ("translator", {"attention": "cross", "view": "Matrix"}),
+        ("translator", {"attention": "decoder self", "layer": "1", "head": "2"}),
+        ("translator", {"layer": "1", "head": "2"}),
     ],
 )
 def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
@@ -71,7 +75,7 @@ def test_the_address_answers_with_them(ask: TestClient) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        said(model="translator"),  # which of its attentions?
+        said(model="translator", asked={"attention": "sideways"}),
         said(model="/etc"),
         said(model="gpt2"),
         said(text="a" * (ahead.LONGEST + 1)),

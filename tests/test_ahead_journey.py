@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from driver import MARKS, Visitor
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 pytestmark = MARKS
 
@@ -23,11 +24,12 @@ def send(visitor: Visitor, text: str) -> None:
     field.press("Enter")
 
 
-def bent(browser: Browser, server: str) -> tuple[Visitor, list]:
-    """A visitor whose page hears nothing of its own run while the list holds something."""
+def bent(browser: Browser, server: str, at: str = "") -> tuple[Visitor, list]:
+    """A visitor whose page hears nothing of its own run while the list holds something; of what
+    its first entry, as bytes, stands in it hears that and what comes before."""
     visitor, held = Visitor(browser, server), list()
     visitor.page.route_web_socket("**/stream", lambda socket: pass_on(socket, held))
-    return visitor.open(), held
+    return visitor.open(at), held
 
 
 def gone(visitor: Visitor) -> None:
@@ -37,10 +39,18 @@ def gone(visitor: Visitor) -> None:
     visitor.context.close()
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        "",
+        "?model=translator",  # of three attentions between two texts
+        "?model=translator&view=Matrix&attention=cross&layer=1&head=2",
+    ],
+)
 def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
-    browser: Browser, server: str
+    browser: Browser, server: str, at: str
 ) -> None:
-    visitor, held = bent(browser, server)
+    visitor, held = bent(browser, server, at)
     page = visitor.page
     before = page.evaluate(SHOWN)
     held.append("from now on")
@@ -51,6 +61,44 @@ def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
     page.wait_for_function(f"before => ({SHOWN})()[1] !== before", arg=before[1])
     sooner = page.evaluate(SHOWN)
     assert sooner[2] == before[2], "the page itself has not run"
+    release(held)
+    page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
+    assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
+    gone(visitor)
+
+
+# The text that the page said last it is of.
+SAID = """async () => {
+  const at = performance.getEntriesByType('resource').find(({ name }) => /mount\\.js$/.test(name));
+  const { viewOf } = await import(at.name);
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
+  return viewOf(roots.map((root) => root.querySelector('.sentence')).find(Boolean)).header.text;
+}"""
+
+
+def test_they_are_drawn_where_the_page_has_only_said_which_text_it_is_of(
+    browser: Browser, server: str
+) -> None:
+    visitor, held = bent(browser, server)
+    page = visitor.page
+    before = page.evaluate(SHOWN)
+
+    def late(route: Route) -> None:
+        answer = route.fetch()
+        for _ in range(500):
+            if page.evaluate(SAID) == FIRST:
+                break
+            page.wait_for_timeout(20)
+        route.fulfill(response=answer)
+
+    page.route("**/ahead", late)
+    held.append(FIRST.encode())
+    send(visitor, FIRST)
+    page.wait_for_function(
+        f"before => ({SHOWN})().slice(0, 2).every((each, at) => each !== before[at])", arg=before
+    )
+    sooner = page.evaluate(SHOWN)
+    assert sooner[2] == before[2], "no more of the page's run is there"
     release(held)
     page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
     assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
@@ -78,9 +126,17 @@ def pass_on(socket, held: list) -> None:
     """A connection whose messages to the page are kept back while `held` is not empty."""
     server = socket.connect_to_server()
     socket.on_message(server.send)
-    server.on_message(
-        lambda message: held.append((socket, message)) if held else socket.send(message)
-    )
+
+    def heard(message: bytes) -> None:
+        until = held[0] if held and isinstance(held[0], bytes) else None
+        if held and until is None:
+            held.append((socket, message))
+            return
+        if until is not None and until in message:
+            held[0] = "from now on"
+        socket.send(message)
+
+    server.on_message(heard)
 
 
 def release(held: list) -> None:

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class Link:
         return (self.weight - self.chance) / (1 - self.chance)
 
 
+@lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
 def is_word(label: str) -> bool:
     """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
     bare spaces, and signs that are named by their number because they cannot be seen."""

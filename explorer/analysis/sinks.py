@@ -122,7 +122,9 @@ def resting(recording: Recording, attention: Attention) -> Resting:
     if not told.any():
         return Resting(0, 0, 1.0)
     weigh = counts / np.maximum(1 - even, 1e-9) / np.maximum(counts.sum(axis=0), 1)
-    lift = np.einsum("lhqk,qk->lhk", attention.pattern, weigh) - (weigh * even).sum(axis=0)
+    dtype = attention.pattern.dtype  # a sum of products of two kinds of numbers is a slow one
+    given = np.einsum("lhqk,qk->lhk", attention.pattern, weigh.astype(dtype))
+    lift = given - (weigh * even).sum(axis=0)
     lift[..., ~told] = -1
     sinking = np.array(stream.special, dtype=bool)
     sinking[:1] = True

@@ -22,6 +22,7 @@ import numpy as np
 
 from models import pieces
 from models.recording import Stream
+from models.relations import AT_ONCE
 
 APOSTROPHES = "'\u2019"
 JOINER = "\u200d"
@@ -110,13 +111,15 @@ def between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     averaged over its queries. pattern (layer, head, query, key)."""
     if len(rows.starts) == rows.n and len(keys.starts) == keys.n:
         return pattern
-    shape = (*pattern.shape[:2], len(rows.starts), len(keys.starts))
-    made = pieces.array(shape, pattern.dtype)
-    for whole, part in zip(pattern, made):
-        summed(summed(whole, keys, 2), rows, 1, part)
-    if len(rows.starts) < rows.n:
-        made /= rows.sizes.astype(made.dtype)[:, None]
-    return made
+    heads = pattern.reshape(-1, *pattern.shape[2:])
+    made = pieces.array((len(heads), len(rows.starts), len(keys.starts)), pattern.dtype)
+    longer = np.flatnonzero(rows.sizes > 1)
+    step = max(1, AT_ONCE // heads[0].size)
+    for at in range(0, len(heads), step):
+        by_row = summed(heads[at : at + step], rows, 1)
+        by_row[:, longer] /= rows.sizes[longer].astype(made.dtype)[:, None]
+        summed(by_row, keys, 2, made[at : at + step])
+    return made.reshape(*pattern.shape[:2], *made.shape[1:])
 
 
 def summed(

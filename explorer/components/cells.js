@@ -284,10 +284,9 @@ export function thumbnails({ box, canvas, places, rows, columns, bytes, words, .
     Math.ceil(rows / (clientHeight * ratio)),
   );
   const pen = sharp(canvas, frame.width, frame.height);
-  const strength = how.strength || ((byte) => byte);
   const tile = document.createElement("canvas");
   places.forEach((place, at) => {
-    const few = folded(bytes(at), rows, columns, fold, strength);
+    const few = folded(bytes(at), rows, columns, fold, how.strength);
     const wide = Math.ceil(columns / fold);
     /** @type {Uint32Array} */
     let table;

@@ -68,7 +68,7 @@ function opened(view) {
   // The row and the column that are held travel exactly.
   blocks.row?.forEach((weight, k) => set(header.pin * n + k, weight));
   blocks.column?.forEach((weight, q) => set(q * n + header.column, weight));
-  view.full = header.queries.map((_, q) => Math.max(...row(view, q)));
+  view.full = header.queries.map((_, q) => row(view, q).reduce((a, b) => (a > b ? a : b)));
   view.peak = Math.max(...view.full);
 }
 
@@ -83,6 +83,13 @@ function word(view, q, k, words = view.look.one) {
   const { scale, log } = view.header;
   const full = scale === "row" ? view.full[q] : scale === "head" ? view.peak : 1;
   return wordAt(words, shade(view.weight[q * view.n + k], full, log));
+}
+
+// None where a cell is not allowed.
+/** @param {View} view */
+function coloured(view, at, words = view.look.one) {
+  const [q, k] = [Math.floor(at / view.n), at % view.n];
+  return free(view, q, k) ? word(view, q, k, words) : undefined;
 }
 
 /** @param {View} view */
@@ -146,9 +153,9 @@ function show(view) {
   tellWord(view);
 }
 
-const shared = { COLUMN, ROW, free, hold, look, open, value, word };
+const shared = { COLUMN, ROW, coloured, hold, look, open, value };
 
-// Beside the table and the zoom view only the sentence stays.
+// Beside a table only the sentence stays.
 /** @param {View} view */
 function bare(view) {
   view.draw = () => {};
@@ -315,10 +322,7 @@ function drawing(view, look) {
       rows: header.queries,
       columns: header.keys,
       hatch: Boolean(view.permitted),
-      word: (at) => {
-        const [q, k] = [Math.floor(at / n), at % n];
-        return free(view, q, k) ? word(view, q, k, look.one) : undefined;
-      },
+      word: (at) => coloured(view, at, look.one),
     });
     const foot = y + rows * cell + 24;
     return [

@@ -2,10 +2,9 @@
 // A head's matrix: rows look, columns are looked at; one row, one column and one cell may be held.
 
 import { touched } from "./beside.js";
-import { ends, hatched, legend, plane } from "./cells.js";
+import { ends, hatched, legend, plane, raster } from "./cells.js";
 import { letter, make, put } from "./mount.js";
 import { share } from "./say.js";
-import { raster } from "./cells.js";
 
 /** @typedef {import("./mount.js").View} View */
 
@@ -13,7 +12,7 @@ const READABLE = 11; // pixels of a cell at which its labels can still be read
 const WIDEST = 60;
 
 /** @param {View} view @param {Record<string, any>} head what the views of a head share */
-export function matrix(view, { COLUMN, ROW, free, hold, look, open, value, word }) {
+export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value }) {
   const { header, n } = view;
   const rows = header.queries.length;
   const [down, right] = view.sides;
@@ -34,15 +33,7 @@ export function matrix(view, { COLUMN, ROW, free, hold, look, open, value, word 
     choose: (axis, at) => hold(view, axis, at),
     says: ([q, k]) => [value(view, q, k), header.queries[q], header.keys[k]],
   });
-  raster(
-    rows,
-    n,
-    (at) => {
-      const [q, k] = [Math.floor(at / n), at % n];
-      return free(view, q, k) ? word(view, q, k) : undefined;
-    },
-    canvas,
-  );
+  raster(rows, n, (at) => coloured(view, at), canvas);
   const hidden = view.hidden && hiddenStrip(view.hidden, frame);
   const note = make("span", "note");
   const fit = make("button", {

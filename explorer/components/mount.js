@@ -110,23 +110,22 @@ function show(view, data, draw) {
 const latest = new Map();
 
 /**
- * Draw the view of a name from bytes that Streamlit will bring later.
+ * Draw the view of a name from bytes that Streamlit will bring, unless they are there already.
  * @param {string} name
  * @param {Uint8Array} data
  */
 export function showSooner(name, data) {
   const view = latest.get(name);
-  if (!view?.root.isConnected) return;
+  if (!view?.root.isConnected || view.header.token === decode(data).header.token) return;
   view.show(data);
   view.sooner = data;
 }
 
-/** True while Streamlit has not brought what a view was drawn from sooner. @param {string} name @param {Uint8Array} data */
+/** True while Streamlit has not brought these bytes. @param {string} name @param {Uint8Array} data */
 export const isSooner = (name, data) => latest.get(name)?.sooner === data;
 
 /**
- * Draw what Streamlit brought last, where it brings nothing more: it leaves out what it has brought
- * already, and knows nothing of what was drawn sooner.
+ * Draw what Streamlit brought last, where it brings nothing more: what it has brought it leaves out.
  * @param {string} name
  */
 export function takeBack(name) {

@@ -71,7 +71,8 @@ function draw(view) {
   const text = view.field.value;
   if (text === view.header.text && !view.sent.length) return;
   view.sent = [...view.sent, text].slice(-SENT);
-  sooner(text, view.header.model, () => view.sent.at(-1) === text && view.header.text !== text);
+  // The page says its text before it brings its pictures.
+  sooner(text, view.header.model, () => (view.sent.at(-1) ?? view.header.text) === text);
   view.keep("text", text);
 }
 

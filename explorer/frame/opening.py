@@ -108,11 +108,17 @@ def word(recording: Recording, attention: Attention) -> int | None:
 def choose_attention(recording: Recording) -> None:
     """Where nothing is chosen yet: of several attentions the one that the strongest finding is seen
     in. Of one the findings are made later, when the grid is on its way to the browser."""
-    state = st.session_state
-    if len(recording.attention) == 1 or any(state[name] for name in CHOSEN):
-        return
-    first = next((one for one in found(recording) if one.page == "attention"), None)
-    state.attention = dict(first.address)["attention"] if first else ""
+    if not any(st.session_state[name] for name in CHOSEN):
+        st.session_state.attention = telling_attention(recording)
+
+
+def telling_attention(recording: Recording) -> str:
+    """Of several attentions the one that the strongest finding is seen in, as the address calls it;
+    "" for the first."""
+    if len(recording.attention) == 1:
+        return ""
+    one = next((one for one in found(recording) if one.page == "attention"), None)
+    return dict(one.address)["attention"] if one else ""
 
 
 def take(one: Finding) -> None:
