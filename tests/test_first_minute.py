@@ -27,7 +27,7 @@ def test_it_opens_on_the_strongest_finding_with_its_head_and_word(visitor: Visit
     assert held.get_attribute("data-at") == str(best.query)
     chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
     assert chosen.startswith(f"Layer {best.layer}, head {best.head}")
-    assert "animal 0.81" in page.locator(".head .says").inner_text()
+    assert "animal 0.72" in page.locator(".head .says").inner_text()
     # What stands under each thumbnail is the head's own largest weight of that row.
     seen = library.record(read_once("encoder"), DEFAULT_TEXT).attention[0]
     most = seen.pattern[:, :, best.query].max(-1).ravel()

@@ -56,7 +56,7 @@ def frames(outputs: list[dict]) -> list[str]:
 def test_the_notebook_of_docs_runs_and_draws(outputs: list[dict], frames: list[str]) -> None:
     book = nbformat.read(ROOT / "docs" / "notebook.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells), "kept without what it once drew"
-    assert "it looks at animal: 0.81" in "".join(each.get("text", "") for each in outputs)
+    assert "it looks at animal: 0.72" in "".join(each.get("text", "") for each in outputs)
     assert len(frames) == 5
     for frame in frames:
         assert frame.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts' in frame
@@ -83,7 +83,7 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     assert heads.locator("h2").inner_text() == "Layer 1, head 5"
     assert heads.locator("[data-part=heads] canvas").count()
     told = anatomy.locator("h2").first.inner_text()
-    assert told.startswith("Query it (") and " gives key animal (" in told and "0.81" in told
+    assert told.startswith("Query it (") and " gives key animal (" in told and "0.72" in told
     assert lens.locator("[data-part=lens]").first.get_by_text("sister").count()
     assert alignment.locator("[data-part=translation]").get_by_text("voiture").count()
     assert comparison.locator("h3").inner_text().startswith("L")

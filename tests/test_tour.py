@@ -231,7 +231,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.locator("h1").first.click()
     page.keyboard.press("p")
     page.wait_for_selector(".board .number")
-    assert "“it” looks at “animal” (0.81)" in page.locator(".board h1").inner_text()
+    assert "“it” looks at “animal” (0.72)" in page.locator(".board h1").inner_text()
     assert page.evaluate(FITS) == ""
     said = set()
     for at, (to, what) in enumerate(PAGES.items()):
