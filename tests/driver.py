@@ -68,13 +68,13 @@ def running(command: list[str], port: int, folder: Path = ROOT, **settings: str)
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(120):
+    for _ in range(600):
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
                 if answer.read() == b"ok":
                     break
         except OSError:
-            time.sleep(0.25)
+            time.sleep(0.05)
     else:
         process.kill()
         pytest.fail("the app did not answer within 30 s")
