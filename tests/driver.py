@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import urlencode
 
 import pytest
 
@@ -165,8 +166,10 @@ class Visitor:
         while cls.here:
             cls.here.pop().context.close()
 
-    def open(self, query: str = "") -> Visitor:
-        self.page.goto(f"{self.server}/{query}")
+    def open(self, query: str = "", text: str | None = None) -> Visitor:
+        """The first page by a link, of a `text` where one is given."""
+        said = "" if text is None else f"{'&' if query else '?'}{urlencode({'text': text})}"
+        self.page.goto(f"{self.server}/{query}{said}")
         return self.drawn()
 
     def drawn(self) -> Visitor:
