@@ -2,6 +2,8 @@
 # make test   install into .venv and run every test
 .PHONY: app test fast journeys rounding lint bench clean
 PYTHON ?= python3
+# Every process of a run would else compile the tests and the app anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 app: .venv/app
@@ -19,11 +21,12 @@ test: .venv/test
 # A journey that fails is told, and made once more by itself, so that one wait that ran out on a
 # busy machine does not refuse everything; one that fails twice fails. Whatever else went wrong
 # (1 means that tests failed) is final, and so is a second run that finds none to run (5).
+JOURNEYS = $(shell grep -lE 'MARKS|mark\.browser' tests/test_*.py)
 journeys: .venv/test
-	@.venv/bin/python -m pytest -m browser -n 2 --dist worksteal; found=$$?; \
+	@.venv/bin/python -m pytest -m browser $(JOURNEYS) -n 2 --dist worksteal; found=$$?; \
 	[ $$found -eq 1 ] || exit $$found; \
 	echo "The journeys that failed, once more:"; \
-	.venv/bin/python -m pytest -m browser --last-failed --last-failed-no-failures none
+	.venv/bin/python -m pytest -m browser $(JOURNEYS) --last-failed --last-failed-no-failures none
 
 # What depends on rounding, under settings that change it: other instructions, one and two threads,
 # another library's order of sums. Slow tests of these files are about pages, but those marked parity.

@@ -33,6 +33,7 @@ from benchmarks.readers import finished, rss_of
 # Students' pages come one after another, and where they are many the teacher's picture comes first:
 # seconds, as lesson.js has them.
 A_PAGE, FEW, FIRST = 0.045, 8, 0.8
+IDLE = 2.0  # seconds of which the server's work is told while nothing is asked of it
 LEAVE = 10  # followers that go and come back while the others answer
 QUESTION = {"text": "Which?", "choices": ["a", "b", "c", "d"], "right": 1, "says": "b"}
 HEADS, LAYERS = 8, 4  # of the first model
@@ -223,8 +224,8 @@ async def lesson(port: int, pid: int, number: int, moves: int, pages: bool, brow
     teacher = Follower(port, made["code"], made["watch"])
     await asyncio.gather(*(each.come() for each in (teacher, *followers)))
     idle = cpu_ms(pid)
-    await asyncio.sleep(2)
-    idle = (cpu_ms(pid) - idle) / 2
+    await asyncio.sleep(IDLE)
+    idle = (cpu_ms(pid) - idle) / IDLE
     took = await moved(port, rule, followers, [], moves)
     got, seconds = await answered(port, rule, teacher, followers)
     shown: list[float] = []

@@ -18,7 +18,9 @@ import driver
 import pytest
 import torch
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from models import library
 from models.config import Config
@@ -32,6 +34,27 @@ pytest.register_assert_rewrite("claimed", "predicted", "translating")
 # Every AppTest looks through all installed packages for components, a quarter of a second each;
 # what is installed stays while tests run.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+
+
+@cache
+def compiled(path: str, changed: int) -> object:
+    """A script's code as it was when it was last `changed`, in nanoseconds."""
+    return _compiled(ScriptCache(), path)
+
+
+def ended(runner: LocalScriptRunner, timeout: float) -> None:
+    """Wait for a script's thread by the thread itself; whoever looks every millisecond whether it
+    has ended takes the processor from it."""
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        _told_late(runner, 0)
+
+
+# Every AppTest compiles the scripts that it runs anew, and asks a thousand times a second whether
+# its run is over.
+_compiled, _told_late = ScriptCache.get_bytecode, local_script_runner.require_widgets_deltas
+ScriptCache.get_bytecode = lambda _, path: compiled(path, os.stat(path).st_mtime_ns)
+local_script_runner.require_widgets_deltas = ended
 
 SMALL = Config(n_vocab=300, d_model=24, n_layer=3, n_head=4, d_ff=48, n_positions=64)
 

@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import urlencode
 
 import pytest
 
@@ -68,13 +69,13 @@ def running(command: list[str], port: int, folder: Path = ROOT, **settings: str)
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(120):
+    for _ in range(600):
         try:
             with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
                 if answer.read() == b"ok":
                     break
         except OSError:
-            time.sleep(0.25)
+            time.sleep(0.05)
     else:
         process.kill()
         pytest.fail("the app did not answer within 30 s")
@@ -165,8 +166,10 @@ class Visitor:
         while cls.here:
             cls.here.pop().context.close()
 
-    def open(self, query: str = "") -> Visitor:
-        self.page.goto(f"{self.server}/{query}")
+    def open(self, query: str = "", text: str | None = None) -> Visitor:
+        """The first page by a link, of a `text` where one is given."""
+        said = "" if text is None else f"{'&' if query else '?'}{urlencode({'text': text})}"
+        self.page.goto(f"{self.server}/{query}{said}")
         return self.drawn()
 
     def drawn(self) -> Visitor:

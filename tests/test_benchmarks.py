@@ -69,6 +69,9 @@ def test_pretrained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import readers
+
+    monkeypatch.setattr(readers, "EVERY", 0.5)
     monkeypatch.setattr(sys, "argv", ["class", "--readers", "1", "--seconds", "3"])
     runpy.run_module("benchmarks.class", run_name="__main__")
     head, *rows = capsys.readouterr().out.splitlines()
@@ -76,9 +79,10 @@ def test_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:])
 
 
-def test_lesson(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from benchmarks import lesson
 
+    monkeypatch.setattr(lesson, "IDLE", 0.2)
     lesson.main(["--followers", "2", "--moves", "1", "--pages"])
     head, row = capsys.readouterr().out.splitlines()
     told = dict(zip(head.split(), row.split()))

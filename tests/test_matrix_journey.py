@@ -32,7 +32,7 @@ def let_go(visitor: Visitor) -> None:
 
 
 def test_pixels_of_a_thumbnail_are_the_matrix(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
+    visitor.open("?view=Matrix&layer=1&head=2", TEXT)
     let_go(visitor)
     visitor.page.locator(".cell").nth(10).scroll_into_view_if_needed()
     pixels = visitor.page.evaluate(
@@ -82,7 +82,7 @@ def test_hover_in_the_grid_names_layer_head_query_key_and_value(visitor: Visitor
 
 
 def test_hover_in_the_matrix_gives_the_exact_weight(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
+    visitor.open("?view=Matrix&layer=1&head=2", TEXT)
     recording = recorded(TEXT)
     n = len(recording.streams[0].tokens)
     visitor.page.locator("canvas.cells").scroll_into_view_if_needed()
@@ -151,7 +151,7 @@ def test_a_token_can_be_chosen_again_after_the_text_changed(visitor: Visitor) ->
 
 
 def test_arrow_keys_read_the_matrix_cell_by_cell_and_enter_holds_a_row(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste(TEXT)
+    visitor.open("?view=Matrix&layer=1&head=2", TEXT)
     let_go(visitor)
     pattern = recorded(TEXT).attention[0].pattern[1, 2]
     visitor.page.locator(".scroll").focus()

@@ -25,6 +25,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from explorer.memory import told
+from explorer.server.health import KEPT
 from explorer.server.room import ASK_AGAIN
 
 pytestmark = pytest.mark.slow
@@ -43,7 +44,18 @@ def small_server() -> Iterator[str]:
 def ask(small_server: str) -> Iterator[httpx2.Client]:
     """A client of that server, which follows no redirects."""
     with httpx2.Client(base_url=small_server, timeout=30) as client:
+        client.event_hooks["response"] = [looked]
         yield client
+
+
+_fresh = 0.0  # when /healthz looks again
+
+
+def looked(said: httpx2.Response) -> None:
+    """Whatever a test asked /healthz, it gives the same answer again for `KEPT` seconds."""
+    global _fresh
+    if said.request.url.path == "/healthz":
+        _fresh = time.monotonic() + KEPT + 0.1
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD"])
@@ -175,11 +187,12 @@ def reader(server: str, session: str = "") -> connect:
         f"{server.replace('http', 'ws')}/_stcore/stream",
         subprotocols=["streamlit", "xsrf", *([session] if session else [])],
         max_size=None,
+        max_queue=None,  # one who goes without reading on goes at once
     )
 
 
 def taken(ask: httpx2.Client) -> int:
-    time.sleep(2.1)  # /healthz gives an answer again for two seconds
+    time.sleep(max(0.0, _fresh - time.monotonic()))
     return ask.get("/healthz").json()["sessions"]
 
 

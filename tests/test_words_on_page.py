@@ -147,7 +147,7 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
 def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     visitor: Visitor, browser, server: str
 ) -> None:
-    visitor.open("?view=Matrix&layer=0&head=4").paste(WORDS)
+    visitor.open("?view=Matrix&layer=0&head=4", WORDS)
     page = visitor.page
     page.get_by_role("radio", name="Words", exact=True).or_(
         page.get_by_role("button", name="Words", exact=True)
@@ -206,7 +206,7 @@ def test_words_without_specials_renormalised_and_the_link_opens_the_same(
     any(mark.name == "skip" for mark in MARKS), reason="no chromium on this machine"
 )
 def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&layer=1&head=2").paste("Ram pushed Hari and Hari pushed Ram.")
+    visitor.open("?view=Matrix&layer=1&head=2", "Ram pushed Hari and Hari pushed Ram.")
     page = visitor.page
     n = len(visitor.tokens())
     box = page.locator("canvas.cells").bounding_box()

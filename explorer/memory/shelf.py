@@ -42,6 +42,7 @@ class Shelf:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
         self.total = 0  # bytes of all that is held
         self.looking = threading.Lock()
         self.making: dict[Hashable, Making] = {}
@@ -55,6 +56,8 @@ class Shelf:
             with self.looking:
                 if key in self.held:
                     self.held.move_to_end(key)
+                    if key in self._heavy:
+                        self._heavy.move_to_end(key)
                     return self.held[key][0]
                 making = self.making.get(key)
                 mine = Making()
@@ -100,17 +103,23 @@ class Shelf:
         with self.looking:
             for key, (_, weight) in list(self.held.items()):
                 if weight > self.limit / 100 or self.total > self.limit / 20:
-                    self.total -= self.held.pop(key)[1]
+                    self._drop(key)
 
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
-            self.total += weight - self.held.pop(key, (None, 0))[1]
+            self._drop(key)
+            self.total += weight
             self.held[key] = (value, weight)
+            if weight > self.limit / 100:
+                self._heavy[key] = None
             while len(self.held) > 1 and self.total > self.limit:
-                others = list(self.held)[:-1]
                 # To drop what is light would make no room, and it may have been long in the making.
-                heavy = (key for key in others if self.held[key][1] > self.limit / 100)
-                self.total -= self.held.pop(next(heavy, others[0]))[1]
+                heaviest = next(iter(self._heavy), key)
+                self._drop(next(iter(self.held)) if heaviest == key else heaviest)
+
+    def _drop(self, key: Hashable) -> None:
+        self._heavy.pop(key, None)
+        self.total -= self.held.pop(key, (None, 0))[1]
 
 
 def weight_of(value: Any) -> int:
