@@ -181,7 +181,8 @@ class Visitor:
         return self
 
     def until(self, script: str, argument: object = None) -> None:
-        self.page.wait_for_function(script, arg=argument)
+        # Whoever looks at a whole page in every frame keeps it from being drawn.
+        self.page.wait_for_function(script, arg=argument, polling=50)
 
     def paste(self, text: str) -> Visitor:
         before, head = (
