@@ -129,7 +129,8 @@ def pictures(address: str, text: str, model: str, sooner: list[float]) -> bool:
 
 
 async def reader(address: str, number: int, model: str, end: float, found: Load) -> None:
-    """One reader until `end`: a text, its picture, and the rest of three seconds."""
+    """One reader until `end`, or until one text is told: a text, its picture, and the rest of
+    three seconds."""
     dice = random.Random(number)
     await asyncio.sleep(dice.random() * EVERY)
     async with connect(
@@ -139,7 +140,7 @@ async def reader(address: str, number: int, model: str, end: float, found: Load)
         open_timeout=60,
     ) as socket:
         first, again = True, 0.0
-        while time.monotonic() < end:
+        while time.monotonic() < end or not found.took:
             asked = {"text": sentence(dice)} | ({"model": model} if model else {})
             start, sooner = time.monotonic(), [] if first else found.sooner
             aside = []
