@@ -39,6 +39,16 @@ def gone(visitor: Visitor) -> None:
     visitor.context.close()
 
 
+def stays(visitor: Visitor, held: list, before: list[str]) -> None:
+    """What is drawn came before the page's run, which changes nothing of it."""
+    sooner = visitor.page.evaluate(SHOWN)
+    assert sooner[2] == before[2], "the page itself has not run"
+    release(held)
+    visitor.page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
+    assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
+    gone(visitor)
+
+
 @pytest.mark.parametrize(
     "at",
     [
@@ -59,12 +69,7 @@ def test_a_texts_pictures_come_first_and_the_page_changes_nothing_of_them(
     assert answer.value.status == 200
     page.wait_for_function(f"before => ({SHOWN})()[0] !== before", arg=before[0])
     page.wait_for_function(f"before => ({SHOWN})()[1] !== before", arg=before[1])
-    sooner = page.evaluate(SHOWN)
-    assert sooner[2] == before[2], "the page itself has not run"
-    release(held)
-    page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
-    assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
-    gone(visitor)
+    stays(visitor, held, before)
 
 
 # The text that the page said last it is of.
@@ -97,12 +102,7 @@ def test_they_are_drawn_where_the_page_has_only_said_which_text_it_is_of(
     page.wait_for_function(
         f"before => ({SHOWN})().slice(0, 2).every((each, at) => each !== before[at])", arg=before
     )
-    sooner = page.evaluate(SHOWN)
-    assert sooner[2] == before[2], "no more of the page's run is there"
-    release(held)
-    page.wait_for_function(f"before => ({SHOWN})()[2] !== before", arg=before[2])
-    assert visitor.drawn().page.evaluate(SHOWN)[:2] == sooner[:2]
-    gone(visitor)
+    stays(visitor, held, before)
 
 
 def test_a_step_back_before_the_page_came_leaves_no_picture_of_the_other_text(

@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from explorer.components import wire
 from explorer.memory import told
@@ -28,21 +27,15 @@ MOST_RUNS = 6  # of the script within a second; a reader who types makes three
 NONE = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
-class Ahead:
-    """The address: it answers with the two pictures, or with nothing."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        said = await _read(Request(scope, receive))
-        if said is None or line.ahead() >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
-            return await NONE(scope, receive, send)
-        # Until they are sent: what the page's run sends would keep the browser from drawing them.
-        with line.before(said[:2]):
-            await (await _answer(*said))(scope, receive, send)
-
-
-async def _answer(model: str, text: str, asked: dict[str, str]) -> Response:
+async def ahead(request: Request) -> Response:
+    """The two pictures, or nothing."""
+    said = await _read(request)
+    if said is None or line.ahead() >= MOST_AT_ONCE or line.begun_lately() > MOST_RUNS:
+        return NONE
     try:
-        made = await run_in_threadpool(_pictures, model, text, asked)
+        # Until they are made, not until they are sent: whoever never reads would hold up all runs.
+        with line.before(said[:2]):
+            made = await run_in_threadpool(_pictures, *said)
     except ValueError:  # the page says what is wrong
         return NONE
     # A fault of ours, whichever: the page's run meets it too and says so. Here it is told by its
@@ -81,4 +74,4 @@ def _pictures(model: str, text: str, asked: dict[str, str]) -> dict[str, bytes]:
     return pictures(model, text, asked)
 
 
-ROUTES = [Route(PATH, Ahead(), methods=["POST"])]
+ROUTES = [Route(PATH, ahead, methods=["POST"])]
