@@ -23,6 +23,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,13 @@ class Attention:
     def key_heads(self) -> int:
         """How many heads' keys and values are held."""
         return held(self.k).shape[1]
+
+    @cached_property
+    def received(self) -> np.ndarray:
+        """What each key is given in all by the rows that have a choice of keys, (layer, head,
+        key)."""
+        choice = (self.allowed.sum(axis=1) > 1).astype(self.pattern.dtype)
+        return choice @ self.pattern
 
     @property
     def opens(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-AT_ONCE = 1 << 18  # weights, so that what is made of them stays in the processor's cache
+AT_ONCE = 1 << 16  # weights, so that what is made of them stays in the processor's cache
 FEW = 32  # one cell in so many: sooner picked than all multiplied
 # How the tokenizer shows a token of white space alone.
 BLANKS = frozenset("␣⏎␍⇥")
@@ -141,12 +141,13 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
     rows = n_allowed > 1
     if not rows.any():
         return np.full(pattern.shape[:2], np.nan)
-    heads = pattern.reshape(-1, *pattern.shape[2:])
-    nats = np.empty(heads.shape[:2], pattern.dtype)
-    step = max(1, AT_ONCE // heads[0].size)
-    for at in range(0, len(heads), step):
-        some = heads[at : at + step]
-        logs = np.maximum(some, np.finfo(pattern.dtype).tiny)
-        np.einsum("hqk,hqk->hq", some, np.log(logs, out=logs), out=nats[at : at + step])
+    given = pattern.reshape(-1, pattern.shape[3])
+    nats = np.empty(len(given), pattern.dtype)
+    step = max(1, AT_ONCE // given.shape[1])
+    room = np.empty((step, given.shape[1]), pattern.dtype)
+    for at in range(0, len(given), step):
+        some = given[at : at + step]
+        logs = np.maximum(some, np.finfo(pattern.dtype).tiny, out=room[: len(some)])
+        np.einsum("qk,qk->q", some, np.log(logs, out=logs), out=nats[at : at + step])
     nats = -nats.reshape(pattern.shape[:3])
     return (nats[:, :, rows] / np.log(n_allowed[rows])).mean(axis=-1)

@@ -34,8 +34,7 @@ def rests(recording: Recording, attention: Attention) -> np.ndarray:
     found = np.full(attention.pattern.shape[:2], -1)
     if not len(rows) or special.all():
         return found
-    dtype = attention.pattern.dtype
-    by_key = np.einsum("lhqk,q->lhk", attention.pattern, choice.astype(dtype)) / len(rows)
+    by_key = attention.received / len(rows)
     shares = [
         by_key @ special,
         by_key[..., 0] * (not special[0]),

@@ -22,7 +22,7 @@ first token must look at itself.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -223,13 +223,15 @@ def _relations(
     tokens = recording.stream(attention.query).tokens
     kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
     agreed = sinks.resting(recording, attention).fluke
+    naming = [name for name in (NAMING_ACROSS if across else NAMING) if name in masks]
+    showing = [masks[name].any(axis=1) for name in naming]
+    chances = [
+        masks[name][rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
+        for name, rows in zip(naming, showing)
+    ]
     found = []
-    for name in NAMING_ACROSS if across else NAMING:
-        if name not in masks:
-            continue
+    for name, rows, chance, lucky in zip(naming, showing, chances, _at_least(chances)):
         mask = masks[name]
-        rows = mask.any(axis=1)
-        chance = mask[rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
         mass = relations.mass(attention.pattern, mask)
         least = RESTED * chance if name == SINK else chance + NAMED * (1 - chance)
         shown = mass >= least
@@ -237,11 +239,19 @@ def _relations(
         of_kind = np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]]
         different = (shown.astype(np.float32) @ of_kind > 0).sum(-1)
         n_shown = shown.sum(axis=-1)
-        fluke = np.full(n_shown.shape, agreed) if name == SINK else at_least(chance)[n_shown]
+        fluke = np.full(n_shown.shape, agreed) if name == SINK else lucky[n_shown]
         of_heads = (each.ravel().tolist() for each in (mass.mean(-1), n_shown, fluke, different))
         even = float(chance.mean())
         found.append([_relation(name, even, len(chance), *one) for one in zip(*of_heads)])
     return list(zip(*found)) if found else [()] * int(np.prod(attention.pattern.shape[:2]))
+
+
+def _at_least(chances: Sequence[np.ndarray]) -> np.ndarray:
+    """What `luck.at_least` says of each, (lot, number of events): all at once."""
+    filled = np.zeros((len(chances), max(map(len, chances), default=0)))
+    for row, chance in zip(filled, chances):
+        row[: len(chance)] = chance
+    return at_least(filled)
 
 
 def _relation(

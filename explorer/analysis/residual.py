@@ -173,15 +173,18 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     the arc cosine would lose.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        a, b = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (a, b))
-    return np.degrees(
-        2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
-    )
+        a, b = (each / _length(each)[..., None] for each in (a, b))
+    return np.degrees(2 * np.arctan2(_length(a - b), _length(a + b)))
+
+
+def _length(vectors: np.ndarray) -> np.ndarray:
+    """Lengths along the last axis: several times as fast as `np.linalg.norm` of many short ones."""
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
 def share(before: np.ndarray, wrote: np.ndarray) -> np.ndarray:
     """|wrote| / (|wrote| + |before|) along the last axis, 0 to 1, NaN where both are 0."""
-    w, x = np.linalg.norm(wrote, axis=-1), np.linalg.norm(before, axis=-1)
+    w, x = _length(wrote), _length(before)
     with np.errstate(invalid="ignore", divide="ignore"):
         return w / (w + x)
 
@@ -205,11 +208,8 @@ def writes(stream: Stream, measure: str) -> Grid:
                 "Written": lambda: np.linalg.norm(wrote, axis=-1),
             }[measure]()
         )
-    return Grid(
-        of,
-        tuple(columns),
-        np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0)),
-    )
+    made = np.stack(values, axis=1) if values else np.empty((len(stream.tokens), 0))
+    return Grid(of, tuple(columns), made)
 
 
 def norms_of(stream: Stream) -> tuple[Norm, ...]:

@@ -34,11 +34,17 @@ def sinks(pattern: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
     pattern (..., query, key) of one head or of many; allowed (query, key). Rows that leave no
     choice count for nothing."""
+    choice = (allowed.sum(axis=1) > 1).astype(pattern.dtype)
+    return _sinks(choice @ pattern, allowed)
+
+
+def _sinks(received: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """The same by what the keys are given, (..., key), by the rows that have a choice."""
     choice = allowed.sum(axis=1) > 1
     if not choice.any():
-        return np.zeros((*pattern.shape[:-2], pattern.shape[-1]), bool)
+        return np.zeros(received.shape, bool)
     even = allowed[choice] / allowed[choice].sum(axis=1, keepdims=True)
-    mean = np.einsum("...qk,q->...k", pattern, choice.astype(pattern.dtype)) / choice.sum()
+    mean = received / choice.sum()
     return (mean >= SINK) & (mean >= SINK_LIFT * even.mean(axis=0))
 
 
@@ -47,14 +53,15 @@ def quiet(recording: Recording, attention: Attention) -> np.ndarray:
     the text's first token, on which models without special ones rest, and the head's own sinks."""
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
     resting[:1] = True
-    return sinks(attention.pattern, attention.allowed) | resting
+    return _sinks(attention.received, attention.allowed) | resting
 
 
 def crowded(recording: Recording, attention: Attention) -> np.ndarray:
     """The keys on which the heads rest together, (key) bool: special tokens, and those that are a
     sink of at least a quarter of the heads."""
     special = np.array(recording.stream(attention.key).special, dtype=bool)
-    return special | (sinks(attention.pattern, attention.allowed).mean(axis=(0, 1)) >= CROWD)
+    of_head = _sinks(attention.received, attention.allowed)
+    return special | (of_head.mean(axis=(0, 1)) >= CROWD)
 
 
 def telling(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
@@ -78,12 +85,12 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
     none = np.full(attention.pattern.shape[:2], np.nan)
     if attention.query != attention.key or not rows.any():
         return none, none.copy()
-    places = np.arange(len(rows))
-    apart = np.abs(places[:, None] - places) * rows[:, None]
-    weight, far = (
-        (np.einsum(summed, attention.pattern, of.astype(attention.pattern.dtype)) * keys).sum(-1)
-        for summed, of in (("lhqk,q->lhk", rows), ("lhqk,qk->lhk", apart))
-    )
+    places, pattern = np.arange(len(rows)), attention.pattern
+    apart = (np.abs(places[:, None] - places) * rows[:, None]).astype(pattern.dtype)
+    others = (attention.allowed.sum(axis=1) > 1) & ~rows
+    given = attention.received - pattern[:, :, others].sum(axis=2)
+    weight = (given * keys).sum(-1)
+    far = (np.einsum("lhqk,qk->lhk", pattern, apart) * keys).sum(-1)
     share = weight / rows.sum()
     told = share >= FAINT
     return np.where(told, far / np.where(told, weight, 1), np.nan), share
@@ -121,10 +128,12 @@ def resting(recording: Recording, attention: Attention) -> Resting:
     told = counts.sum(axis=0) >= FEWEST
     if not told.any():
         return Resting(0, 0, 1.0)
-    weigh = counts / np.maximum(1 - even, 1e-9) / np.maximum(counts.sum(axis=0), 1)
-    dtype = attention.pattern.dtype  # a sum of products of two kinds of numbers is a slow one
-    given = np.einsum("lhqk,qk->lhk", attention.pattern, weigh.astype(dtype))
-    lift = given - (weigh * even).sum(axis=0)
+    of_row = (counts.any(axis=1) / np.maximum(1 - even[:, 0], 1e-9)).astype(attention.pattern.dtype)
+    given = of_row @ attention.pattern
+    if attention.query == attention.key:
+        given -= of_row * np.diagonal(attention.pattern, axis1=2, axis2=3)
+    n_rows = np.maximum(counts.sum(axis=0), 1)
+    lift = given / n_rows - (counts * of_row[:, None] * even).sum(axis=0) / n_rows
     lift[..., ~told] = -1
     sinking = np.array(stream.special, dtype=bool)
     sinking[:1] = True

@@ -25,10 +25,10 @@ THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 @cache
 def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files as they are, each style as a module that exports its
-    text, the light theme's colours, and the glossary."""
+    text after the one that all share, the light theme's colours, and the glossary."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
-    for file in sorted(set(HERE.glob("*.css")) - {SHARED}):
-        made[f"{file.name}.js"] = _exporting(_whole(file))
+    for file in sorted(HERE.glob("*.css")):
+        made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     made["light.toml.js"] = _exporting(_light())
     made["glossary.toml.js"] = _exporting(_terms())
     return made
@@ -68,13 +68,12 @@ export default function (args) {{
 """
 
 
-def _whole(file: Path) -> str:
-    """A style with the one that all share before it."""
-    return SHARED.read_text("utf-8") + file.read_text("utf-8")
-
-
-def _exporting(value: object) -> bytes:
-    return f"export default {json.dumps(value, ensure_ascii=False)};\n".encode()
+def _exporting(value: object, with_shared: bool = False) -> bytes:
+    said = json.dumps(value, ensure_ascii=False)
+    if not with_shared:
+        return f"export default {said};\n".encode()
+    first = f'import shared from "./{SHARED.name}.js";\n'
+    return f"{first}export default shared + {said};\n".encode()
 
 
 def _terms() -> list[list[object]]:

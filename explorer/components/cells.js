@@ -5,6 +5,7 @@ import { beside } from "./beside.js";
 import { arrow, plainKey, rove, stepped } from "./keys.js";
 import { make, put } from "./mount.js";
 import { css, shade, wordAt } from "./theme.js";
+import { side } from "./tokens.js";
 
 /** What stands at a matrix's corner for an axis that has a plainer name. @type {Record<string, string>} */
 const SAID = { query: "query looks", key: "at key" };
@@ -96,24 +97,18 @@ export const hatched = () => make("span", "hatched", make("i"), "not allowed");
  * A matrix under names that stay in place, read with the pointer or the arrow keys.
  * @param {{ rows: string[], columns: string[], sides: string[], about: string, canvas: string,
  *   names?: [string, string], frame?: string, marks: string[], masked?: boolean, focus?: string,
- *   start: (by: number[]) => number[], look: (cell: number[] | null, byKey?: boolean) => void,
+ *   late?: boolean, start: (by: number[]) => number[], look: (cell: number[] | null, byKey?: boolean) => void,
  *   open?: (cell: number[]) => void, choose?: (axis: number, at: number) => void,
  *   says: (cell: number[]) => string[] }} how
  *   start: the cell from which arrow keys set out. names: classes of the names down and across.
  *   marks: classes of what lies over the cells. choose: a name was clicked, of axis 0 down. says:
- *   of a cell, for the tag beside the pointer: its value, who looks, at what.
+ *   of a cell, for the tag beside the pointer: its value, who looks, at what. late: names out of
+ *   sight come later.
  */
 export function plane(how) {
   const { rows, columns, names = ["queries", "keys"] } = how;
-  const label = (/** @type {string[]} */ list, /** @type {number} */ axis) =>
-    make(
-      "div",
-      { class: `${names[axis]} ${axis ? "across" : "down"}`, "aria-hidden": "true" },
-      ...list.map((text, at) =>
-        make("span", { dir: "auto", title: text, onclick: () => how.choose?.(axis, at) }, text),
-      ),
-    );
-  const [left, top] = [label(rows, 0), label(columns, 1)];
+  const sides = [rows, columns].map((list, axis) => side(list, axis, names[axis], how));
+  const [[left, top], spans] = [sides.map((one) => one[0]), sides.map((one) => one[1])];
   const canvas = make("canvas", { class: "cells", role: "img", "aria-label": how.canvas });
   const marks = how.marks.map((name) => make("i", { class: name, hidden: true }));
   const area = make("div", how.masked ? "area masked" : "area", canvas, ...marks);
@@ -196,9 +191,9 @@ export function plane(how) {
     });
     put(frame, { vars: { n: columns.length, rows: rows.length, m: rows.length } });
     const every = [Math.ceil(10 / high), Math.ceil(10 / wide)];
-    [left, top].forEach((side, axis) =>
-      [...side.children].forEach((span, at) => {
-        /** @type {HTMLElement} */ (span).style.visibility = at % every[axis] ? "hidden" : "";
+    spans.forEach((list, axis) =>
+      list.forEach((span, at) => {
+        span.style.visibility = at % every[axis] ? "hidden" : "";
       }),
     );
     inSight();
@@ -229,7 +224,7 @@ export function plane(how) {
         wide,
       );
   };
-  return { scroll, frame, left, top, area, canvas, marks, size, bring, sign, point: look, tell };
+  return { scroll, frame, left, top, spans, canvas, marks, size, bring, sign, point: look, tell };
 }
 
 /**

@@ -16,11 +16,12 @@ export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value })
   const { header, n } = view;
   const rows = header.queries.length;
   const [down, right] = view.sides;
-  const { scroll, frame, left, top, canvas, marks, size, bring, sign, tell } = plane({
+  const { scroll, frame, top, spans, canvas, marks, size, bring, sign, tell } = plane({
     rows: header.queries,
     columns: header.keys,
     sides: view.sides,
     masked: Boolean(view.permitted),
+    late: view.late,
     marks: ["row pinned", "column pinned", "row", "column", "opened pinned"],
     canvas: `Attention of ${header.title}: ${rows} ${down} tokens down, ${n} ${right} tokens across. The table view has the numbers.`,
     about: "Matrix. Arrow keys move from cell to cell, Enter holds the row and opens the cell.",
@@ -71,8 +72,9 @@ export function matrix(view, { COLUMN, ROW, coloured, hold, look, open, value })
     const opened = view.cell?.[ROW] === row ? view.cell : null;
     at(cell, opened ? opened[COLUMN] : -1, { row });
     if (q < 0 && touched()) tell(opened);
-    [...left.children].forEach((e, i) => e.classList.toggle("on", i === q || i === row));
-    [...top.children].forEach((e, i) => e.classList.toggle("on", i === k || i === column));
+    spans.forEach((list, axis) =>
+      list.forEach((e, i) => e.classList.toggle("on", i === [q, k][axis] || i === view.held[axis])),
+    );
   };
   const [low, high] = ends(
     header.scale,

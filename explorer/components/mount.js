@@ -50,6 +50,26 @@ export function put(element, attributes) {
   return element;
 }
 
+/** Children of a long row that are put in at once where `gradually` does it. */
+export const AT_ONCE = 128;
+const LATER = 300; // milliseconds
+
+/**
+ * Put many children into an element: the first, which are in sight, now and the others when these are
+ * painted. `now`: all that are there from the start.
+ * @template {HTMLElement} Kind
+ * @param {Kind} element
+ * @param {HTMLElement[]} children
+ * @param {HTMLElement[]} [now]
+ * @returns {Kind}
+ */
+export function gradually(element, children, now = children.slice(0, AT_ONCE)) {
+  element.append(...now);
+  if (now.length < children.length)
+    setTimeout(() => element.append(...children.slice(AT_ONCE)), LATER);
+  return element;
+}
+
 /** @type {WeakMap<Element, View>} */
 const views = new WeakMap();
 
