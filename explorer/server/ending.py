@@ -21,7 +21,8 @@ def announced(then: Callable[[], None]) -> Iterator[None]:
     """Within this, a signal that ends the server also calls `then`, on the event loop that runs
     here. What answered the signal before still does. Elsewhere than in the main thread, which alone
     hears signals, nothing is changed."""
-    loop, before = asyncio.get_running_loop(), {}
+    loop = asyncio.get_running_loop()
+    before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def hear(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(then)
@@ -36,5 +37,5 @@ def announced(then: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, answer in before.items():
-            signal.signal(number, answer)
+        for each, answered in before.items():
+            signal.signal(each, answered)
