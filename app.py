@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import streamlit as st
 
 from explorer.memory import background, collector, runs, told
-from explorer.server import lessons, messages, theme
+from explorer.server import ending, lessons, messages, theme
 from explorer.server.stack import MIDDLEWARE, ROUTES
 
 SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
@@ -37,7 +37,8 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     theme.read_once()
     messages.gather()
     threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
-    yield
+    with ending.announced(lessons.leave):
+        yield
     await lessons.close()
     background.close()
 

@@ -21,6 +21,7 @@ import pytest
 import yaml
 from websockets.sync.client import connect
 
+from explorer.memory.settings import read
 from explorer.server.health import KEPT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -45,7 +46,9 @@ def composed(port: int) -> tuple[list[str], dict[str, str]]:
     command = [*entry, *service["command"]]
     assert command[0] == "headlight", "the command of the installed project"
     command = [sys.executable, "-m", "explorer.command", *command[1:]]
-    return [each.replace("8601", str(port)) for each in command], service["environment"]
+    # Redis is not at the tests' machine; the tests of classes have their own.
+    settings = service["environment"] | {"HEADLIGHT_REDIS": ""}
+    return [each.replace("8601", str(port)) for each in command], settings
 
 
 def united(port: int) -> tuple[list[str], dict[str, str]]:
@@ -69,7 +72,19 @@ def test_containers_and_proxy_are_at_the_same_ports() -> None:
     proxy = (DEPLOY / "nginx.conf").read_text("utf-8")
     assert set(re.findall(r"server 127.0.0.1:(\d+)", proxy)) == at
     source, inside, *_ = services["nginx"]["volumes"][0].split(":")
-    assert (DEPLOY / source).samefile(DEPLOY / "nginx.conf") and inside.startswith("/etc/nginx/")
+    assert (DEPLOY / source).samefile(DEPLOY / "nginx.conf")
+    assert inside == "/etc/nginx/conf.d/default.conf", "else the image's own server is there too"
+
+
+def test_containers_share_their_classes() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    redis = iter(services["redis"]["command"][1:])
+    told = dict(zip(redis, redis))
+    apps = [each for name, each in services.items() if name.startswith("headlight-")]
+    asked = {read(each["environment"]).redis for each in apps}
+    assert asked == {f"redis://{told['--bind']}:{told['--port']}/0"}
+    assert told["--bind"] == "127.0.0.1" and told["--save"] == "" and told["--appendonly"] == "no"
+    assert "-r requirements-classes.txt" in (ROOT / "Dockerfile").read_text("utf-8")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
@@ -86,12 +101,17 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the proxy keeps its files, its logs among them."""
+    return tmp_path_factory.mktemp("nginx")
+
+
+@pytest.fixture(scope="module")
+def behind(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """The proxy's address and those of two processes behind it, as the container's command and the
     unit's start them, each with room for one reader and no home to write to."""
     if NGINX is None:
         pytest.skip("nginx is not installed on this machine")
-    folder = tmp_path_factory.mktemp("nginx")
     serving = []
     for how in (composed, united):
         port = free_port()
@@ -103,6 +123,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list
     said = (ROOT / "deploy" / "nginx.conf").read_text("utf-8").replace("8600", str(proxy))
     for port, server in zip(("8601", "8602"), servers):
         said = said.replace(port, server.rpartition(":")[2])
+    said = said.replace("/var/log/nginx", str(folder))
     temporary = "".join(
         f"{each}_temp_path {folder}/{each};\n"
         for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -179,3 +200,21 @@ def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
         stay.enter_context(stay_at(address, other))
         assert readers.at(ports[other]) == 1
         assert httpx2.get(address).status_code == 503
+
+
+def test_the_proxy_writes_down_who_came_and_no_text(
+    behind: tuple[str, list[str]], folder: Path
+) -> None:
+    address, _ = behind
+    link = {"text": "nobody else reads this sentence"}
+    httpx2.get(
+        f"{address}/positions", params=link, headers={"Referer": f"{address}/?text=sentence"}
+    )
+    for _ in range(100):
+        if "/positions" in (written := (folder / "access.log").read_text()):
+            break
+        time.sleep(0.05)
+    assert "GET /positions " in written and written.startswith("127.0.0.1")
+    assert "sentence" not in written and "text=" not in written
+    # An error of one request is told with the whole of it.
+    assert "/error.log crit;" in (DEPLOY / "nginx.conf").read_text("utf-8")

@@ -50,7 +50,9 @@ def ignored(name: str) -> bool:
     """True for what .dockerignore keeps out: a file that a pattern fits, or one in a folder that
     one fits."""
     path = PurePosixPath(name)
-    for pattern in (ROOT / ".dockerignore").read_text("utf-8").split():
+    for pattern in (ROOT / ".dockerignore").read_text("utf-8").splitlines():
+        if not pattern or pattern.startswith("#"):
+            continue
         anywhere = pattern.removeprefix("**/")
         for each in (path, *path.parents):
             if fnmatch(each.name if anywhere != pattern else str(each), anywhere):
@@ -113,6 +115,47 @@ def required(call: list[str], folder: Path) -> list[Requirement]:
     return [Requirement(each) for each in named]
 
 
+def test_the_image_takes_the_installed_project_and_not_its_source() -> None:
+    parts = [said.split() for name, said in lines() if name == "FROM"]
+    assert len({part[0] for part in parts}) == 1, "what one Python compiled another would not read"
+    stage = parts[0][parts[0].index("AS") + 1]
+    (prefix,) = (
+        each.partition("=")[2]
+        for name, said in lines()
+        if name == "RUN"
+        for call in installs(said)
+        for each in call
+        if each.startswith("--prefix=")
+    )
+    copies = [said for name, said in lines() if name == "COPY"]
+    assert copies.index(". .") < copies.index(f"--from={stage} {prefix} /usr/local")
+    assert copies.count(". .") == 1
+    last = max(at for at, (name, _) in enumerate(lines()) if name == "FROM")
+    assert ("COPY", ". .") not in lines()[last:]
+
+
+def test_nothing_left_from_building_or_checking_goes_into_the_image() -> None:
+    left = ("build/lib/explorer/gone.py", "dist/a.whl", "headlight_attention.egg-info/SOURCES.txt")
+    caches = (".mypy_cache/a.json", ".pytest_cache/v/a", "explorer/__pycache__/a.pyc")
+    assert all(ignored(each) for each in (*left, *caches, ".venv/bin/python", ".git/config"))
+    assert not any(
+        ignored(each) for each in ("app.py", ".streamlit/config.toml", "models/known.py")
+    )
+
+
+def test_torch_comes_without_the_libraries_of_graphics_cards() -> None:
+    index = only("ARG").partition("=")
+    assert index[0] == "TORCH_INDEX" and index[2].endswith("/whl/cpu")
+    (call,) = (
+        call
+        for name, said in lines()
+        if name == "RUN"
+        for call in installs(said)
+        if "requirements.txt" in call
+    )
+    assert "--extra-index-url=$TORCH_INDEX" in call
+
+
 def environment(source: Path, fresh: Path, others: Path) -> Path:
     """A fresh environment with what setup.py installs of a source, and with the packages that lie
     in `others`: its Python."""
@@ -132,15 +175,18 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
     asked: list[Requirement] = []
     python = None
     for name, said in lines():
-        if name == "COPY":
+        if name == "FROM":  # nothing of the stage before is here
+            shutil.rmtree(image, ignore_errors=True)
+            image.mkdir()
+        elif name == "COPY" and not said.startswith("--from="):
             clone.copy(copied(said), image)
         elif name == "RUN":
             for call in installs(said):
                 asked += required(call, image)
                 if "." in call:
-                    packages(asked, others)
                     python = environment(image, tmp_path / "fresh", others)
     assert python, "the project itself is installed"
+    packages(asked, others)
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     own = [each for each in clone.names() if each.startswith(("explorer/", "models/", "pages/"))]
     missing = [each for each in own if not each.endswith(".md") and not (site / each).is_file()]

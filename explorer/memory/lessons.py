@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 from explorer.memory.lessons_store import Store, TooMany, Unknown
@@ -83,6 +84,7 @@ class Lessons:
         self._wanted: set[tuple[str, str]] = set()
         self._at_work: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._leaving: set[asyncio.Task[None]] = set()
+        self._ending = False
 
     # What a teacher does.
 
@@ -220,7 +222,7 @@ class Lessons:
 
     async def _goes_on(self, code: str, line: Listener, ends: float) -> AsyncIterator[str]:
         last: str | None = ""
-        while True:
+        while not self._ending:
             try:
                 await asyncio.wait_for(
                     line.fresh.wait(), max(0.0, min(BEAT, ends - self.clock() + 0.01))
@@ -232,12 +234,16 @@ class Lessons:
                 yield ""
                 continue
             line.fresh.clear()
+            if self._ending:
+                continue
             said = self._latest.get((code, line.role))
             if said is None:
                 break
             if said != last:
                 last = said
                 yield said
+        else:  # the class is not over: a browser asks again, and the next process answers
+            return
         yield json.dumps({"over": True})
 
     async def _first(self, code: str, role: str, word: str) -> str:
@@ -269,6 +275,12 @@ class Lessons:
         elif asked:
             asked = {name: asked[name] for name in ("text", "choices")}
         return seen | {"asked": asked}
+
+    def leave(self) -> None:
+        """End all lines of this process, which is about to end, and those that still come."""
+        self._ending = True
+        for line in chain.from_iterable(self._lines.values()):
+            line.fresh.set()
 
     async def close(self) -> None:
         """Let go of the store."""

@@ -231,6 +231,12 @@ async def _events(first: str, heard: AsyncIterator[str]) -> AsyncIterator[str]:
         await heard.aclose()  # type: ignore[attr-defined]
 
 
+def leave() -> None:
+    """End all lines: the server is about to end."""
+    for each in _lessons:
+        each.leave()
+
+
 async def close() -> None:
     """Let go of all classes, at the server's end."""
     for each in _lessons:
