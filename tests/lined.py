@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from visiting import ROOT, page_at
+from test_borrowed_on_pages import opened as opened_by_a_reader
+from test_borrowed_on_pages import there
+from visiting import ROOT
 
 from explorer.analysis.csv import to_csv
 from explorer.frame import export
@@ -61,8 +63,10 @@ def heard() -> Iterator[Offered]:
 
 
 def opened(offered: Offered, page: str, **asked: str) -> AppTest:
-    """A page with its Export menu open."""
-    app = page_at(page, **{"text": TEXT, **asked})
+    """A page with its Export menu open, of a model that is borrowed too."""
+    if ":" in asked.get("model", ""):
+        there(asked["model"])
+    app = opened_by_a_reader(page, **{"text": TEXT, **asked})
     app.session_state["export menu"] = True
     again(app, offered)
     return app
