@@ -236,8 +236,12 @@ def drawn(one: Training, text: str) -> None:
             file=f"headlight-live-{one.run.plan.task}",
         )
         curves.show(data, "live curves")
-    plan = one.run.plan
-    numbers_of(plan, progress, recording.text)
+    numbers_of(one.run.plan, progress, recording.text)
+    table(one.run.plan, progress)
+
+
+def table(plan: Plan, progress: Progress) -> None:
+    """The loss at every look."""
     sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
     with_table(
         partial(numbers.learned_columns, progress.curve, progress.kept_out),
