@@ -9,6 +9,7 @@ this costs nothing: torch is imported when a model is made.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from models.learning import LIVE, Plan
@@ -27,6 +28,30 @@ def begin(plan: Plan) -> Run:
     from models.live.run import Run
 
     return Run(plan)
+
+
+def again(plan: Plan, steps: Iterable[int]) -> Run:
+    """The training of a plan once more, from its first step on and in this process, which tells how
+    far it is after the same `steps`: with one thread too, so that it comes to the same numbers on
+    a machine of the same kind."""
+    import torch
+
+    from models.live.run import Run
+    from models.live.worker import Training
+
+    run, threads = Run(plan), torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            training = Training(plan, b"")
+        run.hear(*training.made())
+        for step in steps:
+            while training.step < step:
+                training.learn()
+            run.hear(*training.told())
+    finally:
+        torch.set_num_threads(threads)
+    return run
 
 
 def read(run: Run, text: str, step: int | None = None) -> Recording:

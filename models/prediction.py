@@ -36,6 +36,21 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Said:
+    """A token that was written: its id, the probability `own` that the model itself gave it, and
+    its rank from 0."""
+
+    id: int
+    own: float
+    rank: int
+
+
+def said(logits: np.ndarray, id: int) -> Said:
+    """How likely the model, by its scores (id), held a token that was written."""
+    return Said(id, float(softmax(logits)[id]), int((logits > logits[id]).sum()))
+
+
+@dataclass(frozen=True)
 class Drawn:
     """How a whole answer is drawn, one token after the other: each token's random number comes from
     the seed and from how many stand before it."""

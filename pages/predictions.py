@@ -13,6 +13,7 @@ from explorer.views.predictions import filling, lens, neurons, parts, writing
 from explorer.views.predictions.screen import way_to
 from models.edits import HideToken
 from models.recording import Recording
+from models.written_edits import to_line
 
 
 def page() -> None:
@@ -47,6 +48,7 @@ def explore(source: Shown) -> None:
         writing.show(model, text)
     else:
         writes_elsewhere(recording)
+    st.session_state["hidden shown"] = to_line(edits)  # for the files of the page
     on = lens.inside(Shown(model, text, edits, source.target), place)
     lens.show(on)
     taken = parts.show(on)

@@ -9,7 +9,7 @@ from explorer.frame.picker import pick_attention
 from explorer.memory import address, told
 from explorer.memory.passes import Shown
 from explorer.views.switches import answers, attention, controls, fair, happened, patching, vectors
-from explorer.views.switches.runs import both
+from explorer.views.switches.runs import both, numbers_of
 
 EFFECTS = {
     "Attention": attention.show,
@@ -32,6 +32,8 @@ def explore(source: Shown) -> None:
     """The page below the sentence bar. It takes names and not the recording, which Streamlit would
     keep for every visitor."""
     on = both(source.recording())
+    if not on.error:
+        numbers_of(on)
     happened.warn(on.wrong)
     happened.show(on)
     pick_attention(on.plain)

@@ -1,32 +1,31 @@
-"""What the Export menu's Python gives on views that have no file: the numbers on screen, each table
-of it the very one that the page itself offers."""
+"""What the Export menu's Python gives: the file of the page again, and every table that the page
+offers, cell for cell."""
 
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bounds import STORED
 from conftest import on_page, read_once
-from streamlit.testing.v1 import AppTest
-from visiting import ROOT, page_at
+from lined import TEXT, Lined, again, heard, lined, opened, places, ran
+from visiting import ROOT
 
-from explorer.analysis.csv import to_csv
 from explorer.components import wire
-from explorer.frame import export
+from explorer.memory import live, passes
+from explorer.memory.live import MINE
 from models import library
 
-TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 EDITED = {"edits": "WithoutPositions,ZeroHead:0:1:self"}
 TRANSLATED = {"model": "translator", "text": "The red car is new."}
+SHORT = {"text": "The cat sat."}
 # Every view that a page shows in the place of the one that its file has: the page, what is chosen,
-# and how many tables the lines give that the page offers as CSV.
+# and how many tables it offers as CSV.
 VIEWS = {
     "twins": ("training", {"train_view": "Twins"}, 1),
     "LayerNorm": ("residual", {"flow": "LayerNorm", "token": "3", "times": "5"}, 2),
@@ -44,6 +43,11 @@ VIEWS = {
         3,
     ),
     "distance of positions": ("positions", {"ask": "Distance", "places": "20", "width": "32"}, 2),
+    "distance in a learned table": (
+        "positions",
+        {"ask": "Distance", "places": "20", "model": "minilm"},
+        2,
+    ),
     "shift of positions": ("positions", {"ask": "Shift", "pair": "2", "shift": "4"}, 1),
     "positions in a sentence": ("positions", {"ask": "Sentence", "layer": "1", "head": "2"}, 2),
     "another order": ("positions", {"ask": "Order", "shuffle": "7"}, 3),
@@ -64,23 +68,23 @@ VIEWS = {
     "three constructions": ("lookup", {"look_at": "Three", "look_before": "Scores"}, 1),
     "words in, words out": ("lookup", {"look_at": "Words", "layer": "0", "head": "2"}, 1),
     "why the scale": ("lookup", {"look_at": "Scale"}, 1),
-    "flow": ("summaries", {"sum_what": "Flow", "sum_layer": "1", "text": "The cat sat."}, 1),
-    "weight x value": ("summaries", {"sum_what": "Values", "sum_layer": "0", "sum_head": "1"}, 1),
-    "quiet mean": ("summaries", {"sum_what": "Mean", "att_keep": "No specials"}, 1),
-    "values across": ("summaries", {"sum_what": "Values", "attention": "cross", **TRANSLATED}, 1),
+    "flow": ("summaries", {"sum_what": "Flow", "sum_layer": "1", "text": "The cat sat."}, 2),
+    "weight x value": ("summaries", {"sum_what": "Values", "sum_layer": "0", "sum_head": "1"}, 2),
+    "quiet mean": ("summaries", {"sum_what": "Mean", "att_keep": "No specials"}, 2),
+    "values across": ("summaries", {"sum_what": "Values", "attention": "cross", **TRANSLATED}, 2),
     "summed writes": ("summaries", {"sum_what": "Writes", "sum_measure": "Share"}, 1),
-    "switched vectors": ("switches", {"effects": "Vectors", "token": "2", **EDITED}, 1),
+    "switched vectors": ("switches", {"effects": "Vectors", "token": "2", **EDITED}, 3),
     "switched vectors of a translation": (
         "switches",
         {"effects": "Vectors", "edits": "WithoutScale:", **TRANSLATED},
-        1,
+        3,
     ),
-    "trained without": ("switches", {"effects": "Trained without"}, 1),
-    "nearest heads": ("compare", {"other_view": "Nearest", "other_edits": "WithoutScale:"}, 2),
+    "trained without": ("switches", {"effects": "Trained without"}, 2),
+    "nearest heads": ("compare", {"other_view": "Nearest", "other_edits": "WithoutScale:"}, 3),
     "nearest heads of two models": (
         "compare",
         {"other_view": "Nearest", "other_what": "Model", "other_model": "decoder"},
-        2,
+        3,
     ),
     "both sides' vectors": ("compare", {"other_view": "Vectors"}, 3),
     "vectors of two models": (
@@ -101,69 +105,7 @@ VIEWS = {
 }
 
 
-def opened(page: str, offered: dict[str, Any], **asked: str) -> tuple[AppTest, str, str]:
-    """A page with its Export menu open; the heading of its lines, and the lines."""
-    app = page_at(page, **{"text": TEXT, **asked})
-    app.session_state["export menu"] = True
-    offered.clear()
-    app.run()
-    assert not app.exception and not app.error
-    (code,) = (each.value for each in app.code if "import" in each.value)
-    (said,) = (each.value for each in app.markdown if each.value.startswith("**Python**"))
-    return app, said, code
-
-
-@pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What makes each CSV that the page offers, by the name of its file."""
-    made: dict[str, Any] = {}
-    offer = export.offer
-
-    def heard(label: str, name: str, mime: str, make: Any) -> None:
-        offer(label, name, mime, make)
-        if mime == "text/csv":
-            made[name] = make
-
-    monkeypatch.setattr(export, "offer", heard)
-    return made
-
-
-def rows_of(text: str) -> list[list[str]]:
-    """A table without what is said about it."""
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    return [row[:-1] for row in rows] if rows[0][-1] == "about" else rows
-
-
-def tables_in(names: Mapping[str, Any]) -> dict[str, list[list[str]]]:
-    """The tables that lines left behind."""
-    return {
-        name: rows_of(to_csv(each))
-        for name, each in names.items()
-        if isinstance(each, dict)
-        and not name.startswith("_")
-        and each
-        and all(isinstance(key, str) and hasattr(cells, "__len__") for key, cells in each.items())
-        and not all(isinstance(cells, (tuple, dict)) for cells in each.values())
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", VIEWS)
-def test_the_lines_give_the_tables_of_the_view_on_screen(
-    view: str, offered: dict[str, Any]
-) -> None:
-    page, asked, n = VIEWS[view]
-    _, said, code = opened(page, offered, **asked)
-    assert said.startswith("**Python** that gives the numbers of"), said
-    on_page = [rows_of(make()) for make in offered.values()]
-    names: dict[str, Any] = {}
-    exec(compile(code, view, "exec"), names)
-    made = tables_in(names)
-    same = [name for name, rows in made.items() if rows in on_page]
-    assert len(same) == n, (set(made) - set(same), list(offered))
-
-
-# What stands beside a page's file: how many of its tables the lines give after the file.
+# Every view that a page's file has, whose tables stand beside it.
 BESIDE = {
     "anchors": ("embeddings", {"contexts": "Two", "second": "The dog ate fruit."}, 3),
     "anchors in one text": ("embeddings", {"contexts": "One", "plane": "Words"}, 3),
@@ -172,7 +114,11 @@ BESIDE = {
         {"contexts": "One", "sums": "Sums", "specials": "Shown", "model": "decoder"},
         2,
     ),
-    "checkpoints": ("training", {"model": "decoder", "text": "The cat sat on the mat."}, 1),
+    "checkpoints": (
+        "training",
+        {"train_view": "Checkpoints", "model": "decoder", "text": "The cat sat on the mat."},
+        1,
+    ),
     "a head as a table": ("attention", {"view": "Table", "layer": "1", "head": "5"}, 1),
     "a head between words": (
         "attention",
@@ -184,75 +130,192 @@ BESIDE = {
         {"view": "Plotly", "attention": "cross", "att_keep": "No specials", **TRANSLATED},
         1,
     ),
-    "a logit's parts and neurons": ("predictions", {"hidden": "2", "ffn": "1"}, 2),
-    "a decoder's parts": ("predictions", {"model": "decoder", "token": "3", "against": "9"}, 2),
+    "a logit's parts and neurons": ("predictions", {"hidden": "2", "ffn": "1"}, 4),
+    "a decoder's parts": ("predictions", {"model": "decoder", "token": "3", "against": "9"}, 5),
+    "a head": ("attention", {}, 1),
+    "a head in no text": ("attention", {"text": ""}, 1),
+    "a cell": ("anatomy", {"layer": "1", "head": "2"}, 1),
+    "a cell of an edited head": ("anatomy", {"edits": "ZeroHead:0:1:self", "layer": "0"}, 1),
+    "a cell between two texts": (
+        "anatomy",
+        {"attention": "cross", "target": "La voiture est neuve.", **TRANSLATED},
+        1,
+    ),
+    "a cell of another family": ("anatomy", {"model": "minilm"}, 1),
+    "what was written": ("residual", {"flow": "Writes", "token": "2"}, 2),
+    "what was written in a stream": (
+        "residual",
+        {"flow": "Writes", "write": "Norm", **TRANSLATED},
+        2,
+    ),
+    "waves": ("positions", {"ask": "Waves", "places": "20", "width": "32", "pair": "3"}, 2),
+    "a learned table": ("positions", {"ask": "Waves", "places": "20", "model": "minilm"}, 2),
+    "soft and hard": ("lookup", {"look_at": "Hard", "look_temperature": "0.3"}, 2),
+    "no temperature": ("lookup", {"look_at": "Hard", "look_temperature": "inf", **TRANSLATED}, 2),
+    "mean of heads": ("summaries", {"sum_what": "Mean", "sum_layer": "2"}, 2),
+    "largest of heads": ("summaries", {"sum_what": "Max", "model": "decoder"}, 2),
+    "a switched head": ("switches", {"effects": "Attention", **EDITED}, 4),
+    "a switched head of a translation": (
+        "switches",
+        {"effects": "Attention", "attention": "cross", "edits": "WithoutScale:", **TRANSLATED},
+        4,
+    ),
+    "an experiment": ("switches", {"effects": "Attention"}, 4),
+    "nothing switched": ("switches", {"effects": "Attention", "experiment": "off"}, 3),
+    "heads of both sides": (
+        "compare",
+        {"other_view": "Heads", "other_edits": "WithoutScale:", "other_pair": "1.2"},
+        2,
+    ),
+    "heads of two models": (
+        "compare",
+        {"other_view": "Heads", "other_what": "Model", "other_model": "decoder"},
+        1,
+    ),
+    "the word that the page hides": (
+        "predictions",
+        {"text": "The red fox saw a small bird. The red fox saw a small bird."},
+        4,
+    ),
+    "nothing hidden": ("predictions", {"hidden": "none", "token": "3"}, 4),
+    "a draft": (
+        "predictions",
+        {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},
+        6,
+    ),
+    "a text without room": ("predictions", {"model": "decoder", "text": "The cat. " * 200}, 4),
+    "what a translator says": ("predictions", {"target": "La voiture.", **TRANSLATED}, 3),
+    "beams": ("translation", {"beams": "4", "beam": "3", "cross": "1.2", **TRANSLATED}, 4),
+    "a translation drawn": (
+        "translation",
+        {"beams": "Drawn", "temperature": "1.3", "seed": "7", **TRANSLATED},
+        4,
+    ),
+    "a translation typed": ("translation", {"target": "La voiture est neuve.", **TRANSLATED}, 3),
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", BESIDE)
-def test_the_lines_give_the_numbers_beside_a_file(
-    view: str, offered: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page, asked, n = BESIDE[view]
-    _, said, code = opened(page, offered, **asked)
-    assert said.endswith("again, and the numbers beside it")
-    on_page = [rows_of(make()) for make in offered.values()]
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(compile(code, view, "exec"), names)
-    assert names["page"] and list(tmp_path.glob("*.html"))
-    assert sum(rows in on_page for rows in tables_in(names).values()) == n
-
-
-@pytest.mark.slow
-def test_of_a_training_the_heads_leave_at_the_step_on_screen(
-    offered: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = library.checkpoints("decoder")[0]
-    chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
-    _, _, code = opened("training", offered, **chosen)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    exec(compile(code, "training", "exec"), names)
-    assert names["recording"] == library.record(read_once(name), TEXT)
-    assert "layer='0', head='1'" in code and (tmp_path / "heads.html").exists()
-
-
-# What runs on the page for a while: its start button, and what is chosen.
+# What runs on the page for a while: the page, what is chosen, how many tables it offers in the end,
+# and its start button.
 RUNNING = {
-    "beside an RNN": ("start experiment", "residual", {"flow": "RNN", "lag": "1"}),
+    "beside an RNN": ("residual", {"flow": "RNN", "lag": "1", **SHORT}, 1, "start experiment"),
     "patched heads": (
-        "start sweep",
         "switches",
-        {"effects": "Patching", "donor": "The dog sat.", "edits": "WithoutScale:", "token": "3"},
+        {
+            "effects": "Patching",
+            "donor": "The dog sat.",
+            "edits": "WithoutScale:",
+            "token": "3",
+            **SHORT,
+        },
+        3,
+        "start sweep",
     ),
     "patched states": (
-        "start sweep",
         "switches",
-        {"effects": "Patching", "patch": "Sites", "donor": "The dog sat.", "model": "decoder"},
+        {
+            "effects": "Patching",
+            "patch": "Sites",
+            "donor": "The dog sat.",
+            "model": "decoder",
+            **SHORT,
+        },
+        2,
+        "start sweep",
     ),
 }
+# What has its own lines.
+OWN = {"claims": ("claims", {}, 1), "many sentences": ("sentences", {}, 3, "many go")}
+
+
+EVERY: dict[str, tuple[Any, ...]] = {**VIEWS, **BESIDE, **RUNNING, **OWN}
+
+
+def looked_at(view: str) -> Lined:
+    """One of EVERY."""
+    page, asked, *rest = EVERY[view]
+    return lined(page, tuple(asked.items()), *rest)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("view", RUNNING)
-def test_the_lines_give_what_a_computation_on_the_page_comes_to(
-    view: str, offered: dict[str, Any]
-) -> None:
-    button, page, asked = RUNNING[view]
-    app, said, code = opened(page, offered, text="The cat sat.", **asked)
-    assert "gives the numbers" in said, "before it was begun"
-    app.button(key=button).click().run()
-    until = time.monotonic() + 240
-    while not any(each.value.startswith(":material/check:") for each in app.markdown):
-        assert time.monotonic() < until
-        time.sleep(0.5)
-        app.run()
-    names: dict[str, Any] = {}
-    exec(compile(code, view, "exec"), names)
-    on_page = [rows_of(make()) for make in offered.values()]
-    assert rows_of(to_csv(names["table"])) in on_page
+@pytest.mark.parametrize("view", EVERY)
+def test_the_lines_give_every_table_that_the_view_offers(view: str) -> None:
+    made = looked_at(view)
+    assert not made.without and len(made.offers) == EVERY[view][2], (made.without, made.gives)
+    if view in OWN:
+        return
+    if view in BESIDE:
+        assert made.heading.endswith("again, and the numbers beside it")
+        assert made.files and all(each.endswith(".html") for each in made.files)
+    else:
+        assert made.heading.startswith("**Python** that gives the numbers of")
+
+
+@cache
+def learned() -> tuple[Lined, bool]:
+    """A training of the reader's own that was stopped and went on; and whether what its lines train
+    is the same model, by its attention on the text and by its whole curve."""
+    with heard() as offered:
+        app = opened(offered, "training", train_view="Live", live_task="copy")
+        try:
+            for button in ("live start", "live on"):
+                app.button(key=button).click().run()
+                one = app.session_state[MINE]
+                begun, until = one.progress.step, time.monotonic() + 120
+                while one.learning and one.progress.step < begun + 30:
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+                live.trainings.stop(one)
+                while one.learning:
+                    time.sleep(0.1)
+                again(app, offered)
+            made, names = ran(app, offered)
+            same = names["recording"] == passes.watched(one.run, TEXT)
+            return made, same and names["run"].progress.curve == one.progress.curve
+        finally:
+            live.trainings.end_all()
+
+
+@pytest.mark.slow
+def test_the_lines_train_the_readers_own_model_again() -> None:
+    made, same = learned()
+    assert "this training" in made.heading and same
+    assert not made.without and len(made.offers) == 1
+
+
+def turned(tiny_folder: Callable[[str], Path]) -> Lined:
+    """What rotary positions do to a head's scores, of a model of another family."""
+    asked = {"ask": "Sentence", "model": f"ours:{tiny_folder('qwen3')}", **SHORT}
+    return lined("positions", tuple(asked.items()), 1)
+
+
+@pytest.mark.slow
+def test_the_lines_give_what_turned_positions_do(tiny_folder: Callable[[str], Path]) -> None:
+    made = turned(tiny_folder)
+    assert "what positions add" in made.heading
+    assert not made.without and len(made.offers) == 1
+
+
+@pytest.mark.slow
+def test_no_table_of_the_app_is_left_out(tiny_folder: Callable[[str], Path]) -> None:
+    every = [*map(looked_at, EVERY), learned()[0], turned(tiny_folder)]
+    seen = {line for view in every for line in view.lines}
+    left = {
+        place
+        for place in places()
+        if not any((place[0], line) in seen for line in range(place[1], place[2] + 1))
+    }
+    assert len(places()) > 40 and not left
+
+
+@pytest.mark.slow
+def test_of_a_training_the_heads_leave_at_the_step_on_screen() -> None:
+    name = library.checkpoints("decoder")[0]
+    chosen = {"model": "decoder", "train_step": name.partition("@")[2], "layer": "0", "head": "1"}
+    with heard() as offered:
+        made, names = ran(opened(offered, "training", **chosen), offered)
+    assert names["recording"] == library.record(read_once(name), TEXT)
+    assert "layer='0', head='1'" in made.code and "heads.html" in made.files
 
 
 @pytest.mark.slow
@@ -264,33 +327,32 @@ def test_the_lines_give_what_a_computation_on_the_page_comes_to(
         {"other_what": "Model", "other_model": "minilm"},
     ],
 )
-def test_the_lines_give_what_both_sides_say(asked: dict, offered: dict[str, Any]) -> None:
-    app, said, code = opened("compare", offered, other_view="Answers", **asked)
-    assert "what both sides say" in said
-    names: dict[str, Any] = {}
-    exec(compile(code, "answers", "exec"), names)
+def test_the_lines_give_what_both_sides_say(asked: dict) -> None:
+    with heard() as offered:
+        app = opened(offered, "compare", other_view="Answers", **asked)
+        made, names = ran(app, offered)
+    assert "what both sides say" in made.heading
     drawn = [
         wire.decode(each.proto.bytes)
         for each in on_page(app)
         if each.proto.component_name == "headlight.bars"
     ]
-    made = [names[name] for name in ("first", "second") if name in names]
-    assert len(made) == len(drawn) == (1 if asked.get("other_model") == "minilm" else 2)
-    for table, (header, _) in zip(made, drawn):
+    lists = [names[name] for name in ("first", "second") if name in names]
+    assert len(lists) == len(drawn) == (1 if asked.get("other_model") == "minilm" else 2)
+    for table, (header, _) in zip(lists, drawn):
         assert [row["label"] for row in header["rows"]] == table["word"]
         values = [row["value"] for row in header["rows"]]
         assert values == pytest.approx(table["probability"], abs=STORED)
 
 
-# Where a page keeps its views: their names, the choice, and those that need no lines of their own:
-# the one that the file shows, and a training of the reader's, which nothing can make again.
+# Where a page keeps its views: their names, the choice, and those that have tests of their own.
 KEPT = {
-    "positions": ("SCREENS", "ask", {"Waves"}),
-    "residual": ("FLOWS", "flow", {"Writes"}),
-    "lookup": ("WAYS", "look_at", {"Hard"}),
-    "switches": ("EFFECTS", "effects", {"Attention"}),
-    "compare": ("VIEWS", "other_view", {"Heads", "Answers"}),  # Answers has its own test
-    "training": ("VIEWS", "train_view", {"Checkpoints", "Live"}),
+    "positions": ("SCREENS", "ask", set()),
+    "residual": ("FLOWS", "flow", set()),
+    "lookup": ("WAYS", "look_at", set()),
+    "switches": ("EFFECTS", "effects", set()),
+    "compare": ("VIEWS", "other_view", {"Answers"}),
+    "training": ("VIEWS", "train_view", {"Live"}),
 }
 
 
@@ -305,6 +367,5 @@ def test_no_view_of_a_page_is_left_out(page: str) -> None:
     )
     assert isinstance(kept, ast.Dict)
     views = {ast.literal_eval(key) for key in kept.keys if key is not None}
-    every = [*VIEWS.values(), *((of, asked, 0) for _, of, asked in RUNNING.values())]
-    tried = {asked[choice] for of, asked, _ in every if of == page and choice in asked}
+    tried = {asked[choice] for of, asked, *_ in EVERY.values() if of == page and choice in asked}
     assert views - others == tried

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from explorer.analysis import heads as naming
+from explorer.analysis.csv import Columns
 
 # What a head can take up. A sink speaks of many heads at once, "broad" of none.
 HABITS = (*(name for name in naming.NAMING if name != naming.SINK), *naming.NAMING_ACROSS[:2])
@@ -135,6 +136,17 @@ def smoothed(curve: Curve, most: int = 400) -> Curve:
     by = -(-len(curve) // most)
     parts = [curve[at : at + by] for at in range(0, len(curve), max(1, by))]
     return tuple((part[-1][0], sum(loss for _, loss in part) / len(part)) for part in parts if part)
+
+
+def learned_columns(curve: Curve, kept_out: Curve) -> Columns:
+    """How far a training had come at each look, as named columns: the loss since the look before,
+    None where no step lies between, and that on what is kept out, in nats."""
+    loss = dict(curve)
+    return {
+        "step": [int(step) for step, _ in kept_out],
+        "loss": [loss.get(step) for step, _ in kept_out],
+        "loss kept out": [value for _, value in kept_out],
+    }
 
 
 def pairs(cards: Mapping[str, Mapping]) -> tuple[tuple[str, str], ...]:

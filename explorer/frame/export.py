@@ -38,12 +38,13 @@ class File:
 
 
 class _Offered(threading.local):
-    """What the run of this thread offers: files; what lines of Python make and how they read, where
-    the view on screen has no file; and what lines beside those of a file import, and these."""
+    """What the run of this thread offers: files; what lines of Python make, of which recordings,
+    what they import and the lines, where the view on screen has no file; and what lines beside it
+    import, and these."""
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
-        self.numbers: tuple[str, str] | None = None
+        self.numbers: tuple[str, Sequence[Shown], recipe.More] | None = None
         self.more: tuple[list[str], list[str]] = ([], [])
 
 
@@ -64,12 +65,13 @@ def numbers(what: str, of: Sequence[Shown], needs: Sequence[str], lines: Sequenc
     """Put the lines of Python into the menu that give the numbers of the view on screen, `what`, in
     the place of those that make the page's file, which shows another view. of, needs and lines as
     in `recipe.numbers`."""
-    _offered.numbers = what, recipe.numbers(sources(*of), needs, lines)
+    _offered.numbers = what, of, (needs, lines)
 
 
 def more(needs: Sequence[str], *lines: str) -> None:
-    """Put lines behind those that make the page's file: they give what of the page is not in it. In
-    them `model` and `recording` are the file's."""
+    """Put lines behind those that make the page's file or give the numbers of the view: they give
+    what of the page is in neither. In them `model` and `recording` are those of the lines
+    before."""
     _offered.more[0].extend(needs)
     _offered.more[1].extend(lines)
 
@@ -113,11 +115,13 @@ def fill(room: Any, page: str) -> None:
             if page == "attention":
                 _page(replace(out, view="findings", choices=()), page)
         if told is None:
-            numbers_too = " again, and the numbers beside it" if beside[1] else " again"
+            numbers_too = " again"
+            if beside[1] and page not in MADE:
+                numbers_too += ", and the numbers beside it"
             st.markdown(f"**Python** that makes {_made(out, page)}{numbers_too}")
         else:
             st.markdown(f"**Python** that gives the numbers of {told[0]}")
-        code = lines(out, page, beside) if told is None else told[1]
+        code = lines(out, page, beside) if told is None else _numbers(*told[1:], beside)
         st.code(code, language="python", wrap_lines=True, height=240)
 
 
@@ -128,10 +132,16 @@ def lines(out: Taken, page: str, beside: recipe.More = ((), ())) -> str:
         return recipe.claims(source.model, source.text, onscreen.typed_target(source.model))
     texts, attention = st.session_state.get("sentences read", ((), ""))
     if page == "sentences" and texts:
-        return recipe.many(source.model, texts, attention)
+        return recipe.many(source.model, texts, attention, beside)
     other = astuple(out.other) if out.other else None
     file = f"{out.view}.html"
     return recipe.recipe(out.view, astuple(source), other, out.choices, file, beside)
+
+
+def _numbers(of: Sequence[Shown], asked: recipe.More, beside: recipe.More) -> str:
+    """The lines of Python for a view without a file."""
+    needs, made = ((*one, *more) for one, more in zip(asked, beside))
+    return recipe.numbers(sources(*of), needs, made)
 
 
 def _page(out: Taken, page: str) -> None:

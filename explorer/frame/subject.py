@@ -39,10 +39,18 @@ class Subject:
     def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
         """What lines of Python give of this attention, which is `of` in them, and `axes` what its
         rows and columns are called."""
-        first = f"of = recording.attention[{self.recording.attention.index(self.attention)}]"
-        named = recipe.axes_of(self.across)
         needs = ("explorer.analysis import attention", *needs)
-        export.numbers(what, (self.source,), needs, (first, *named, *lines))
+        export.numbers(what, (self.source,), needs, (*self._named, *lines))
+
+    def more(self, needs: tuple[str, ...], *lines: str) -> None:
+        """The same behind the lines that make the page's file."""
+        needs = ("explorer.analysis import attention", *needs)
+        export.more(needs, *self._named, *lines)
+
+    @property
+    def _named(self) -> list[str]:
+        at = self.recording.attention.index(self.attention)
+        return [f"of = recording.attention[{at}]", *recipe.axes_of(self.across)]
 
     def name(self, *what: Hashable) -> str:
         """The name of a picture: equal causes, equal name."""

@@ -10,10 +10,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from explorer import export
-from explorer.analysis.predictions import word_to_hide
 from explorer.frame import onscreen
 from explorer.memory import address, models, passes
-from models.edits import HideToken
 from models.recording import Recording
 from models.written_edits import from_line, to_line
 
@@ -112,7 +110,7 @@ def taken(page: str) -> Taken:
     elif page == "anatomy" and state.edits:
         source = Source(source.model, source.text, state.edits, source.target)
     elif page == "predictions":
-        source = Source(source.model, source.text, _hidden(source), source.target)
+        source = Source(source.model, source.text, state.get("hidden shown", ""), source.target)
     if not _fits(view, source, other) or (view == "summary" and state.sum_what not in export.SUMS):
         view, source = "heads", plain
     if view not in export.OF_TWO:
@@ -155,22 +153,6 @@ def _silenced() -> tuple[tuple[str, str], ...]:
     named = (("attention", state.attention),) if state.attention else ()
     head = (str(state.layer), str(state.head))
     return named + ((("other_pair", ".".join(head)),) if all(head) else ())
-
-
-def _hidden(source: Source) -> str:
-    """The words that Predictions hides of an encoder's text, as edits."""
-    recording = passes.record(source.model, source.text)
-    if recording.model.kind != "encoder" or HideToken not in models.offers(source.model).edits:
-        return ""
-    if st.session_state.hidden == "none":
-        return ""
-    stream = recording.streams[0]
-    asked = [at for at in address.numbers("hidden", len(stream.tokens)) if not stream.special[at]]
-    first = address.whole("token", len(stream.tokens))
-    if not asked:
-        first = word_to_hide(stream) if first is None or stream.special[first] else first
-        asked = [] if first is None else [first]
-    return to_line(tuple(HideToken(at) for at in asked))
 
 
 def _source(side: Any, typed: str | None) -> Source:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -14,19 +13,9 @@ from explorer.memory.models import handle
 from explorer.memory.settings import beginning
 from explorer.memory.turns import turn
 from models import library
-from models.prediction import softmax
+from models.prediction import Said, said
 
 Draw = Callable[[np.ndarray, int], int]
-
-
-@dataclass(frozen=True)
-class Said:
-    """A token that was written: its id, the probability `own` that the model itself gave it, and
-    its rank from 0."""
-
-    id: int
-    own: float
-    rank: int
 
 
 class Draft:
@@ -90,8 +79,7 @@ class Draft:
             return 0
 
     def _add(self, token: int) -> None:
-        p, z = softmax(self.writing.logits), self.writing.logits
-        self.said.append(Said(token, float(p[token]), int((z > z[token]).sum())))
+        self.said.append(said(self.writing.logits, token))
         with turn():
             self.writing.add(token)
 

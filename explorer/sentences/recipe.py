@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 # What an attention's numbers are, for whoever goes on from them.
 NUMBERS = "recording.attention[0].pattern  # (layer, head, query, key)"
+MANY = ("explorer.analysis import many", "models import library")
 
 
 Target = str | tuple[int, ...] | None
@@ -86,18 +87,19 @@ def axes_of(across: bool) -> list[str]:
     ]
 
 
-def many(model: str, texts: Sequence[str], attention: str) -> str:
-    """The lines that read many sentences in one attention, and give the two tables of them all."""
+def many(model: str, texts: Sequence[str], attention: str, more: More = ((), ())) -> str:
+    """The lines that read many sentences in one attention, and give the two tables of them all.
+    more: as in `recipe`."""
     return "\n".join(
         [
-            "from explorer.analysis import many",
-            "from models import library",
+            *(f"from {each}" for each in sorted({*MANY, *more[0]})),
             "",
             f"model = library.load({model!r})",
             f"texts = {list(texts)!r}",
             f"read = [many.read(library.record(model, text))[{attention!r}] for text in texts]",
             "found = [each for each in read if isinstance(each, many.Sentence)]",
             "shares, habits = many.share_columns(found), many.habit_columns(found)",
+            *more[1],
         ]
     )
 

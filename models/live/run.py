@@ -86,7 +86,7 @@ class Run:
             assert process.stdin is not None and process.stdout is not None
             wire.send(process.stdin, {"plan": asdict(self.plan)}, self._stored)
             while (frame := wire.receive(process.stdout)) is not None:
-                ended = self._hear(*frame) or ended
+                ended = self.hear(*frame) or ended
         except (BrokenPipeError, json.JSONDecodeError, KeyError):
             pass
         finally:
@@ -102,7 +102,7 @@ class Run:
             if not (ended or self._ended):
                 self.problem = "The training broke off."
 
-    def _hear(self, header: dict, content: bytes) -> bool:
+    def hear(self, header: dict, content: bytes) -> bool:
         """Take in a frame; True for the last one."""
         if header["kind"] == "made":
             self.config, self.tokenizer = header["config"], content.decode()

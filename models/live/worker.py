@@ -48,7 +48,7 @@ class Training:
             self.model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True
         )
         self.step, self.before = 0, 0.0
-        self.points: list[float] = []
+        self.points: list[float] = list(saved["points"]) if saved else []
         self.began = time.process_time()  # what it takes to begin is not learning
         if saved:
             self.model.load_state_dict(saved["model"])
@@ -71,6 +71,11 @@ class Training:
         self.optimizer.step()
         self.step += 1
         self.points.append(loss.item())
+
+    def made(self) -> tuple[dict, bytes]:
+        """What model it is, as a frame: its sizes, and its vocabulary."""
+        header = {"kind": "made", "config": asdict(self.config)}
+        return header, self.tokenizer.bpe.to_str().encode()
 
     def told(self) -> tuple[dict, bytes]:
         """How far it is, as a frame: new points of the curve, what is kept out, and the weights."""
@@ -97,6 +102,7 @@ class Training:
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "place": (self.step, self.seconds),
+                "points": self.points,
                 "tokenizer": self.tokenizer.bpe.to_str(),
             },
             into,
@@ -116,8 +122,7 @@ def main() -> None:
     training = Training(Plan(**asked[0]["plan"]), asked[1])
     stop = threading.Event()
     threading.Thread(target=_heard, args=(source, stop), daemon=True).start()
-    made = {"kind": "made", "config": asdict(training.config)}
-    wire.send(to, made, training.tokenizer.bpe.to_str().encode())
+    wire.send(to, *training.made())
     work(training, stop, lambda frame: wire.send(to, *frame))
     done = training.step >= MOST_STEPS or training.seconds >= SECONDS
     wire.send(to, {"kind": "end", "done": done}, training.stored())

@@ -46,6 +46,7 @@ def show(shown: Opened, grid: str) -> None:
     offer_csv(
         lambda: stacked(tables.items(), "step"), picture.about, picture.file, "All steps as CSV"
     )
+    numbers_of(shown)
     with st.expander("The numbers behind each step"):
         for name, columns in tables.items():
             st.markdown(f"**{name}**")
@@ -56,3 +57,19 @@ def show(shown: Opened, grid: str) -> None:
         now = max(len(stream.tokens) for stream in recording.streams)
         here, most = (numbers.memory(recording, n) for n in (now, longest))
         st.caption(sentences.memory_said(here, longest, most))
+
+
+def numbers_of(shown: Opened) -> None:
+    """The lines of Python that give every step of the cell."""
+    cell, written = shown.cell, "None"
+    if shown.done is not None:
+        asked = f"recording, of, {cell.layer}, {cell.query}"
+        written = f"anatomy.written({asked}, library.outputs(model)[of.name])"
+    at = cell.layer, cell.head, cell.query, cell.key
+    shown.on.more(
+        ("explorer.analysis import anatomy, csv",),
+        f"cell = anatomy.cell(recording, of, {', '.join(map(str, at))})",
+        f"written = {written}",
+        "steps = anatomy.tables(cell, written, axes.keys)",
+        'table = csv.stacked(steps.items(), "step")',
+    )

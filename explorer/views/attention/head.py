@@ -14,7 +14,6 @@ from explorer.analysis import heads as naming
 from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import (
-    Choices,
     HeadView,
     heat,
     looked_at,
@@ -246,10 +245,8 @@ def files(on: Screen, view: HeadView) -> None:
 
 
 def numbers_of(on: Screen, view: HeadView) -> None:
-    """The lines of Python that give the matrix, where the file does not show it so."""
+    """The lines of Python that give the matrix, as it is on screen."""
     asked = view.choices
-    if st.session_state.view in export.DRAWN and asked == Choices():
-        return
     how = f"Choices({asked.unit!r}, {asked.kept!r}, {asked.summed!r})"
     export.more(
         (

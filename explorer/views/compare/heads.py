@@ -126,6 +126,7 @@ def opened(both: Both, pair: tuple[Head, Head], near: pairs.Nearest | None = Non
         "a unit summed, rows averaged"
     )
     file = f"{both.file}-{one}-{other}".replace(" ", "")
+    numbers_of(both, pair, near is None)
     _matrices(both, pair, caption, file)
     st.caption(sentences.cell(numbers.change(found, *pair)))
     _cells(both, pair, title, caption, file)
@@ -157,10 +158,12 @@ def _cells(
     both: Both, pair: tuple[Head, Head], title: str, caption: tuple[str, ...], file: str
 ) -> None:
     found = both.found
+    made = partial(numbers.pair_columns, found, *pair)
+    offer_csv(made, caption, file, "Both heads and their difference as CSV")
     with st.expander("Every cell as a table, and as a file", key="cells", on_change="rerun") as box:
         if not box.open:
             return
-        columns = numbers.pair_columns(found, *pair)
+        columns = made()
         shown = numbers.most_apart(columns, MOST_CELLS)
         if shown is not columns:
             st.caption(
@@ -175,7 +178,31 @@ def _cells(
             column_config=dict.fromkeys(("A", "B", "B - A"), four),
             alt=title,
         )
-        offer_csv(columns, caption, file, "Both heads and their difference as CSV")
+
+
+def numbers_of(both: Both, pair: tuple[Head, Head], filed: bool) -> None:
+    """The lines of Python that give every cell of the pair that is open, and of all heads how far
+    they changed or, where no file shows it, the nearest ones. filed: whether the page's file shows
+    the view."""
+    at_a, at_b = both.a.attention.index(both.of_a), both.b.attention.index(both.of_b)
+    needs = ("explorer.analysis import alignment, compare, nearest",)
+    lines = [
+        f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
+        "axes = alignment.axes(recording, one), alignment.axes(other, two)",
+        "rows, columns = (alignment.align(*each) for each in zip(*axes))",
+        "found = compare.sides((recording, one), (other, two), rows, columns)",
+        f"cells = compare.pair_columns(found, {', '.join(map(str, pair))})",
+    ]
+    if not filed:
+        lines += [
+            "distances = nearest.distances(found)",
+            "every = nearest.distance_columns(distances)",
+            "table = nearest.nearest_columns(nearest.nearest(distances))",
+        ]
+        return export.numbers("every head of A beside every head of B", both.sources, needs, lines)
+    if both.paired is not None:
+        lines.append("changed = compare.changed_columns(found, compare.paired(found))")
+    export.more(needs, *lines)
 
 
 def changes(both: Both) -> None:
@@ -204,7 +231,6 @@ def every_pair(both: Both) -> None:
     caption = both.caption(
         "mean Jensen-Shannon distance (base 2) of every head of A to every head of B"
     )
-    nearest_numbers(both)
     narrow = pairs.few(both.distances)
     left, right = st.columns([1.1, 1], gap="large") if narrow else (st.container(), st.container())
     with left:
@@ -246,25 +272,6 @@ def _map(both: Both, caption: tuple[str, ...]) -> None:
 
     maps.show(
         both.kept("map", made, len), "map of heads", partial(_take_map_row, distances.shape_a)
-    )
-
-
-def nearest_numbers(both: Both) -> None:
-    """The lines of Python that give every head's nearest one."""
-    at_a, at_b = both.a.attention.index(both.of_a), both.b.attention.index(both.of_b)
-    export.numbers(
-        "every head of A beside every head of B",
-        both.sources,
-        ("explorer.analysis import alignment, compare, nearest",),
-        (
-            f"one, two = recording.attention[{at_a}], other.attention[{at_b}]",
-            "axes = alignment.axes(recording, one), alignment.axes(other, two)",
-            "rows, columns = (alignment.align(*each) for each in zip(*axes))",
-            "found = compare.sides((recording, one), (other, two), rows, columns)",
-            "distances = nearest.distances(found)",
-            "every = nearest.distance_columns(distances)",
-            "table = nearest.nearest_columns(nearest.nearest(distances))",
-        ),
     )
 
 

@@ -55,6 +55,11 @@ def show(shown: Screen) -> None:
     name, keys = on.attention.name, on.axes.keys
     columns = partial(columns_of, passes.shown_of(on.recording), name, at, temperature, keys)
     with_table(columns, picture.about, picture.file)
+    on.more(
+        ("explorer.analysis import lookup",),
+        f"row = lookup.row_table(of, *{at}, float('{temperature}'), axes.keys)",
+        "every = lookup.heads_table(lookup.everywhere(of))",
+    )
     over_all(on, one)
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.analysis import positions as numbers
 from explorer.figures import positions as draw
+from explorer.frame import export
 from explorer.memory import models
 from explorer.sentences import positions as sentences
 from explorer.views.positions.panel import (
@@ -57,6 +58,11 @@ def show(source: Source) -> None:
     if source.adds == "sinusoids":
         off = numbers.off_formula(source.stream)
         st.info(sentences.adds_this(models.title(source.model), off, "minilm" in models.cards()))
+    export.more(
+        ("explorer.analysis import positions",),
+        f"table = positions.table_columns(positions.table({n}, {d}))",
+        f"pair = positions.wave_columns(positions.wave({n}, {d}, {pair}))",
+    )
     tables(
         (
             "Table",
@@ -100,6 +106,12 @@ def _learned(source: Source) -> None:
         chart(
             draw.norms(lengths[:n], title), "norms", title[0], f"positions-lengths-{source.model}"
         )
+    export.more(
+        ("explorer.analysis import positions",),
+        source.table_line,
+        f"rows = positions.table_columns(table[:{n}])",
+        f"lengths = positions.length_columns(table[:{n}])",
+    )
     tables(
         (
             "Table",

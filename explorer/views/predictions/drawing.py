@@ -25,12 +25,13 @@ TAIL = 5  # tokens that say after what something comes
 @dataclass(frozen=True, eq=False)
 class Next:
     """What may come next: the distribution, the tokens before it, and what is drawn with a seed;
-    `drawn` is None where nothing can be written."""
+    `drawn` is None where nothing can be written. scores: what gives them in lines of Python."""
 
     of: numbers.Distribution
     tokens: Sequence[str]
     drawn: numbers.Draw | None
     seed: int
+    scores: str
 
 
 def choices(recording: Recording, after: Next) -> None:
@@ -54,7 +55,7 @@ def choices(recording: Recording, after: Next) -> None:
         f"What comes after “{numbers.joined(tokens[-3 * TAIL :])}” ({len(tokens)} tokens)",
         f"temperature {way.temperature:g}, top-k {way.top_k or 'off'}, top-p {way.top_p:g}",
     )
-    whole_vocabulary(recording, of, about, f"after-{len(tokens)}-tokens")
+    whole_vocabulary(recording, of, about, f"after-{len(tokens)}-tokens", after.scores)
 
 
 def likeliest(recording: Recording, after: Next, words: Sequence[numbers.Word]) -> None:

@@ -45,7 +45,8 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
     with right:
         fillers(recording, of, int(plain.ids[place]), place)
         about = f"What fits token {place}, “{label}”, {'hidden' if place in hidden else 'seen'}"
-        whole_vocabulary(recording, of, (about,), f"token-{place}")
+        scores = f"library.logits(model, recording, {plain.name!r}, {place})"
+        whole_vocabulary(recording, of, (about,), f"token-{place}", scores)
     return edits, place
 
 

@@ -17,6 +17,7 @@ from explorer.analysis.csv import Columns
 from explorer.analysis.numbers import chance
 from explorer.components import bars
 from explorer.components import lens as pictures
+from explorer.frame import export
 from explorer.frame.picker import pick
 from explorer.frame.table import with_table
 from explorer.memory import address, models, passes, shelf
@@ -92,6 +93,7 @@ def show(on: Inside) -> None:
         data = pictures.way(way, site, labels, axes(on), name)
         pictures.show_way(data, "lens way", lambda: take("lens way"))
     st.markdown(formula(on, way[site], labels))
+    numbers_of(on)
     with_table(
         partial(columns, on.source),
         caption(recording, "logit lens"),
@@ -182,6 +184,18 @@ def columns(source: Shown) -> Columns:
     ids = reading.vocabulary(found, found.final_id, found.top_ids.shape[-1])
     labels = dict(zip(ids.tolist(), models.labels(source.model, ids)))
     return reading.file_table(found, stream.tokens, labels)
+
+
+def numbers_of(on: Inside) -> None:
+    """The lines of Python that give every number of the lens."""
+    export.more(
+        ("explorer.analysis import lens",),
+        f"stream = recording.stream({on.stream.name!r})",
+        "found = library.lens(model, recording, stream.name)",
+        "ids = lens.vocabulary(found, found.final_id, found.top_ids.shape[-1])",
+        "labels = dict(zip(ids.tolist(), library.labels(model, ids)))",
+        "every = lens.file_table(found, stream.tokens, labels)",
+    )
 
 
 def take_cell(sites: tuple[str, ...], hidden: tuple[int, ...], key: str) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import predictions as numbers
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns
+from explorer.frame import export
 from explorer.frame.table import with_table
 from explorer.memory import address, models
 from explorer.sentences import predictions as sentences
@@ -27,10 +28,16 @@ def fills(recording: Recording) -> bool:
 
 
 def whole_vocabulary(
-    recording: Recording, of: numbers.Distribution, about: Sequence[str], file: str
+    recording: Recording, of: numbers.Distribution, about: Sequence[str], file: str, scores: str
 ) -> None:
-    """The whole distribution as a table, made when it is opened, and as a file."""
+    """The whole distribution as a table, made when it is opened, and as a file. scores: what gives
+    them in lines of Python."""
     name, n = recording.model.name, recording.model.n_vocab
+    export.more(
+        ("explorer.analysis import predictions", "models.prediction import Sampling"),
+        f"says = predictions.distribution({scores}, {of.sampling})",
+        f"words = predictions.columns(says, library.labels(model, range({n})))",
+    )
     with_table(
         partial(_columns, name, n, of),
         caption(recording, *about),

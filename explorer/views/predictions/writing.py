@@ -11,6 +11,7 @@ from explorer.analysis import predictions as numbers
 from explorer.analysis.caption import caption
 from explorer.analysis.numbers import chance, plural
 from explorer.components import looks, strip
+from explorer.frame import export
 from explorer.frame.picker import take_named
 from explorer.frame.table import with_table
 from explorer.memory import address, drafts, models, passes, shelf, told
@@ -19,6 +20,7 @@ from explorer.sentences.escape import literal
 from explorer.views.predictions import steps
 from explorer.views.predictions.drawing import Next, choices
 from explorer.views.predictions.screen import labels_of, nothing
+from models.prediction import Said
 from models.recording import Recording, Stream
 
 AHEAD = 12  # tokens that are written ahead, to show where the text would go
@@ -53,9 +55,10 @@ def show(model: str, text: str) -> None:
         st.markdown(would_write(recording, draft))
     steps.buttons(model, text, draft)
     tokens = (*stream.tokens, *labels)
+    numbers_of(draft)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        choices(recording, Next(of, tokens, drawn, seed))
+        choices(recording, Next(of, tokens, drawn, seed, "writing.logits"))
         if draft.said:
             written(recording, draft, labels)
     with right:
@@ -68,6 +71,22 @@ def show(model: str, text: str) -> None:
         )
     if not state.playing:  # an address for every token would fill the browser's history
         address.write()
+
+
+def numbers_of(draft: drafts.Draft) -> None:
+    """The lines of Python that write the same, and give what its newest token looks at."""
+    ids = [word.id for word in draft.said]
+    export.more(
+        ("explorer.analysis import predictions", "models import prediction"),
+        "writing, said = library.writing(model, recording.text), []",
+        f"for id in {ids}:",
+        "    said.append(prediction.said(writing.logits, id))",
+        "    writing.add(id)",
+        f"labels = library.labels(model, {ids})",
+        "written = predictions.said_columns(said, labels)",
+        "tokens = [*recording.streams[0].tokens, *labels]",
+        'newest = predictions.look_columns(writing.rows["attn"], tokens)',
+    )
 
 
 def would_write(recording: Recording, draft: drafts.Draft) -> str:
@@ -95,9 +114,11 @@ def no_room(recording: Recording, why: str) -> None:
         "last token that it reads stands below."
     )
     sampling, seed = steps.settings()
-    scores = passes.logits(recording, stream.name, len(stream.tokens) - 1)
+    last = len(stream.tokens) - 1
+    of = numbers.distribution(passes.logits(recording, stream.name, last), sampling)
+    scores = f"library.logits(model, recording, {stream.name!r}, {last})"
     with st.columns([1, 1], gap="large")[0]:
-        choices(recording, Next(numbers.distribution(scores, sampling), stream.tokens, None, seed))
+        choices(recording, Next(of, stream.tokens, None, seed, scores))
 
 
 def so_far(
@@ -126,7 +147,7 @@ def so_far(
         st.caption(sentences.ENDS_WITH_SPACE)
 
 
-def _written(label: str, word: drafts.Said) -> strip.Token:
+def _written(label: str, word: Said) -> strip.Token:
     p = "< 0.01" if word.own < 0.005 else f"{word.own:.2f}"
     spoken = f"{label}, written, probability {chance(word.own)}, rank {word.rank + 1:,}"
     return strip.Token(label, f"{p} · #{word.rank + 1:,}", "said", spoken)

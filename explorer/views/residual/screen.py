@@ -54,8 +54,15 @@ class Screen:
 
     def numbers(self, what: str, needs: tuple[str, ...], *lines: str) -> None:
         """What lines of Python give of this stream, which is `stream` in them."""
-        first = f"stream = recording.stream({self.stream.name!r})"
-        export.numbers(what, (self.source,), needs, (first, *lines))
+        export.numbers(what, (self.source,), needs, (self._named, *lines))
+
+    def more(self, needs: tuple[str, ...], *lines: str) -> None:
+        """The same behind the lines that make the page's file."""
+        export.more(needs, self._named, *lines)
+
+    @property
+    def _named(self) -> str:
+        return f"stream = recording.stream({self.stream.name!r})"
 
     def called(self, token: int) -> str:
         """A token with its place, as Markdown."""

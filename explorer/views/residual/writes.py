@@ -39,6 +39,13 @@ def show(on: Screen) -> None:
     line = f"token {token}, {on.stream.tokens[token]}"
     picture = on.picture(line, file=f"token{token}", what=("way", token))
     offer_csv(way, picture.about, picture.file, "This way as CSV")
+    on.more(
+        ("explorer.analysis import residual",),
+        f"grid = residual.writes(stream, {measure!r})",
+        "table = residual.table(grid, stream.tokens)",
+        f"way = residual.followed(stream, {token})",
+        f"turned = residual.rotations(stream, {token})",
+    )
     turned = numbers.rotations(on.stream, token)
     st.markdown(words.ROTATIONS)
     st.dataframe(turned, hide_index=True, column_config=dict.fromkeys(list(turned)[1:], TWO))

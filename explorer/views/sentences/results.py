@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.analysis import many
 from explorer.components import matrix
 from explorer.components.picture import Picture
+from explorer.frame import export
 from explorer.frame.table import offer_csv, show
 from explorer.memory import address
 from explorer.sentences.escape import literal
@@ -112,6 +113,7 @@ def _head(
         st.markdown(f"Most in “{literal(best.text[:120])}” ({value:.2f}{who}).")
     columns = many.sentence_columns(found, by, at, MOST_SHOWN)
     show(columns, f"Sentences where layer {at[0]}, head {at[1]} shows {by} most")
+    export.more((), f"most = many.sentence_columns(found, {by!r}, {at})")
     whole = many.sentence_columns(found, by, at)
     offer_csv(whole, about, f"{file}-L{at[0]}H{at[1]}-{by.replace(' ', '-')}", "Sentences as CSV")
 

@@ -61,13 +61,13 @@ def show(on: Subject, what: str) -> None:
     at = slice(None) if made.whole else slice(made.row, made.row + 1)
     named = matrices.Axes(axes.rows[at], axes.keys, axes.special, axes.said, None, axes.key_places)
     values = made.shown.matrix[at]
-    if what not in export.SUMS or made.shown.hidden is not None:
-        numbers_of(made, at)
+    numbers_of(made, at)
     files(lambda: matrices.columns(values, named), (values, named.rows, axes.keys), picture)
 
 
 def numbers_of(made: Summary, at: slice) -> None:
-    """The lines of Python that give what no file has: other summaries, and tokens left out."""
+    """The lines of Python that give the matrix, and where weights mislead: in the place of the
+    file's where that shows another summary or all tokens."""
     layer, head = made.layer, made.head
     tokens = f"flow.flow(of, range(len(of.allowed)), {layer})"
     values = {
@@ -79,9 +79,12 @@ def numbers_of(made: Summary, at: slice) -> None:
     }[made.what]
     kept = st.session_state.att_keep
     chosen = "" if made.whole else f"[{at.start}:{at.stop}]"
-    made.on.numbers(
-        f"this summary, {words.LABELS[made.what].lower()}",
+    filed = made.what in export.SUMS and made.shown.hidden is None
+    called = f"this summary, {words.LABELS[made.what].lower()}"
+    put = made.on.more if filed else partial(made.on.numbers, called)
+    put(
         ("dataclasses import replace", "explorer.analysis import flow, sinks, summaries"),
+        *(() if made.parted is None else misleading.LINES),
         f"values = {values}",
         "quiet = sinks.crowded(recording, of)",
         f"shown = attention.shown(values, of.allowed, axes, None, {kept!r}, False, quiet)",

@@ -15,6 +15,10 @@ from explorer.sentences.escape import literal
 from explorer.views.summaries.screen import Summary
 
 MOST_LISTED = 4
+LINES = (  # of Python that give the table
+    "apart = summaries.disagreements(of, library.outputs(model)[of.name][0])",
+    "misleading = summaries.listed(apart, axes.rows, axes.keys)",
+)
 
 
 def show(made: Summary) -> None:

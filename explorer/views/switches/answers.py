@@ -10,11 +10,10 @@ from explorer.components import bars, strip
 from explorer.frame.table import with_table
 from explorer.memory import models, passes, shelf
 from explorer.sentences.escape import literal
-from explorer.views.switches.runs import Runs, told
+from explorer.views.switches.runs import MOST_WORDS, Runs, told
 from explorer.views.switches.write import nothing, shown
 from models.written_edits import in_words, to_line
 
-MOST_WORDS = 8
 BOTH_READ = (
     "Below, the decoders of both runs read what the model says as it is, so that they can be "
     "compared word by word. Choose the word after which to look."

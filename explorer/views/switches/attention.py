@@ -13,9 +13,11 @@ from explorer.analysis.csv import Columns
 from explorer.components import bars
 from explorer.components import switches as pictures
 from explorer.components.picture import Picture
+from explorer.frame import export
 from explorer.frame.picker import axes_of, take_head, take_named
 from explorer.frame.table import offer_recording, with_table
 from explorer.memory import address, passes, shelf
+from explorer.sentences import recipe
 from explorer.sentences import switches as sentences
 from explorer.views.switches.runs import Runs, target_of
 from explorer.views.switches.write import nothing
@@ -51,6 +53,15 @@ def show(on: Runs) -> None:
     )
     pictures.show(data, "pairs", take_named("pairs"))
     most_changed(on, before.name, distance, at)
+    which = on.plain.attention.index(before)
+    export.more(
+        ("explorer.analysis import attention",),
+        f"recording, of, then = before, before.attention[{which}], after.attention[{which}]",
+        *recipe.axes_of(before.query != before.key),
+        "heads = switches.head_columns(switches.changed(of, then))",
+        f"both = of.pattern[{at}], then.pattern[{at}]",
+        "cells = switches.matrix_columns(*both, axes.rows, axes.keys)",
+    )
     with_table(
         numbers.head_columns(distance),
         on.caption("mean Jensen–Shannon distance of a head’s rows, base 2"),

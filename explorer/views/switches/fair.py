@@ -8,6 +8,7 @@ from explorer.analysis import fair as numbers
 from explorer.analysis.switched import TAKEN
 from explorer.frame import export, plot, table
 from explorer.memory import models
+from explorer.memory.passes import shown_of
 from explorer.sentences import switches as sentences
 from explorer.sentences.escape import literal
 from explorer.views.switches.runs import Runs
@@ -44,8 +45,8 @@ def show(on: Runs) -> None:
         )
     export.numbers(
         "these models’ training",
-        (),
-        ("explorer.analysis import fair", "models import library"),
+        (shown_of(on.plain),),
+        ("explorer.analysis import fair",),
         (
             "cards = {name: library.card(name) for name in library.names()}",
             f"found = [of for of in fair.trained_without(cards) if of.full == {family!r}]",

@@ -12,14 +12,16 @@ from explorer.analysis.caption import caption
 from explorer.analysis.finding import ALIGNED, LINK, NEAR_LINK, Finding
 from explorer.analysis.findings import between_words
 from explorer.analysis.predictions import word_to_hide
-from explorer.frame import opening
+from explorer.frame import export, opening
 from explorer.memory import address, models, passes, shelf
+from explorer.sentences import recipe
 from explorer.sentences.switches import overflow
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutPositions, ZeroHead
 from models.recording import Attention, NotFinite, Recording, Stream
-from models.written_edits import from_line
+from models.written_edits import from_line, to_line
 
 MOST_EDITS = 300
+MOST_WORDS = 8  # that both runs are compared in
 TIED = (LINK, NEAR_LINK, ALIGNED)  # findings of one word that looks at another
 TURNED = 0.1  # of a prediction, from 0 to 1, from which on silencing a head is worth opening on
 SHOWN = ("Attention", "Vectors")  # the views that an experiment is seen in
@@ -77,6 +79,34 @@ class Runs:
         """The attention on screen."""
         named = {one.name: one for one in self.plain.attention}
         return named.get(st.session_state.attention, self.plain.attention[0])
+
+
+def numbers_of(on: Runs) -> None:
+    """The lines of Python that make both runs, `before` and `after`, with what both say and
+    everything that is measured of them."""
+    edits = on.edits
+    made = [*recorded("before", on.plain), *recorded("after", on.plain, edits)]
+    measured = "switches.moves(before, after"
+    if not isinstance(on.answer, str):
+        made += recorded("one", on.plain, on.hidden)
+        made += recorded("other", on.plain, (*on.hidden, *edits))
+        scores = f"library.logits(model, each, {on.stream.name!r}, {on.token})"
+        made += [
+            f"said = switches.answer(*({scores} for each in (one, other)))",
+            f"best = said.top({MOST_WORDS})",
+            "words = switches.answer_columns(said, best, library.labels(model, best))",
+            "labels = library.labels(model, (said.said, said.says))",
+        ]
+        measured += ", said, labels"
+    if edits:
+        made.append(f"moved = switches.moved_columns({measured}))")
+    needs = ("explorer.analysis import switches", "models.written_edits import from_line")
+    export.more(needs, *made)
+
+
+def recorded(name: str, plain: Recording, edits: tuple[Edit, ...] = ()) -> list[str]:
+    """The lines of Python that make a run under edits, under a name."""
+    return recipe.recording(name, "model", plain.text, to_line(edits), target_of(plain))
 
 
 def told(recording: Recording, *what: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ kept for the visit."""
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,7 +16,9 @@ from explorer.analysis.training import Stage
 from explorer.components import curves
 from explorer.components import heads as all_heads
 from explorer.components.curves import Line
+from explorer.frame import export
 from explorer.frame.picker import pick
+from explorer.frame.table import with_table
 from explorer.memory import address, live, passes, told
 from explorer.memory.live import Training
 from explorer.memory.settings import beginning
@@ -32,6 +35,7 @@ from models.learning import (
     UNITS,
     WIDTHS,
     Plan,
+    Progress,
 )
 from models.recording import Recording
 
@@ -232,6 +236,40 @@ def drawn(one: Training, text: str) -> None:
             file=f"headlight-live-{one.run.plan.task}",
         )
         curves.show(data, "live curves")
+    numbers_of(one.run.plan, progress, recording.text)
+    table(one.run.plan, progress)
+
+
+def table(plan: Plan, progress: Progress) -> None:
+    """The loss at every look."""
+    sizes = f"{plan.n_layer} layers of {plan.n_head} heads, {plan.d_model} wide"
+    with_table(
+        partial(numbers.learned_columns, progress.curve, progress.kept_out),
+        (
+            f"Loss in nats while a model learns: {sentences.TASKS[plan.task]}",
+            f"Step {progress.step:,} of a training from nothing: {sizes}",
+        ),
+        f"headlight-live-{plan.task}-numbers",
+    )
+
+
+def numbers_of(plan: Plan, progress: Progress, text: str) -> None:
+    """The lines of Python that make the same training again, and read the text by it."""
+    steps = [int(step) for step, _ in progress.kept_out]
+    export.numbers(
+        "this training, made again",
+        (),
+        (
+            "explorer.analysis import training",
+            "models import learn",
+            "models.learning import Plan",
+        ),
+        (
+            f"run = learn.again({plan}, {steps})  # trains it",
+            "table = training.learned_columns(run.progress.curve, run.progress.kept_out)",
+            f"recording = learn.read(run, {text!r})",
+        ),
+    )
 
 
 def measured(one: Training, text: str, now: Recording, name: str) -> tuple[Stage, ...]:

@@ -133,9 +133,14 @@ def searched(model: str, text: str) -> background.Search:
 
 def asked_for(model: str, text: str) -> tuple[background.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
+    way = how()
+    return background.search(model, text, way), (model, text, repr(way))
+
+
+def how() -> int | Drawn:
+    """How many beams, or how each token is drawn."""
     way = address.one_of("beams", WAYS)
-    how = Drawn(*steps.settings()) if way == DRAWN else int(way)
-    return background.search(model, text, how), (model, text, repr(how))
+    return Drawn(*steps.settings()) if way == DRAWN else int(way)
 
 
 def is_done(search: background.Search, name: tuple[str, str, str]) -> bool:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from explorer.analysis import translation as numbers
+from explorer.analysis.caption import model_line
 from explorer.analysis.csv import Columns
 from explorer.analysis.right import scaling
-from explorer.frame import table
+from explorer.frame import export, table
 from explorer.frame.table import offer_csv, offer_recording
 from explorer.memory import models
+from explorer.sentences import recipe
 from explorer.sentences import translation as words
 from explorer.views.translation.screen import Screen, said_of
+from explorer.views.translation.search import how
+from models.prediction import Drawn
 
 
 def note(on: Screen) -> None:
@@ -33,16 +39,52 @@ def files(on: Screen) -> None:
         reads, of = recording.stream("decoder").tokens, recording.stream("encoder").tokens
         return numbers.file_table(matrix, says, reads, said_of(recording, end), of)
 
+    numbers_of(on)
     offer_csv(columns, picture.caption, picture.file, "Alignment as CSV")
+    for kind, make in every(on).items():
+        if kind == "Alignment":
+            continue  # its file says what was read and how likely each token was, too
+        file = f"headlight-{source.model}-translation-{kind.lower()}"
+        about = model_line(on.recording, f"{kind.lower()} of the translation"), *picture.caption[2:]
+        offer_csv(make, about, file, f"{kind} of the translation as CSV")
     offer_recording(source.model, source.text, source.target)
+
+
+def numbers_of(on: Screen) -> None:
+    """The lines of Python that give every table of the translation on screen, `shown` in them."""
+    (source,), n, way = export.sources(on.source), len(on.search.steps), how()
+    drawn = ("models.prediction import Drawn, Sampling",) if isinstance(way, Drawn) else ()
+    grows = () if on.forced is not None else ("itertools import islice", *drawn)
+    grown = (
+        f"steps = list(islice(library.beams(model, shown.text, {way}), {n}))",
+        "texts = [[model.tokenizer.text(beam.ids) for beam in held] for held in steps]",
+        "beams = translation.beam_table(steps, texts)",
+    )
+    export.more(
+        ("explorer.analysis import translation", "numpy import stack", *grows),
+        *recipe.recording("shown", "model", *source[1:]),
+        f"end = {on.end}",
+        "ids, says = translation.produced(shown, end)",
+        'reads, of = (shown.stream(each).tokens for each in ("decoder", "encoder"))',
+        'rows = [library.logits(model, shown, "decoder", at) for at in range(len(reads))]',
+        "said = translation.said(stack(rows), ids)",
+        f"matrix = translation.view(translation.cross(shown).pattern, {on.name!r})",
+        "alignment = translation.file_table(matrix, says, reads, said, of)",
+        "first = library.labels(model, said.top_ids[:, 0])",
+        "tokens = translation.token_table(said, says, first)",
+        "groups = translation.produced_words(shown, end is not None)",
+        "words = translation.word_table(said, says, groups)",
+        *(grown if grows else ()),
+    )
 
 
 def tables(on: Screen) -> None:
     """The numbers behind every picture."""
     with st.expander("Every number as a table"):
+        made = every(on)
         shown = st.segmented_control(
             "Table",
-            ("Tokens", "Words", "Alignment", *(("Beams",) if on.forced is None else ())),
+            made,
             default="Tokens",
             key="table",
             wrap=True,
@@ -53,20 +95,28 @@ def tables(on: Screen) -> None:
             st.caption(words.WORDS)
         elif shown == "Alignment":
             st.caption(words.ROW)
-        table.show(columns(on, shown), f"{shown} of the translation", "%.4g")
+        table.show(made[shown](), f"{shown} of the translation", "%.4g")
 
 
-def columns(on: Screen, shown: str) -> Columns:
-    """One of the tables."""
-    model, says = on.source.model, on.says
-    if shown == "Words":
-        groups = numbers.produced_words(on.recording, on.end is not None)
-        return numbers.word_table(on.said, says, groups)
-    if shown == "Alignment":
-        matrix = numbers.view(numbers.cross(on.recording).pattern, on.name)
-        return numbers.alignment_table(matrix, says, on.recording.stream("encoder").tokens)
-    if shown == "Beams":
-        steps = tuple(on.search.steps)
+def every(on: Screen) -> dict[str, Callable[[], Columns]]:
+    """What makes each table."""
+    model, says, said, steps = on.source.model, on.says, on.said, tuple(on.search.steps)
+    groups = numbers.produced_words(on.recording, on.end is not None)
+
+    def tokens() -> Columns:
+        return numbers.token_table(said, says, models.labels(model, said.top_ids[:, 0]))
+
+    def beams() -> Columns:
         texts = [[models.spelled(model, beam.ids) for beam in held] for held in steps]
         return numbers.beam_table(steps, texts)
-    return numbers.token_table(on.said, says, models.labels(model, on.said.top_ids[:, 0]))
+
+    def alignment() -> Columns:
+        matrix = numbers.view(numbers.cross(on.recording).pattern, on.name)
+        return numbers.alignment_table(matrix, says, on.recording.stream("encoder").tokens)
+
+    return {
+        "Tokens": tokens,
+        "Words": lambda: numbers.word_table(said, says, groups),
+        "Alignment": alignment,
+        **({"Beams": beams} if on.forced is None else {}),
+    }
