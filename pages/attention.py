@@ -58,8 +58,11 @@ def explore(source: Shown) -> None:
     which(source)
     on = screen(source, st.session_state.attention)
     left, right = st.columns([1, 1.9 if st.session_state.view == "Both" else 1.08], gap="large")
-    with left:
-        grid.show(on)  # on its way to the browser before the findings are made
+    # On its way to the browser before the findings are made, but behind those that are there.
+    begun = not opening.is_found(on.recording)
+    if begun:
+        with left:
+            grid.show(on)
     first = opening.first(on.recording, on.attention)
     held = held_tokens(on, first)
     st.session_state["held word"] = "" if held[0] is None else str(held[0])
@@ -67,6 +70,9 @@ def explore(source: Shown) -> None:
     view = on.view(chosen_head(on, first), asked, choices())
     with top:
         findings.show(on, view)
+    if not begun:
+        with left:
+            grid.show(on)
     with right:
         head.show(on, view)
     with left:

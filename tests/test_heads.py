@@ -3,12 +3,15 @@ carry."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
-from bounds import STORED, SUMMED
+from bounds import DOUBLE, STORED, SUMMED
 
 from explorer.analysis import heads as naming
 from explorer.analysis.findings_links import Link
+from explorer.analysis.luck import at_least
 from explorer.sentences import attention as sentences_of_page
 from explorer.sentences import names as sentences
 from models import relations
@@ -153,6 +156,19 @@ def test_heads_that_rest_on_words_make_no_sink_of_the_one_on_the_first_token() -
     """One head of five on [CLS] is what luck gives; five of five are not."""
     assert naming.SINK not in names_of(resting(0, 2, 3, 6, 9))
     assert names_of(resting(0, 0, 0, 0, 0)) == [naming.SINK] * 5
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_luck_is_what_counting_all_outcomes_gives(n: int) -> None:
+    """Of several lots of events at once, the shorter one filled up with what never happens."""
+    chances = np.random.default_rng(n).random((2, n))
+    chances[1, n // 2 :] = 0
+    for chance, said in zip(chances, at_least(chances)):
+        exactly = np.zeros(n + 1)
+        for happens in product((False, True), repeat=n):
+            exactly[sum(happens)] += np.where(happens, chance, 1 - chance).prod()
+        tails = [exactly[k:].sum() for k in range(n + 1)]
+        np.testing.assert_allclose(said, tails, atol=DOUBLE)
 
 
 def test_one_word_said_over_and_over_names_no_head() -> None:

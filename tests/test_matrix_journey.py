@@ -8,6 +8,7 @@ import pytest
 from bounds import FOUR_DECIMALS
 from conftest import read_once
 from driver import MARKS, Visitor
+from playwright.sync_api import expect
 
 from models import library
 from models.recording import Recording
@@ -124,6 +125,21 @@ def test_hover_in_a_long_text_is_right_within_what_it_says(visitor: Visitor) -> 
         assert float(value) == pytest.approx(
             float(pattern[query, key]), abs=float(width or FOUR_DECIMALS) + FOUR_DECIMALS
         ), (query, key, said)
+
+
+def test_of_a_long_text_what_is_out_of_sight_comes_too_and_moves_nothing(visitor: Visitor) -> None:
+    """The names and tokens that are not in sight at first, an uncommonly long one among them."""
+    text = " ".join(["the cat saw a dog near the old house"] * 20) + " incomprehensibilities."
+    tokens = list(recorded(text).streams[0].tokens)
+    visitor.open("?view=Matrix&layer=0&head=1").paste(text)
+    first = visitor.page.locator("canvas.cells").bounding_box()
+    for names in (".queries.down span", ".keys.across span", ".tokens.rows .token"):
+        expect(visitor.page.locator(names)).to_have_text(tokens)
+    assert visitor.page.locator("canvas.cells").bounding_box() == first
+    last = visitor.page.locator(".tokens.rows .token").last
+    last.click()
+    expect(last).to_have_attribute("aria-pressed", "true")
+    expect(visitor.page.locator(".queries.down .on")).to_have_text([tokens[-1]])
 
 
 def test_back_shows_what_was_there_before(visitor: Visitor) -> None:

@@ -27,6 +27,11 @@ def found(recording: Recording) -> tuple[Finding, ...]:
     return shelf.derived(recording, "findings", lambda: _find(recording))
 
 
+def is_found(recording: Recording) -> bool:
+    """True where the findings of a recording are made."""
+    return shelf.is_derived(recording, "findings")
+
+
 def _find(recording: Recording) -> tuple[Finding, ...]:
     after = ""
     if any(one.query != one.key for one in recording.attention):

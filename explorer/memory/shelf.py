@@ -174,6 +174,11 @@ def derived(
     return get(("derived", *cause_of(recording), what), make, weigh)
 
 
+def is_derived(recording: Recording, what: Hashable) -> bool:
+    """True where `derived` has something already."""
+    return ("derived", *cause_of(recording), what) in _shelf.held
+
+
 def kept(
     model: str,
     what: Hashable,
