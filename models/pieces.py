@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -31,12 +32,17 @@ class Piece:
 
 
 _kept: deque[np.ndarray] = deque()
+before_lending: list[Callable[[int], None]] = []  # what makes room for so many bytes
 
 
 def lend(n: int) -> np.ndarray:
-    """`n` float32 numbers; in them stands whatever stood there before."""
+    """`n` float32 numbers; in them stands whatever stood there before. Room is made first: the
+    memory of what goes is that of what comes."""
     step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
     size = -(-n // step) * step
+    if n * BYTES >= LEAST:
+        for make_room in before_lending:
+            make_room(n * BYTES)
     for _ in range(len(_kept)):
         try:
             memory = _kept.popleft()
