@@ -141,7 +141,7 @@ class Shelf:
             self._drop(heaviest)
 
     def _still_alive(self, key: Hashable) -> Any:
-        """What was dropped under `key` while somebody works with it, laid back; None for nothing."""
+        """What was dropped under `key` and is still held by somebody, laid back; else None."""
         found, weight = self._dropped.get(key, (lambda: None, 0))
         if (value := found()) is not None:
             self._lay(key, value, weight)
