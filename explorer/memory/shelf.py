@@ -112,12 +112,14 @@ class Shelf:
                 if weight > self.limit / 100 or self.total > self.limit / 20:
                     self._drop(key)
 
-    def make_room(self, coming: int) -> None:
+    def make_room(self, coming: int) -> bool:
         """Drop what is heavy, the least used first, until so many bytes more have room: before they
-        are taken, not after."""
+        are taken, not after. True where there was not enough."""
         with self.looking:
+            scarce = self.total + self._elsewhere() + coming > self.limit
             while self._heavy and self.total + self._elsewhere() + coming > self.limit:
                 self._drop(next(iter(self._heavy)))
+        return scarce
 
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
