@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -31,28 +32,44 @@ class Piece:
 
 
 _kept: deque[np.ndarray] = deque()
+# What makes room for so many bytes of fresh memory, and says whether something had to go for it.
+before_lending: list[Callable[[int], bool]] = []
 
 
 def lend(n: int) -> np.ndarray:
-    """`n` float32 numbers; in them stands whatever stood there before."""
+    """`n` float32 numbers; in them stands whatever stood there before. Room for them is made first:
+    what goes may leave its memory, and where room is scarce no more is kept beside."""
     step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
-    size = -(-n // step) * step
-    for _ in range(len(_kept)):
-        try:
-            memory = _kept.popleft()
-        except IndexError:  # another thread took it
-            break
-        if len(memory) == size:
-            return np.asarray(Piece(memory, n))
-        _kept.append(memory)
+    size, scarce = -(-n // step) * step, False
+    if n * BYTES >= LEAST:
+        for make_room in before_lending:
+            scarce |= make_room(n * BYTES)
+    memory = _used_before(size)
+    if scarce:
+        let_go()
+    if memory is not None:
+        return np.asarray(Piece(memory, n))
     if not LEAST <= size * BYTES <= MOST:
         return np.empty(n, dtype=np.float32)
     memory = np.empty(size, dtype=np.float32)
-    if memory.nbytes >= LONG:
+    if memory.nbytes >= LONG and not scarce:
         timer = threading.Timer(READY_AFTER, make_ready, [size])
         timer.daemon = True
         timer.start()
     return np.asarray(Piece(memory, n))
+
+
+def _used_before(size: int) -> np.ndarray | None:
+    """A piece of `size` numbers that is kept, for whoever asks first."""
+    for _ in range(len(_kept)):
+        try:
+            memory = _kept.popleft()
+        except IndexError:  # another thread took it
+            return None
+        if len(memory) == size:
+            return memory
+        _kept.append(memory)
+    return None
 
 
 def make_ready(size: int) -> None:

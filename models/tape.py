@@ -14,15 +14,14 @@ from models.recording import Stream
 from models.tokenizer import Tokens
 
 TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v", "qkv")
-FEW_SITES, SITES_OF_A_LAYER = (
-    5,
-    9,
-)  # at most: before the first layer and after the last, and with three sub-layers
+# At most: before the first layer and after the last, and of each sub-layer.
+FEW_SITES, SITES_OF_A_SUBLAYER = 5, 3
 
 
-def n_sites(n_layer: int) -> int:
-    """How many sites of the stream a model of so many layers has, at most."""
-    return FEW_SITES + SITES_OF_A_LAYER * n_layer
+def n_sites(n_layer: int, sublayers: int) -> int:
+    """How many sites of the stream a model of so many layers, each of 2 or 3 sub-layers, has, at
+    most."""
+    return FEW_SITES + SITES_OF_A_SUBLAYER * sublayers * n_layer
 
 
 def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
@@ -30,7 +29,7 @@ def left_behind(config: Config, n: int, n_source: int) -> list[tuple[int, ...]]:
     layers, heads, d_head = config.n_layer, config.n_head, config.d_head
     shared = config.key_heads
     shapes = [
-        (n_sites(layers), n, config.d_model),
+        (n_sites(layers, 3 if n_source else 2), n, config.d_model),
         (layers, n, heads + 2 * shared, d_head),
         (2, layers, heads, n, n),
     ]
@@ -59,6 +58,7 @@ class Seen:
 
     def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
         self.n_layer = config.n_layer
+        self.most_sites = n_sites(config.n_layer, 3 if n_source else 2)
         shapes = left_behind(config, n, n_source)
         self.piece = pieces.lend(sum(map(prod, shapes)))
         self.taken = 0
@@ -86,7 +86,7 @@ class Seen:
         sublayer, _, what = name.rpartition(".")
         if what not in TENSORS_OF_A_HEAD:
             if not self.rooms:
-                self.resid = self._array(n_sites(self.n_layer), *shape[-2:])
+                self.resid = self._array(self.most_sites, *shape[-2:])
                 self.rooms = list(torch.from_numpy(self.resid))
             if self.next_site is None or self.next_site.dim() != len(shape):
                 here = self.rooms[len(self.sites)]

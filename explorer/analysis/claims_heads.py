@@ -53,9 +53,8 @@ def reshaped(e: Evidence) -> Measured:
     vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
     for each in opened(e.recording):
-        for scores, q, k in zip(
-            each.scores.astype(np.float64), each.q.astype(np.float64), each.k.astype(np.float64)
-        ):
+        for layer in zip(each.scores, each.q, each.k):  # all at once are hundreds of megabytes
+            scores, q, k = (one.astype(np.float64) for one in layer)
             whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
             error = max(
@@ -179,7 +178,7 @@ def asymmetry(e: Evidence) -> Measured:
     for each in own(e.recording):
         at_least(e.recording.stream(each.query))
         found += [
-            constructions.asymmetry(s) for layer in each.scores.astype(np.float64) for s in layer
+            constructions.asymmetry(s.astype(np.float64)) for layer in each.scores for s in layer
         ]
         naive = max(naive, constructions.asymmetry(_naive(e, each)))
     value = float(np.median(found))

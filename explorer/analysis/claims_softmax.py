@@ -64,7 +64,8 @@ def convex(e: Evidence) -> Measured:
     out, least, total = 0.0, np.inf, 0.0
     for each in opened(e.recording):
         last = each.allowed.sum(axis=1) - 1  # what is allowed is always a beginning of the keys
-        for weights, v in zip(each.pattern.astype(np.float64), each.v.astype(np.float64)):
+        for layer in zip(each.pattern, each.v):
+            weights, v = (one.astype(np.float64) for one in layer)
             z = weights @ v
             low, high = (how.accumulate(v, axis=1)[:, last] for how in (np.minimum, np.maximum))
             out = max(out, float(np.maximum(low - z, z - high).max()))

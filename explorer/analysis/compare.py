@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis.alignment import Alignment, averaged, numbered
+from explorer.analysis.switches import LARGE
 from models.recording import Attention, Recording
 
 NOT_ALIGNED = "(not aligned)"
@@ -36,15 +37,17 @@ def onto(
     outside = sorted(set(range(n)) - set(inside))
     order = np.array([*inside, *outside], dtype=int)
     starts = np.cumsum([0, *map(len, columns)])[:-1]
-    picked = averaged(pattern, rows)
-    picked = picked if np.array_equal(order, np.arange(n)) else picked[..., order]
-    made = np.zeros((*picked.shape[:-1], len(columns) + 1), dtype=pattern.dtype)
-    if len(inside) == len(columns):
-        made[..., :-1] = picked[..., : len(inside)]
-    elif len(columns):
-        made[..., :-1] = np.add.reduceat(picked[..., : len(inside)], starts, axis=-1)
-    if outside:
-        made[..., -1] = picked[..., len(inside) :].sum(axis=-1)
+    in_order = np.array_equal(order, np.arange(n))
+    made = np.zeros((*pattern.shape[:2], len(rows), len(columns) + 1), dtype=pattern.dtype)
+    for layer, into in zip(pattern, made):
+        picked = averaged(layer, rows)
+        picked = picked if in_order else picked[..., order]
+        if len(inside) == len(columns):
+            into[..., :-1] = picked[..., : len(inside)]
+        elif len(columns):
+            into[..., :-1] = np.add.reduceat(picked[..., : len(inside)], starts, axis=-1)
+        if outside:
+            into[..., -1] = picked[..., len(inside) :].sum(axis=-1)
     return made
 
 
@@ -126,6 +129,8 @@ def sides(
 
 def row_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Jensen-Shannon distance of distributions along the last axis, (...), 0 to 1."""
+    if p.ndim > 2 and p.size > LARGE:
+        return np.stack([row_distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)
     divergence = (plogp(p) / 2 + plogp(q) / 2 - plogp((p + q) / 2)).sum(axis=-1) / np.log(2)
     return np.sqrt(np.clip(divergence, 0, 1))

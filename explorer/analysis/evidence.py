@@ -176,8 +176,9 @@ def settle(claim: Claim, evidence: Evidence) -> Finding:
     """The verdict on a claim. A number that does not exist (NaN) decides nothing."""
     try:
         _enough(claim, evidence)
-        found = _measured(claim, evidence)
-        by_chance = _by_chance(claim, evidence)
+        found, chance = _measured(claim, evidence), evidence.chance
+        del evidence  # its recordings are as large as those of permuted weights
+        by_chance = _by_chance(claim, chance)
     except TooShort as reason:
         return Finding(SHORT, None, "–", str(reason))
     except Untestable as reason:
@@ -221,15 +222,15 @@ def _measured(claim: Claim, evidence: Evidence) -> Measured:
     return found
 
 
-def _by_chance(claim: Claim, evidence: Evidence) -> Measured | None:
+def _by_chance(claim: Claim, chance: Callable[[], Evidence] | None) -> Measured | None:
     """The number with permuted weights, for a claim measured here. Raises Untestable where there is
     none: alone it decides nothing."""
     if claim.kind != MEASURED:
         return None
-    if evidence.chance is None:
+    if chance is None:
         raise Untestable(f"{NO_CHANCE}.")
     try:
-        return _measured(claim, evidence.chance())
+        return _measured(claim, chance())
     except ValueError as error:
         raise Untestable(f"{NO_CHANCE}: {str(error).rstrip('.')}.") from error
 

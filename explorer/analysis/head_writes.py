@@ -79,7 +79,12 @@ def _norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.nd
 
 def _z(recording: Recording, attention: Attention) -> np.ndarray:
     """What the heads take of the values, (layer, head, query, d_head)."""
-    z = attention.pattern.astype(np.float64) @ attention.v.astype(np.float64)
+    z = np.stack(
+        [
+            pattern.astype(np.float64) @ v.astype(np.float64)
+            for pattern, v in zip(attention.pattern, attention.v)
+        ]
+    )
     for at_head in edited.silent(recording, attention.name):
         z[at_head] = 0
     return z

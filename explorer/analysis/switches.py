@@ -21,6 +21,7 @@ from models.recording import Attention, Recording, Stream
 
 SAME = 1e-6  # what moved no further than this, on its scale from 0 to 1, is taken for rounding
 WORTH = 0.01  # on the same scale: less is not worth a sentence beside another
+LARGE = 2**19  # numbers of which several copies are made one part after the other
 FEWEST_CHANCE = 1e-4  # words less likely than this in both runs are not listed
 
 
@@ -43,6 +44,8 @@ def distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     The square root of H(m) - (H(p) + H(q)) / 2 in bits, where m is the mean of the two rows.
     """
+    if p.ndim > 2 and p.size > LARGE:
+        return np.stack([distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)
     p, q = p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
     divergence = (_over_mean(p, q) + _over_mean(q, p)) / (2 * log(2))
@@ -61,7 +64,6 @@ def changed(before: Attention, after: Attention) -> np.ndarray:
     rows = rows_with_choice(before, after)
     if not rows.any():
         return np.full(before.pattern.shape[:2], np.nan)
-    # Layer by layer: all at once would take several times the memory of a long text's patterns.
     return np.stack(
         [
             distances(one[:, rows], other[:, rows]).mean(axis=-1)

@@ -45,7 +45,7 @@ def grids(of: Grids, log: bool, token: str) -> bytes:
         blocks[key] = np.rint(np.sqrt(np.clip(small, 0, 1)) * 255).astype(np.uint8)
         panels.append(_panel(key, title, array, 1.0))
     if of.distances is not None:
-        blocks["change"], top = _change(of.b - of.a, fold)
+        blocks["change"], top = _change(of.a, of.b, fold)
         panels.append(_panel("change", "B − A", of.a, top))
         blocks["distance"] = of.distances.astype(np.float32)
     header = {
@@ -67,14 +67,19 @@ def _panel(key: str, title: str, array: np.ndarray, top: float) -> dict:
     return {"key": key, "title": title, "n_layer": n_layer, "n_head": n_head, "top": top}
 
 
-def _change(change: np.ndarray, fold: int) -> tuple[np.ndarray, float]:
-    """Differences as bytes about 128, of each block the largest either way, and what the ends stand
-    for."""
-    more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
-    small = np.where(more >= -less, more, less)
+def _change(a: np.ndarray, b: np.ndarray, fold: int) -> tuple[np.ndarray, float]:
+    """Differences b - a (layer, ...) as bytes about 128, of each block the largest either way, and
+    what the ends stand for."""
+    small = np.stack([_largest(other - one, fold) for one, other in zip(a, b)])
     top = float(np.abs(small).max(initial=0))
     share = small / (top or 1)
     return (128 + np.rint(np.sign(share) * np.sqrt(np.abs(share)) * 127)).astype(np.uint8), top
+
+
+def _largest(change: np.ndarray, fold: int) -> np.ndarray:
+    """Of each block of differences the largest either way."""
+    more, less = _folded(change, fold, np.maximum), _folded(change, fold, np.minimum)
+    return np.where(more >= -less, more, less)
 
 
 def _folded(array: np.ndarray, fold: int, most: np.ufunc) -> np.ndarray:

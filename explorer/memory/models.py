@@ -24,7 +24,7 @@ from models.recording import Recording
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
-EARLIER = 16  # earlier weights of our own models in memory at once
+EARLIER = 8  # earlier weights of our own models in memory at once: as many as one page compares
 IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
 _handles: OrderedDict[str, Any] = OrderedDict()

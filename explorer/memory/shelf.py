@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -36,13 +38,16 @@ class Shelf:
     """Computed things by key, the least used ones dropped when together they weigh more than
     `limit` bytes. Safe for threads.
 
-    Each is made once, whoever asks; who wants one thing never waits for the making of another.
+    Each is made once, whoever asks; who wants one thing never waits for the making of another. What
+    is heavy and was dropped while somebody works with it counts as long as it lives, and whoever
+    asks for it gets that one: the bound is one of all that was handed out.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
+        self._dropped: dict[Hashable, tuple[weakref.ref[Any], int]] = {}  # heavy, and maybe alive
         self.total = 0  # bytes of all that is held
         self.looking = threading.Lock()
         self.making: dict[Hashable, Making] = {}
@@ -59,6 +64,8 @@ class Shelf:
                     if key in self._heavy:
                         self._heavy.move_to_end(key)
                     return self.held[key][0]
+                if (alive := self._still_alive(key)) is not None:
+                    return alive
                 making = self.making.get(key)
                 mine = Making()
                 if making is None:
@@ -105,21 +112,55 @@ class Shelf:
                 if weight > self.limit / 100 or self.total > self.limit / 20:
                     self._drop(key)
 
+    def make_room(self, coming: int) -> bool:
+        """Drop what is heavy, the least used first, until so many bytes more have room: before they
+        are taken, not after. True where there was not enough."""
+        with self.looking:
+            scarce = self.total + self._elsewhere() + coming > self.limit
+            while self._heavy and self.total + self._elsewhere() + coming > self.limit:
+                self._drop(next(iter(self._heavy)))
+        return scarce
+
     def _put(self, key: Hashable, value: Any, weight: int) -> None:
         with self.looking:
-            self._drop(key)
-            self.total += weight
-            self.held[key] = (value, weight)
-            if weight > self.limit / 100:
-                self._heavy[key] = None
-            while len(self.held) > 1 and self.total > self.limit:
-                # To drop what is light would make no room, and it may have been long in the making.
-                heaviest = next(iter(self._heavy), key)
-                self._drop(next(iter(self.held)) if heaviest == key else heaviest)
+            self._lay(key, value, weight)
+
+    def _lay(self, key: Hashable, value: Any, weight: int) -> None:
+        self._drop(key)
+        self._dropped.pop(key, None)
+        self.total += weight
+        self.held[key] = (value, weight)
+        if weight > self.limit / 100:
+            self._heavy[key] = None
+        while len(self.held) > 1 and self.total > self.limit:
+            # To drop what is light would make no room, and it may have been long in the making.
+            heaviest = next(iter(self._heavy), key)
+            self._drop(next(iter(self.held)) if heaviest == key else heaviest)
+        while self.total + self._elsewhere() > self.limit:
+            heaviest = next(iter(self._heavy), key)
+            if heaviest == key:
+                return
+            self._drop(heaviest)
+
+    def _still_alive(self, key: Hashable) -> Any:
+        """What was dropped under `key` and is still held by somebody, laid back; else None."""
+        found, weight = self._dropped.get(key, (lambda: None, 0))
+        if (value := found()) is not None:
+            self._lay(key, value, weight)
+        return value
+
+    def _elsewhere(self) -> int:
+        """Bytes of what was dropped and is still held by somebody."""
+        self._dropped = {key: one for key, one in self._dropped.items() if one[0]() is not None}
+        return sum(weight for _, weight in self._dropped.values())
 
     def _drop(self, key: Hashable) -> None:
-        self._heavy.pop(key, None)
-        self.total -= self.held.pop(key, (None, 0))[1]
+        value, weight = self.held.pop(key, (None, 0))
+        self.total -= weight
+        if key in self._heavy:
+            del self._heavy[key]
+            with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
+                self._dropped[key] = weakref.ref(value), weight
 
 
 def weight_of(value: Any) -> int:
@@ -157,6 +198,7 @@ def weight_of(value: Any) -> int:
 _shelf = Shelf(SHELF_BYTES)
 collector.when_alone.append(lambda: _shelf.let_go())
 collector.when_alone.append(pieces.let_go)
+pieces.before_lending.append(lambda coming: _shelf.make_room(coming))
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:

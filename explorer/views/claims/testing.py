@@ -39,9 +39,8 @@ def _one_by_one(model: str, text: str, target: str | None) -> Iterator[dict[str,
         # From the shelf each time, and one claim at a time whoever asks: the runs that one takes
         # may be hundreds of megabytes, and none is held in between.
         with background.alone():
-            own = material(passes.record(model, text, target=target), text)
-            found = {**found, claim.id: settle(claim, own)}
-            del own
+            own = settle(claim, material(passes.record(model, text, target=target), text))
+            found = {**found, claim.id: own}
         yield found
 
 
