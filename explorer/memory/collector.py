@@ -28,6 +28,8 @@ PAGE = 4096  # bytes
 # glibc: arrays of a megabyte and more each get pages of their own, which go back to the system as
 # soon as the array is gone. By itself it keeps more and more of them as the server works.
 MMAP_THRESHOLD, OWN_PAGES = -3, 1 << 20
+# What is freed stays in the heap that its thread took it from, and threads come and go: few heaps.
+ARENA_MAX, ARENAS = -8, 2
 when_alone: list[Callable[[], None]] = []  # what lets go of what is remembered
 _begun = threading.Lock()
 _thread: threading.Thread | None = None
@@ -49,6 +51,7 @@ def begin() -> None:
             young, middle, _ = gc.get_threshold()
             gc.set_threshold(young, middle, 1_000_000)
             _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
+            _c_library("mallopt", ARENA_MAX, ARENAS)
             _thread = threading.Thread(target=_work, name="collector", daemon=True)
             _thread.start()
 

@@ -264,8 +264,9 @@ ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {
         "far out (last score below).",
     ],
 }
-WITHOUT_COURSE = {name: said for name, said in ABOUT["decoder"].items() if name != "course"}
-ABOUT["decoder-onward"] = WITHOUT_COURSE | {
+ABOUT["decoder-onward"] = ABOUT["decoder"] | {
+    "course": "At step {} the rate rose once more; what stood there and what it came to were then "
+    "averaged.",
     "recipe": [
         *ABOUT["decoder"]["recipe"][:-1],
         MORE.format(unlooped.Onward.steps, unlooped.Onward.rate),
@@ -273,6 +274,12 @@ ABOUT["decoder-onward"] = WITHOUT_COURSE | {
     ],
 }
 ABOUT["decoder-unlooped"] = ABOUT["decoder-onward"] | {
+    "course": "From step {} on the loss holds what it pays for going round.",
+    "limits": [
+        *ABOUT["decoder"]["limits"],
+        "Where the likeliest word is taken each time it still goes round in a third of its texts "
+        "of 60 tokens, and grows odd in the others after some twenty.",
+    ],
     "recipe": [
         *ABOUT["decoder-onward"]["recipe"][:-1],
         f"then {unlooped.Unlooped.steps:,} steps more, rate {unlooped.Unlooped.rate:g}, on the "

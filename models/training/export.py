@@ -81,21 +81,38 @@ def ship(name: str, run: Path) -> None:
         {"recipe": small_recipe(name)} | ABOUT[name]
         if name not in train.ON_CORPORA
         else ABOUT[name]
-    ) | {"curve": curve(run)}
-    if "course" in about:
-        about["course"] = str(about["course"]).format(second_epoch(run))
-    shipped.write_card(
-        ships,
-        {
-            "name": ships,
-            "kind": KIND[ships],
-            "config": saved["config"],
-            "steps": saved["place"][0],
-            "checkpoints": sorted(early),
-            "headline": "",
-            **about,
-        },
     )
+    card = {
+        "name": ships,
+        "kind": KIND[ships],
+        "config": saved["config"],
+        "steps": saved["place"][0],
+        "checkpoints": sorted(early),
+        "headline": "",
+        **about,
+        "curve": curve(run),
+    }
+    if ships != name:
+        before = shipped.card(ships) if ships in shipped.names() and not early else {}
+        card = after(before, card)
+    elif "course" in card:
+        card["course"] = str(card["course"]).format(second_epoch(run))
+    shipped.write_card(ships, card)
+
+
+def after(before: dict, card: dict) -> dict:
+    """The card of a run that went on from what was shipped with the card `before`. Where that has
+    earlier weights they stay, and steps and losses are counted on."""
+    course = card.pop("course", "")
+    if not before.get("checkpoints"):
+        return card
+    first = before["steps"]
+    return card | {
+        "steps": first + card["steps"],
+        "checkpoints": before["checkpoints"],
+        "course": f"{before['course']} {course.format(f'{first:,}')}",
+        "curve": before["curve"] + [[first + step, loss] for step, loss in card["curve"]],
+    }
 
 
 def coarse_of(state: coarse.State, model: Model, tokenizer: Tokenizer) -> coarse.State:

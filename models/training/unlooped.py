@@ -3,8 +3,7 @@
 A small model that always takes the likeliest word soon goes round: what it has said twice it says
 for ever. Beside its text it therefore writes on from the beginnings of rows, and pays for each
 word and mark in a run of tokens that stood there before (Welleck et al., 2020, unlikelihood
-training on its own writing). A text that is given twice costs nothing; its induction falls a little
-all the same, and what is shipped is the first recipe's.
+training on its own writing). A text that is given twice costs nothing.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ LEAST = 1e-4  # of 1 - p: a surer word costs no more, and has nothing to learn f
 
 
 class Onward(next_word.NextWord):
-    """The recipe of the shipped decoder's later steps. What is shipped then is the mean of both
+    """The recipe of the shipped decoder's later steps. What came of them is the mean of both
     weights (Izmailov et al., 2018)."""
 
-    steps, rate, warm_up = 3_400, 7e-4, 200
+    steps, rate, warm_up = 5_500, 7e-4, 200
     shown: tuple[int, ...] = (0,)
 
     def __init__(self, data: Path) -> None:
