@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from test_borrowed_on_pages import opened as opened_by_a_reader
 from test_borrowed_on_pages import there
@@ -24,6 +25,8 @@ from visiting import ROOT
 
 from explorer.analysis.csv import to_csv
 from explorer.frame import export
+from models import library
+from models.own import Handle
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 Rows = list[list[str]]
@@ -124,12 +127,28 @@ class Lined:
         return [name for name, rows in self.offers.items() if rows not in self.gives.values()]
 
 
+_load = library.load
+
+
+def once(name: str) -> Handle:
+    """A model as lines ask for it, a shipped one read from its files once for all lines. What the
+    library itself loads meanwhile is its own: a permuted model is made in place."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(library, "load", _load)
+        return _load(name) if ":" in name else read_once(name)
+
+
 def ran(app: AppTest, offered: Offered) -> tuple[Lined, dict[str, Any]]:
     """A page's lines run in an empty folder; with the names that they left behind."""
     heading, code = said(app)
     offers = {name: rows_of(make()) for name, make in offered.made.items()}
     names: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chdir(folder),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(library, "load", once)
         exec(compile(code, heading, "exec"), names)
         files = tuple(os.listdir())
     return Lined(heading, code, offers, frozenset(offered.lines), tables_in(names), files), names

@@ -36,13 +36,13 @@ FIRST_PICTURE = """() => {
 HIDDEN_CHOICES = """() => [...document.querySelectorAll('[data-testid=stButtonGroup]')]
   .flatMap((one) => [one, ...one.querySelectorAll('*')])
   .filter((e) => e.clientWidth > 60 && e.scrollWidth > e.clientWidth + 1).map((e) => e.innerText)"""
-AXE = """async () => (await axe.run(document, {resultTypes: ['violations'],
+AXE = """async (chosen) => (await axe.run(document, {...chosen, resultTypes: ['violations'],
     rules: {'label-content-name-mismatch': {enabled: true}}})).violations.map(
   (one) => one.id + ': ' + one.nodes.slice(0, 3).map(
     (node) => node.target.flat(3).join(' ') + ' ' + node.failureSummary).join('; '))"""
 
 # In the dark the same things stand on a page: what its colours decide is looked at anew.
-COLOURS = {"runOnly": {"type": "tag", "values": ["cat.color"]}}
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
 @cache

@@ -165,11 +165,20 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
 
 
 @journey
-@pytest.mark.parametrize("name", ["script", "bold", "right to left", "emoji", "bidi override"])
+@pytest.mark.parametrize(
+    "name", ["script", "bold", "right to left", "emoji", "bidi override", "empty", "control"]
+)
 def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(name: str, visitor: Visitor) -> None:
+    """In the sentence and in the table of the lens."""
     page = visited(visitor, text=HOSTILE[name], model="decoder").page
+    page.wait_for_selector(".lens.way[data-token]")
+    page.wait_for_selector(".lens .say[aria-selected=true]")
+    at_rest(visitor)
     labels = library.record(read_once("decoder"), HOSTILE[name]).streams[0].tokens
     assert tuple(page.locator(f"{STRIP} .label").all_inner_texts()) == labels
+    shown = page.locator(".lens .head .reads").all_inner_texts()
+    assert shown and all(label in labels for label in shown)
+    assert page.title() == "Predict · Headlight"
     press_button(visitor, "Step")
     page.wait_for_selector(f"{STRIP} .said")
     assert page.title() == "Predict · Headlight"

@@ -183,7 +183,7 @@ BESIDE = {
         {"model": "decoder", "said": "5.9.300", "temperature": "0.7", "top_k": "5"},
         6,
     ),
-    "a text without room": ("predictions", {"model": "decoder", "text": "The cat. " * 200}, 4),
+    "a text without room": ("predictions", {"model": "grammar", "text": "The cat. " * 50}, 4),
     "what a translator says": ("predictions", {"target": "La voiture.", **TRANSLATED}, 3),
     "beams": ("translation", {"beams": "4", "beam": "3", "cross": "1.2", **TRANSLATED}, 4),
     "a translation drawn": (
