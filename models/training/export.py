@@ -93,8 +93,8 @@ def ship(name: str, run: Path) -> None:
         "curve": curve(run),
     }
     if ships != name:
-        before = shipped.card(ships) if ships in shipped.names() and not early else {}
-        card = after(before, card)
+        there = (folder / "card.json").exists() and not early
+        card = after(shipped.card(ships) if there else {}, card)
     elif "course" in card:
         card["course"] = str(card["course"]).format(second_epoch(run))
     shipped.write_card(ships, card)
