@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 LEAST, MOST = 2**20, 2**27  # bytes of a piece that is kept, and of all of them
+SCARCE = 2**25  # bytes of all that are kept where room is scarce
 LONG = 2**24  # bytes of a piece for which another is made ready, for the next long text
 READY_AFTER = 1.0  # seconds
 PAGE, BYTES = 4096, 4  # bytes of a page, and of a number
@@ -38,7 +39,7 @@ before_lending: list[Callable[[int], bool]] = []
 
 def lend(n: int) -> np.ndarray:
     """`n` float32 numbers; in them stands whatever stood there before. Room for them is made first:
-    what goes may leave its memory, and where room is scarce no more is kept beside."""
+    what goes may leave its memory, and where room is scarce little is kept beside."""
     step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
     size, scarce = -(-n // step) * step, False
     if n * BYTES >= LEAST:
@@ -46,7 +47,7 @@ def lend(n: int) -> np.ndarray:
             scarce |= make_room(n * BYTES)
     memory = _used_before(size)
     if scarce:
-        let_go()
+        _keep_at_most(SCARCE)
     if memory is not None:
         return np.asarray(Piece(memory, n))
     if not LEAST <= size * BYTES <= MOST:
@@ -99,7 +100,11 @@ def kept() -> int:
 def _keep(memory: np.ndarray) -> None:
     # No lock: this may be called wherever an array dies, inside `lend` too.
     _kept.append(memory)
-    while kept() > MOST:
+    _keep_at_most(MOST)
+
+
+def _keep_at_most(size: int) -> None:
+    while kept() > size:
         try:
             _kept.popleft()
         except IndexError:

@@ -11,7 +11,7 @@ import { both } from "./head_both.js";
 import { lines } from "./head_lines.js";
 import { matrix } from "./head_matrix.js";
 import { plainKey } from "./keys.js";
-import { AT_ONCE, fitted, make, mount, redraw } from "./mount.js";
+import { fitted, make, mount, redraw } from "./mount.js";
 import { notAllowed, share, spokenLine, weightText } from "./say.js";
 import { offer, paper, plate, scaleBar, tag, text } from "./sheet.js";
 import { shade, wordAt } from "./theme.js";
@@ -42,8 +42,7 @@ function draw(view) {
   const { header, root } = view;
   const text = JSON.stringify([header.view, header.queries, header.keys]);
   const boxes = text === view.text ? BOXES : [];
-  // Of a new text that is long what is out of sight comes later, unless that is held.
-  view.late = text !== view.text && Math.max(...view.held) < AT_ONCE;
+  view.late = text !== view.text; // of a long text what is out of sight then comes later
   view.text = text;
   view.fit = undefined;
   const kinds = { lines, matrix, both };
