@@ -14,6 +14,7 @@ const GONE = ["text", "model", "token", "source", "anatomy_cell"]; // with a new
 const LONGEST = 4000; // characters: a longer one fills the models
 const FIRST_MODEL = "encoder";
 const LOOKS = 5; // at a page at rest
+const PATIENT = 75; // the same, while the text is wanted: a busy server begins its run late
 const REST = 30_000; // ms in which a server that had none is not asked again
 
 let again = 0; // when the server is asked next
@@ -36,7 +37,7 @@ export async function sooner(text, model, wanted) {
     if (!wanted()) return;
     const all = Object.entries(blocks);
     for (const [name, data] of all) showSooner(name, data);
-    await brought(all);
+    await brought(all, wanted);
   } catch {
     // the page brings them
   }
@@ -54,8 +55,12 @@ function choices(model) {
 }
 
 // Where the reader went back to the last text before this one's page came, nothing comes.
-/** @param {[string, Uint8Array][]} all */
-async function brought(all) {
+/** @param {[string, Uint8Array][]} all @param {() => boolean} wanted */
+async function brought(all, wanted) {
   const open = () => all.some(([name, data]) => isSooner(name, data));
-  while (open()) if (await atRest(open, LOOKS)) for (const [name] of all) takeBack(name);
+  while (open()) {
+    const now = wanted();
+    if (await atRest(() => open() && wanted() === now, now ? PATIENT : LOOKS))
+      for (const [name] of all) takeBack(name);
+  }
 }
