@@ -58,6 +58,18 @@ def serving(**settings: str) -> Iterator[str]:
     yield from running(command, port, **settings)
 
 
+def answers(address: str) -> bool:
+    """True once the app answers there, False where it does not within 30 s."""
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
+                if answer.read() == b"ok":
+                    return True
+        except OSError:
+            time.sleep(0.05)
+    return False
+
+
 def running(command: list[str], port: int, folder: Path = ROOT, **settings: str) -> Iterator[str]:
     """The app as a command starts it in a folder on that port, under these settings, up and
     healthy: its address."""
@@ -69,14 +81,7 @@ def running(command: list[str], port: int, folder: Path = ROOT, **settings: str)
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
-                if answer.read() == b"ok":
-                    break
-        except OSError:
-            time.sleep(0.05)
-    else:
+    if not answers(address):
         process.kill()
         pytest.fail("the app did not answer within 30 s")
     yield address

@@ -136,12 +136,7 @@ def behind(folder: Path) -> Iterator[tuple[str, list[str]]]:
         [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]
     )
     address = f"http://127.0.0.1:{proxy}"
-    for _ in range(100):
-        try:
-            httpx2.get(f"{address}/_stcore/health")
-            break
-        except httpx2.HTTPError:
-            time.sleep(0.1)
+    assert driver.answers(address)
     yield address, servers
     process.terminate()
     process.wait(10)

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
+import driver
 import httpx2
 import pytest
 from test_deploy import ROOT, free_port
@@ -32,12 +32,7 @@ def server() -> Iterator[tuple[subprocess.Popen, str]]:
         stderr=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(600):
-        try:
-            httpx2.get(f"{address}/_stcore/health")
-            break
-        except httpx2.HTTPError:
-            time.sleep(0.05)
+    assert driver.answers(address)
     yield process, address
     process.kill()
     process.wait(10)

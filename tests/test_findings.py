@@ -104,8 +104,8 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str) -> 
         if telling:
             assert found[0] in telling, (text, found[0])
         opened_far += found[0].kind == kinds.LINK
-    # Many ordinary sentences have a far link, so the test above is not empty.
-    assert opened_far > 0.4 * len(SENTENCES)
+    # Most ordinary sentences have a far link, half of the decoder's, so the test is not empty.
+    assert opened_far > (0.45 if name == "decoder" else 0.6) * len(SENTENCES)
 
 
 @pytest.mark.slow
