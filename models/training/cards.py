@@ -6,7 +6,16 @@ A recipe that goes on from shipped weights tells the whole way.
 
 from __future__ import annotations
 
-from models.training import algorithms, masked, next_word, onward, translation, twins, unlooped
+from models.training import (
+    algorithms,
+    masked,
+    next_word,
+    onward,
+    retold,
+    translation,
+    twins,
+    unlooped,
+)
 from models.training.grown import Further, Grown
 
 TATOEBA = "Tatoeba sentences, from www.manythings.org/anki and tatoeba.org (CC BY 2.0)"
@@ -248,6 +257,18 @@ ABOUT["translator-grown"] = ABOUT["translator"] | {
 MORE = "then {:,} steps more from what was shipped, rate {:g}, and the mean of both weights"
 ABOUT["translator-onward"] = ABOUT["translator-grown"] | {
     "recipe": [*ABOUT["translator-grown"]["recipe"], MORE.format(Further.steps, Further.rate)]
+}
+TOLD = retold.Retold
+ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
+    "recipe": [
+        *ABOUT["translator-onward"]["recipe"],
+        MORE.format(TOLD.steps, TOLD.rate) + ": now it read its own translations by a beam of "
+        f"{retold.BEAMS} too: of the pairs of at least {retold.FEWEST_WORDS} words "
+        f"{retold.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and of "
+        f"Tatoeba’s English sentences without French the surest {retold.SUREST_SHARE:.0%}",
+        f"and {retold.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle by its noun "
+        "(models/training/agreement.py), none nearly the same as what the app offers",
+    ],
 }
 LATER = onward.Further
 ABOUT["encoder-further"] = ABOUT["encoder-onward"] | {

@@ -108,6 +108,13 @@ def read_pairs(data: Path) -> tuple[Pairs, Pairs]:
     return learned, kept_out
 
 
+def without_french(data: Path) -> list[str]:
+    """The English sentences of Tatoeba's German pairs that stand in none of its French ones."""
+    french = set(map(normal, _tatoeba(data, "fra")))
+    texts = dict.fromkeys(_tatoeba(data, "deu"))
+    return [text for text in texts if fit(text) and normal(text) not in french]
+
+
 def read_divided(
     data: Path, men: tuple[str, ...] = MEN, women: tuple[str, ...] = WOMEN
 ) -> tuple[Corpus, Corpus]:
@@ -238,7 +245,8 @@ def fit(text: str) -> bool:
     return not UNFIT.search(text) and normal(text) not in _KEPT_OUT
 
 
-_KEPT_OUT = frozenset(map(normal, (*EXAMPLES.values(), *TURNED, *kept_out.TEXTS)))
+KEPT_OUT = (*EXAMPLES.values(), *TURNED, *kept_out.TEXTS)
+_KEPT_OUT = frozenset(map(normal, KEPT_OUT))
 
 
 def _tatoeba(data: Path, language: str) -> list[str]:

@@ -44,7 +44,7 @@ def main() -> None:
 
 def shipped_as(name: str) -> str:
     """The model that a recipe makes: what goes on from a model's weights takes its place."""
-    for how in ("-onward", "-further", "-grown", "-unlooped"):
+    for how in ("-onward", "-further", "-grown", "-retold", "-unlooped"):
         name = name.removesuffix(how)
     return name
 

@@ -32,6 +32,7 @@ from models.training import (
     masked,
     next_word,
     onward,
+    retold,
     translation,
     twins,
     unlooped,
@@ -49,6 +50,7 @@ ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "translator-small": translation.Small,
     "translator-grown": grown.Grown,
     "translator-onward": grown.Further,
+    "translator-retold": retold.Retold,
     **twins.RECIPES,
 }
 RECIPES = (*ON_CORPORA, *algorithms.RECIPES)
