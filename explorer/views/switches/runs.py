@@ -262,6 +262,8 @@ def hiding(plain: Recording, token: int) -> tuple[Edit, ...]:
     where it is not to be hidden, or cannot be."""
     if plain.model.kind != "encoder" or plain.streams[-1].special[token] or st.session_state.seen:
         return ()
+    if not models.offers(plain.model.name).logits:
+        return ()  # nothing is asked of it: a pass less, which of a long text is large
     return () if refused(plain, (HideToken(token),)) else (HideToken(token),)
 
 
@@ -271,6 +273,8 @@ def said_by(
     """What both runs say at a token, or why they say nothing."""
     stream = plain.streams[-1].name
     try:
+        if not models.offers(plain.model.name).logits:
+            passes.logits(plain, stream, token)  # says why not, before two more passes
         one, other = under(plain, tuple(hidden)), under(plain, (*hidden, *edits))
         return numbers.answer(
             passes.logits(one, stream, token), passes.logits(other, stream, token)
