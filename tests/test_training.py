@@ -298,6 +298,7 @@ def test_what_needs_corpora_says_so() -> None:
         "translator-small",
         "translator-grown",
         "translator-onward",
+        "translator-retold",
         "twin-post",
         "twin-pre",
         "induction",

@@ -262,8 +262,8 @@ TOLD = retold.Retold
 ABOUT["translator-retold"] = ABOUT["translator-onward"] | {
     "recipe": [
         *ABOUT["translator-onward"]["recipe"],
-        MORE.format(TOLD.steps, TOLD.rate) + ": now it read its own translations by a beam of "
-        f"{retold.BEAMS} too: of the pairs of at least {retold.FEWEST_WORDS} words "
+        f"then {TOLD.steps:,} steps more, rate {TOLD.rate:g}: now it read its own translations by "
+        f"a beam of {retold.BEAMS} too: of the pairs of at least {retold.FEWEST_WORDS} words "
         f"{retold.NEAREST_SHARE:.0%} with the hypothesis nearest to the French, and of "
         f"Tatoeba’s English sentences without French the surest {retold.SUREST_SHARE:.0%}",
         f"and {retold.AGREEMENTS:,} made pairs an epoch in which “it” is il or elle by its noun "
