@@ -55,7 +55,7 @@ class Further(Grown):
     mean of both weights (Izmailov et al., 2018): better than either."""
 
     steps, rate = 4_000, 7e-4
-    shown = (0,)
+    shown: tuple[int, ...] = (0,)
     first_epoch = Grown.first_epoch + 3  # other draws than those that it has met
 
     def tokenizer(self) -> Tokenizer:

@@ -45,7 +45,7 @@ class Retold(grown.Further):
     that says "il" of a street that is too wide."""
 
     steps, rate = 2_400, 7e-4
-    shown = ()
+    shown: tuple[int, ...] = ()
     first_epoch = 12  # other draws than those that it has met
 
     def __init__(self, data: Path) -> None:
