@@ -144,7 +144,12 @@ def greedy(
 
 def score(logprobs: tuple[float, ...]) -> float:
     """What a hypothesis is ranked by, see `Beam`."""
-    return sum(logprobs) / ((5 + len(logprobs)) / 6) ** ALPHA
+    return sum(logprobs) / penalty(len(logprobs))
+
+
+def penalty(length: int) -> float:
+    """What the log-probability of a hypothesis of so many tokens is divided by."""
+    return ((5 + length) / 6) ** ALPHA
 
 
 def beams(

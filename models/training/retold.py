@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from models import own, shipped
 from models.attention import Stored, is_own
-from models.generation import ALPHA
+from models.generation import penalty
 from models.tokenizer import Tokenizer
 from models.training import agreement, corpus, grown, split
 from models.training.recipes import half_helps, padded
@@ -162,14 +162,14 @@ def search(
         total, which = (total[..., None] + logprobs).flatten(1).topk(2 * n)
         beam, token = which // logprobs.shape[-1], which % logprobs.shape[-1]
         said = torch.cat((_taken(said, beam), token[..., None]), dim=-1)
-        ends, penalty = token == eos, ((5 + length) / 6) ** ALPHA
+        ends, divisor = token == eos, penalty(length)
         found = ends[:, :n] & total[:, :n].isfinite()
         for row, at in found.nonzero().tolist():
             if not over[row]:
-                ended[row].append((said[row, at, 1:-1].tolist(), float(total[row, at]) / penalty))
+                ended[row].append((said[row, at, 1:-1].tolist(), float(total[row, at]) / divisor))
         total, kept = torch.where(ends, float("-inf"), total).topk(n)
         said = _taken(said, kept)
-        live = (total[:, 0] / penalty).tolist()
+        live = (total[:, 0] / divisor).tolist()
         over = [was or is_over(beams, best, n) for was, beams, best in zip(over, ended, live)]
         if all(over):
             break
