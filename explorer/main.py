@@ -7,41 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "pages"
+from explorer.frame import tabs
 
-# Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280
-# pixels.
-TABS = {
-    "attention": "Attention",
-    "tour": "Tour",
-    "anatomy": "Anatomy",
-    "positions": "Positions",
-    "residual": "Residual",
-    "embeddings": "Embeddings",
-    "summaries": "Summaries",
-    "lookup": "Lookup",
-    "predictions": "Predict",
-    "translation": "Translate",
-    "switches": "Switches",
-    "compare": "Compare",
-    "training": "Training",
-    "claims": "Claims\u2003",  # beside a logo Streamlit cuts the row of tabs 16 px short
-}
-# Pages without a tab: a button of the frame leads there.
-ASIDE = {"classroom": "Class", "sentences": "Many sentences"}
-MARK = str(ROOT / "explorer/static/headlight.svg")
+MARK = str(Path(__file__).resolve().parent / "static" / "headlight.svg")
 
-pages = {
-    name: st.Page(
-        PAGES / f"{name}.py",
-        title=tab,
-        url_path=name,
-        default=name == "attention",
-        visibility="hidden" if name in ASIDE else "visible",
-    )
-    for name, tab in (TABS | ASIDE).items()
-}
+pages = tabs.pages()
 page = st.navigation(list(pages.values()), position="top")
 st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
 st.logo(MARK, size="large")
@@ -63,7 +33,7 @@ with told.run():
     # The strip's room is kept: what follows does not jump.
     strip = st.container(height=48, border=False, gap=None, key="map-room")
     with strip:
-        lesson.show(TABS | ASIDE)  # it takes no room
+        lesson.show(tabs.TABS | tabs.ASIDE)  # it takes no room
     page.run()
     with strip:
         way.show(page.url_path or "attention")

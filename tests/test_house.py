@@ -97,7 +97,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(memory\.(address|told)|frame\.(bar|export|lesson|presenting|way))",
+        r"explorer\.(memory\.(address|told)|frame\.(bar|export|lesson|presenting|tabs|way))",
     ),
     (
         r"pages/.*",

@@ -86,8 +86,11 @@ def begin(page: str) -> None:
 
 def _choose(asked: dict[str, str]) -> None:
     """Take every choice as a link has it."""
+    held = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
     for name in choices.names():
-        st.session_state[name] = asked.get(name, default(name))
+        value = asked.get(name, default(name))
+        if name not in held or held[name] != value:
+            st.session_state[name] = value
     st.session_state.linked = dict(asked)
 
 
@@ -185,15 +188,15 @@ def fits_address(text: str) -> bool:
 def wanted() -> dict[str, str]:
     """What an address has to say, so that it opens what is on screen: all that is not as it is by
     itself."""
-    state = st.session_state
+    state = st.session_state.to_dict()
     chosen = ((name, str(state[name])) for name in choices.names())
     asked = {
         name: value for name, value in chosen if value != default(name) and fits_address(value)
     }
-    if state.text != first_text(state.page) and fits_address(state.text):
-        asked["text"] = state.text
-    if state.model != DEFAULT_MODEL:
-        asked["model"] = state.model
+    if state["text"] != first_text(state["page"]) and fits_address(state["text"]):
+        asked["text"] = state["text"]
+    if state["model"] != DEFAULT_MODEL:
+        asked["model"] = state["model"]
     return asked
 
 
