@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.browser import cpu_ms, server
 
@@ -128,9 +128,11 @@ def pictures(address: str, text: str, model: str, sooner: list[float]) -> bool:
         return answer.status == 200
 
 
-async def reader(address: str, number: int, model: str, end: float, found: Load) -> None:
-    """One reader until `end`, or until one text is told: a text, its picture, and the rest of
-    three seconds."""
+async def reader(
+    address: str, number: int, model: str, all_there: asyncio.Barrier, seconds: float, found: Load
+) -> None:
+    """One reader: a first text, which imports and sends what later ones do not, then for so many
+    seconds, or until one text is told, a text, its pictures, and the rest of three seconds."""
     dice = random.Random(number)
     await asyncio.sleep(dice.random() * EVERY)
     async with connect(
@@ -139,25 +141,28 @@ async def reader(address: str, number: int, model: str, end: float, found: Load)
         max_size=None,
         open_timeout=60,
     ) as socket:
-        first, again = True, 0.0
+        await drawn(socket, sentence(dice), model)
+        await all_there.wait()
+        await asyncio.sleep(dice.random() * EVERY)
+        end, again = time.monotonic() + seconds, 0.0
         while time.monotonic() < end or not found.took:
-            asked = {"text": sentence(dice)} | ({"model": model} if model else {})
-            start, sooner = time.monotonic(), [] if first else found.sooner
-            aside = []
+            text, start, aside = sentence(dice), time.monotonic(), []
             if found.asks and start > again:
-                asking = asyncio.to_thread(pictures, address, asked["text"], model, sooner)
+                asking = asyncio.to_thread(pictures, address, text, model, found.sooner)
                 aside.append(asyncio.create_task(asking))
-            await socket.send(
-                BackMsg(rerun_script={"query_string": urlencode(asked)}).SerializeToString()
-            )
-            while not finished(await asyncio.wait_for(socket.recv(), 300)):
-                pass
-            if not first:  # the first run of a session imports and sends what later ones do not
-                found.took.append((time.monotonic() - start) * 1e3)
+            await drawn(socket, text, model)
+            found.took.append((time.monotonic() - start) * 1e3)
             if not all(await asyncio.gather(*aside)):
                 again = time.monotonic() + REST
-            first = False
             await asyncio.sleep(max(0.0, start + EVERY - time.monotonic()))
+
+
+async def drawn(socket: ClientConnection, text: str, model: str) -> None:
+    """A text is asked for, and its run has ended."""
+    asked = urlencode({"text": text} | ({"model": model} if model else {}))
+    await socket.send(BackMsg(rerun_script={"query_string": asked}).SerializeToString())
+    while not finished(await asyncio.wait_for(socket.recv(), 300)):
+        pass
 
 
 def finished(message: bytes) -> bool:
@@ -171,15 +176,15 @@ def finished(message: bytes) -> bool:
 async def load(
     address: str, pid: int, readers: int, seconds: float, model: str, asks: bool = False
 ) -> Load:
-    """That many readers at once for so many seconds; texts of the first three seconds do not
-    count."""
+    """That many readers at once for so many seconds, counted from when all have their first page:
+    what is told is what a text costs, in time and in CPU, and not what a visit does."""
     found = Load(readers, asks)
-    end = time.monotonic() + EVERY + seconds
-    at_work = [
-        asyncio.create_task(reader(address, number, model, end, found)) for number in range(readers)
-    ]
-    before = cpu_ms(pid)
-    await asyncio.gather(*at_work)
+    all_there = asyncio.Barrier(readers + 1)
+    async with asyncio.TaskGroup() as at_work:
+        for number in range(readers):
+            at_work.create_task(reader(address, number, model, all_there, seconds, found))
+        await all_there.wait()
+        before = cpu_ms(pid)
     found.cpu, found.rss = cpu_ms(pid) - before, rss_of(pid)
     return found
 

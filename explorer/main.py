@@ -3,18 +3,15 @@ action, so it imports little."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from explorer.frame import tabs
 
-MARK = str(Path(__file__).resolve().parent / "static" / "headlight.svg")
-
 pages = tabs.pages()
 page = st.navigation(list(pages.values()), position="top")
-st.set_page_config(page_title=f"{page.title.strip()} · Headlight", page_icon=MARK, layout="wide")
-st.logo(MARK, size="large")
+title = f"{page.title.strip()} · Headlight"
+st.set_page_config(page_title=title, page_icon=tabs.mark(), layout="wide")
+st.logo(tabs.mark(), size="large")
 
 # after the first elements
 from explorer.frame import bar, export, lesson, presenting, way  # noqa: E402

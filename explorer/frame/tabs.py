@@ -1,8 +1,9 @@
-"""The pages of the app: what the tab of each says, and Streamlit's objects for them, which look for
-their files once and not in every run."""
+"""The pages of the app: what the tab of each says, Streamlit's objects for them, and the mark.
+Files are looked for once and not in every run."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from copy import copy
 from functools import cache
@@ -11,7 +12,8 @@ from typing import Any
 
 import streamlit as st
 
-PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+EXPLORER = Path(__file__).resolve().parent.parent
+PAGES = EXPLORER.parent / "pages"
 
 # Each page's file and what its tab says: short, so that all tabs are seen on a screen of 1280
 # pixels.
@@ -34,6 +36,13 @@ TABS = {
 # Pages without a tab: a button of the frame leads there.
 ASIDE = {"classroom": "Class", "sentences": "Many sentences"}
 FIRST = "attention"
+
+
+@cache
+def mark() -> str:
+    """The app's mark as an address that holds it whole, as Streamlit itself would make it."""
+    drawn = (EXPLORER / "static" / "headlight.svg").read_bytes()
+    return f"data:image/svg+xml;base64,{b64encode(drawn).decode()}"
 
 
 def pages() -> dict[str, Any]:
