@@ -64,8 +64,8 @@ def used(text: str, most: int = MOST) -> tuple[str, ...]:
     """The terms that a text uses, in its order, each once and at most so many: whole words, the
     longest spelling first, capitals aside."""
     found: dict[str, None] = {}
-    for match in _finder().finditer(text.replace("\\", "").replace("*", "")):
-        found.setdefault(_spellings()[match[0].casefold()].name)
+    for match in _finder().finditer(text.replace("\\", "").replace("*", "").casefold()):
+        found.setdefault(_spellings()[match[0]].name)
     return tuple(found)[:most]
 
 
@@ -83,10 +83,14 @@ def terms_in(text: str) -> tuple[tuple[str, str], ...]:
 
 @cache
 def _finder() -> re.Pattern[str]:
-    """Every spelling of two letters or more that is the term wherever it stands."""
+    """Every spelling of two letters or more that is the term wherever it stands, in a text without
+    capitals. By first letters: at most places none is looked for."""
     told = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
-    spellings = sorted(told, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)", re.IGNORECASE)
+    begun: dict[str, list[str]] = {}
+    for each in sorted(told, key=len, reverse=True):
+        begun.setdefault(each[0], []).append(re.escape(each[1:]))
+    ways = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in begun.items())
+    return re.compile(rf"(?<!\w)(?:{ways})(?!\w)")
 
 
 @cache
