@@ -3,9 +3,10 @@ middle of a click.
 
 Python's collector walks every object there is, a second or more with torch imported. What stays
 (modules, models) is frozen out of its sight. The rest is collected by one thread, when nobody has
-been served for a moment, or at the latest when memory has grown by a tenth of the shelf. Now and
-then, in a quiet moment, what was frozen is looked at too: a visit may have been among it. When the
-last reader has gone, what was remembered for readers goes too.
+been served for a moment, or at the latest when memory has grown by a tenth of the shelf, beside
+what is remembered on purpose. Now and then, in a quiet moment, what was frozen is looked at too: a
+visit may have been among it. When the last reader has gone, what was remembered for readers goes
+too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MMAP_THRESHOLD, OWN_PAGES = -3, 1 << 20
 # What is freed stays in the heap that its thread took it from, and threads come and go: few heaps.
 ARENA_MAX, ARENAS = -8, 2
 when_alone: list[Callable[[], None]] = []  # what lets go of what is remembered
+remembered: list[Callable[[], int]] = []  # bytes that are
 _begun = threading.Lock()
 _thread: threading.Thread | None = None
 _served = 0.0
@@ -70,6 +72,12 @@ def in_memory() -> int:
         return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * PAGE
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def unaccounted() -> int:
+    """Bytes of this process in memory that nobody remembers on purpose: the program and the
+    readers' visits, and what waits for the collector."""
+    return in_memory() - sum(each() for each in remembered)
 
 
 def what_is_due(quiet: float, since: float, since_all: float, grown: int) -> str:
@@ -110,11 +118,11 @@ def _c_library(name: str, *given: int) -> None:
 
 def _work() -> None:
     last = last_all = there = time.monotonic()
-    size, alone = in_memory(), False
+    size, alone = unaccounted(), False
     while True:
         time.sleep(LOOK)
         now = time.monotonic()
-        what = what_is_due(now - _served, now - last, now - last_all, in_memory() - size)
+        what = what_is_due(now - _served, now - last, now - last_all, unaccounted() - size)
         if anyone_is_here():
             there, alone = now, False
         elif now - there > ALONE and not alone:
@@ -123,5 +131,5 @@ def _work() -> None:
                 let_go()
         if what:
             collect(what)
-            last, size = time.monotonic(), in_memory()
+            last, size = time.monotonic(), unaccounted()
             last_all = last if what == "all" else last_all

@@ -198,6 +198,7 @@ def weight_of(value: Any) -> int:
 _shelf = Shelf(SHELF_BYTES)
 collector.when_alone.append(lambda: _shelf.let_go())
 collector.when_alone.append(pieces.let_go)
+collector.remembered += [lambda: _shelf.total, pieces.kept]
 pieces.before_lending.append(lambda coming: _shelf.make_room(coming))
 
 
