@@ -86,6 +86,8 @@ class AddAndNorm(nn.Module):
 
     def norm_at(self, edits: tuple[Edit, ...]) -> str | None:
         """Where LayerNorm stands: "pre", "post" or None."""
+        if not edits:
+            return self.place
         if self.norm is None or applies(edits, WithoutNorm, self.layer):
             return None
         moved = last(edits, MoveNorm, self.layer)
