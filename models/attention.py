@@ -65,16 +65,15 @@ def narrowed(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor 
 def scaled_products(q: Tensor, k: Tensor, divisor: float, out: Tensor | None) -> Tensor:
     """q k^T / divisor, (batch, head, query, key), the division within the product. `out`: where it
     is wanted, if not just anywhere."""
-    three = None if out is None else out.flatten(0, 1)
     scores = torch.baddbmm(
         q.new_empty(1, 1, 1),
         q.flatten(0, 1),
         k.flatten(0, 1).transpose(-2, -1),
         beta=0,
         alpha=1 / divisor,
-        out=three,
+        out=None if out is None else out.flatten(0, 1),
     )
-    return scores.unflatten(0, q.shape[:2])
+    return scores.view(*q.shape[:-1], -1) if out is None else out
 
 
 def by_inputs(weight: Tensor) -> Tensor:

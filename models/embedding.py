@@ -19,7 +19,7 @@ from models.edits import (
     applies,
     last,
 )
-from models.places import Tape, passed
+from models.places import Tape, passed, room
 from models.since import norm_of, normed
 
 
@@ -77,7 +77,9 @@ class Embedding(nn.Module):
         x = passed("embed", self.words(self.token(ids)), tape, edits)
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
-            x = passed("embed+pos", x + passed("pos.wrote", position, tape, edits), tape, edits)
+            added = passed("pos.wrote", position, tape, edits)
+            there = room(tape, "embed+pos", tuple(x.shape))
+            x = passed("embed+pos", torch.add(x, added, out=there), tape, edits)
         if self.norm is not None and not applies(edits, WithoutNorm):
             x = passed("embed.normed", normed(self.norm, x, edits), tape, edits)
         return x
@@ -98,6 +100,9 @@ class Embedding(nn.Module):
         ):
             return None
         table = self.position if other is None else self._other(other.to)
+        if start is None and not edits:
+            rows = table[:n]  # a view, which in inference mode would ask for gradients
+            return rows if torch.is_grad_enabled() else rows.detach()
         return table[places_of(n, start, edits)]
 
     def _other(self, kind: str) -> Tensor:

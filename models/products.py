@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LARGE = 400_000  # numbers of a matrix that it pays for
+LARGE = 150_000  # numbers of a matrix that it pays for
 FEWEST_ROWS, MOST_ROWS = 4, 256
 CPUS = Path("/proc/cpuinfo")
 # What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
@@ -59,8 +59,9 @@ def made_up(x: Tensor) -> Tensor:
     """x (..., d) as rows (n, d), rows of zeros after them until a number is reached of which there
     are few."""
     x = x.reshape(-1, x.shape[-1])
-    step = 8 if len(x) <= 64 else 16
-    return F.pad(x, (0, 0, 0, -len(x) % step))
+    n = x.shape[0]
+    more = -n % (8 if n <= 64 else 16)
+    return F.pad(x, (0, 0, 0, more)) if more else x
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:

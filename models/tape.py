@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -16,6 +17,22 @@ from models.tokenizer import Tokens
 TENSORS_OF_A_HEAD = ("scores", "pattern", "q", "k", "v", "qkv")
 # At most: before the first layer and after the last, and of each sub-layer.
 FEW_SITES, SITES_OF_A_SUBLAYER = 5, 3
+
+
+@cache
+def _of_a_head(name: str) -> tuple[str, int, str] | None:
+    """Of "0.attn.scores" the attention, the layer and which tensor of its heads it is; None for a
+    site of the stream."""
+    sublayer, _, what = name.rpartition(".")
+    if what not in TENSORS_OF_A_HEAD:
+        return None
+    layer, _, attention = sublayer.partition(".")
+    return attention, int(layer), what
+
+
+def _cut(array: np.ndarray) -> tuple[Tensor, ...]:
+    """An array (layer or site, ...) as tensors (1, ...)."""
+    return torch.from_numpy(array)[:, None].unbind()
 
 
 def n_sites(n_layer: int, sublayers: int) -> int:
@@ -65,48 +82,49 @@ class Seen:
         self.sites: list[str] = []
         # (site, token, d_model), with room for more sites than there will be
         self.resid = np.empty((0, 0, 0), dtype=np.float32)
-        self.rooms: list[Tensor] = []  # a view of each of them
-        self.next_site: Tensor | None = None  # the one that is not yet filled
         self.heads: dict[str, dict[str, np.ndarray]] = {}
-        self.together: dict[str, np.ndarray] = {}
+        # Where each site and each tensor of each layer lies, (1, ...): cut once for all of them.
+        self.site_rooms: tuple[Tensor, ...] = ()
+        self.head_rooms: dict[tuple[str, str], tuple[Tensor, ...]] = {}
 
     def __call__(self, name: str, tensor: Tensor) -> None:
         if name.endswith(".z"):
             return
-        here = self.room(name, tuple(tensor.shape))
+        place = _of_a_head(name)
+        here = self._room(place, tensor.shape)
         if here is not tensor and here.data_ptr() != tensor.data_ptr():
             here.copy_(tensor)
-        if here.dim() < 4:
+        if place is None:
             self.sites.append(name)
-            self.next_site = None
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """Where a tensor is to lie: one of the heads, of shape (1, head, ...), or the next site's,
-        ([1,] token, d_model)."""
-        sublayer, _, what = name.rpartition(".")
-        if what not in TENSORS_OF_A_HEAD:
-            if not self.rooms:
+        ([1,] token, d_model), as (1, token, d_model)."""
+        return self._room(_of_a_head(name), shape)
+
+    def _room(self, place: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:
+        if place is None:
+            if not self.site_rooms:
                 self.resid = self._array(self.most_sites, *shape[-2:])
-                self.rooms = list(torch.from_numpy(self.resid))
-            if self.next_site is None or self.next_site.dim() != len(shape):
-                here = self.rooms[len(self.sites)]
-                self.next_site = here if len(shape) == 2 else here[None]
-            return self.next_site
-        layer, _, attention = sublayer.partition(".")
-        kept = self.heads.setdefault(attention, {})
-        if (
-            what == "qkv" and attention not in self.together
-        ):  # (1, token, 3, head, d_head): one array, and q, k and v views of it
-            self.together[attention] = self._array(self.n_layer, *shape[1:])
-            kept |= {
-                each: self.together[attention][:, :, at].transpose(0, 2, 1, 3)
-                for at, each in enumerate("qkv")
-            }
-        if what == "qkv":
-            return torch.from_numpy(self.together[attention][int(layer)])[None]
-        if what not in kept:
-            kept[what] = self._array(self.n_layer, *shape[1:])
-        return torch.from_numpy(kept[what][int(layer)])[None]
+                self.site_rooms = _cut(self.resid)
+            return self.site_rooms[len(self.sites)]
+        attention, layer, what = place
+        rooms = self.head_rooms.get((attention, what))
+        if rooms is None:
+            rooms = self._make_room(attention, what, shape)
+        return rooms[layer]
+
+    def _make_room(self, attention: str, what: str, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+        """Room for a tensor of an attention's heads in all layers."""
+        whole, kept = self._array(self.n_layer, *shape[1:]), self.heads.setdefault(attention, {})
+        if what == "qkv":  # (1, token, 3, head, d_head): one array, and q, k and v views of it
+            for at, each in enumerate("qkv"):
+                kept[each] = whole[:, :, at].transpose(0, 2, 1, 3)
+                self.head_rooms[attention, each] = _cut(kept[each])
+        else:
+            kept[what] = whole
+        self.head_rooms[attention, what] = rooms = _cut(whole)
+        return rooms
 
     def _array(self, *shape: int) -> np.ndarray:
         """A new array, of the one piece as long as there is room in it."""

@@ -86,6 +86,8 @@ class AddAndNorm(nn.Module):
 
     def norm_at(self, edits: tuple[Edit, ...]) -> str | None:
         """Where LayerNorm stands: "pre", "post" or None."""
+        if not edits:
+            return self.place
         if self.norm is None or applies(edits, WithoutNorm, self.layer):
             return None
         moved = last(edits, MoveNorm, self.layer)
@@ -236,14 +238,20 @@ class Model(nn.Module):
         own = self.unembedding
         return self.embedding.token.weight if own is None else own.weight
 
-    def logits(self, x: Tensor) -> Tensor:
-        """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises
-        ValueError for a model without a readout."""
+    def readout(self) -> tuple[Tensor, Tensor]:
+        """The readout's matrix (id, d_model) and bias (id). Raises ValueError for a model without
+        one."""
         if self.readout_bias is None:
             raise ValueError(
                 "this model has no readout: it was trained to give vectors, and says no words"
             )
-        return self.before_readout(x) @ self.readout_matrix.T + self.readout_bias
+        return self.readout_matrix, self.readout_bias
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Last vectors (..., d_model) -> scores over the vocabulary (..., n_vocab). Raises
+        ValueError for a model without a readout."""
+        matrix, bias = self.readout()
+        return self.before_readout(x) @ matrix.T + bias
 
     def before_readout(self, x: Tensor) -> Tensor:
         """Vectors (..., d_model) as the readout's matrix reads them."""

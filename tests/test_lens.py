@@ -18,6 +18,7 @@ from models import edits, library, own
 from models.examples import DEFAULT_TEXT
 from models.own import Handle, handle_of
 from models.readouts import readout
+from models.readouts.bend import BIAS
 from models.transformer import EncoderDecoder
 
 TEXT = "the cat sat on the mat"
@@ -290,6 +291,23 @@ def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: 
     assert next(part.value for part in taken.parts if part.kind == "embedding") == pytest.approx(
         vector @ e[word], abs=SUMMED
     )
+
+
+@pytest.mark.parametrize("name", EDITS)
+@torch.inference_mode()
+def test_the_direction_taken_back_meets_the_vectors_followed_forward(
+    handle: Handle, name: str
+) -> None:
+    recording = own.record(handle, TEXT, every_edit(handle)[name])
+    stream, token, word = reading.read_stream(recording).name, 2, 9
+    parts = library.attribute(handle, recording, stream, token, word).parts
+    direction, offset = readout.word_direction(handle, word)
+    held = readout.followed(handle, recording, stream, token).held
+    wanted = {key: float(vector @ direction) for key, vector in held.items()}
+    wanted[BIAS] = wanted.get(BIAS, 0.0) + float(offset)
+    keys = [(part.kind, part.layer, part.head, part.attention) for part in parts]
+    assert keys == list(wanted)
+    assert [part.value for part in parts] == pytest.approx(list(wanted.values()), abs=SUMMED)
 
 
 def test_groups_keep_the_order_of_the_network_and_every_part_once(small_translator: Handle) -> None:

@@ -3,22 +3,20 @@ part of the model wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
-from models.own import Handle, kept, place_of
+from models.edits import Edit, PatchSite
+from models.own import Handle
 from models.prediction import Attribution, Lens, Part
 from models.readouts.bend import BIAS, Key, Linear, bend
-from models.readouts.parameters import layers_of
-from models.recording import Attention, Recording, Stream
-from models.since import Norm, is_rms
+from models.readouts.written import Still, Written, vector_at, way
+from models.recording import Recording, Stream
 from models.slices import breath
-from models.transformer import AddAndNorm
 
 NO_LENGTH = 1e-12  # a word without one is near nothing
 
@@ -91,7 +89,10 @@ def _last(handle: Handle, stream: Stream, site: str, edits: tuple[Edit, ...]) ->
 @torch.inference_mode()
 def logits_at(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token, float32."""
-    return handle.model.logits(torch.tensor(recording.stream(stream).resid[-1, token])).numpy()
+    last = torch.tensor(recording.stream(stream).resid[-1, token])
+    matrix, bias = (each.detach().numpy() for each in handle.model.readout())
+    # All of the matrix is read for one vector, which numpy does in half of torch's time.
+    return matrix @ handle.model.before_readout(last).numpy() + bias
 
 
 @torch.inference_mode()
@@ -129,17 +130,39 @@ def attribute(
     """
     of = recording.stream(stream)
     expect_a_sum(handle, recording, stream, (token, id, *([] if against is None else [against])))
-    held = followed(handle, recording, stream, token).held
     direction, offset = word_direction(handle, id, against)
-    last, explained = _vector(of, of.sites[-1], token), 1.0
+    last, explained = vector_at(of, of.sites[-1], token), 1.0
     bent = bend(handle, last)
-    if bent is not None:
+    if bent is None:
+        values = _along(way(handle, recording, stream, token), direction)
+    else:
+        held = followed(handle, recording, stream, token).held
         explained = bent.explained(last, torch.stack(list(held.values())), direction)
         held, last = bent.through(held), bent.whole(last)
-    values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
+        values = dict(zip(held, (torch.stack(list(held.values())) @ direction).tolist()))
     values[BIAS] = values.get(BIAS, 0.0) + float(offset)
     made = tuple(Part(*key, value) for key, value in values.items())
     return Attribution(token, id, against, float(last @ direction + offset), made, explained)
+
+
+def _along(passed: list[Written | Still], direction: Tensor) -> dict[Key, float]:
+    """What each part's vector comes to at the end of a way, multiplied with a direction (d_model).
+    The one direction is taken back through what is linear, where `followed` takes every part's
+    vector forward."""
+    found: list[dict[Key, float]] = []
+    for step in reversed(passed):
+        if isinstance(step, Written):
+            found.append(step.along(direction))
+            if step.replaces:
+                break
+        else:
+            found.append({} if step.bias is None else {BIAS: float(step.bias @ direction)})
+            direction = step.back(direction)
+    values: dict[Key, float] = {}
+    for each in reversed(found):
+        for key, value in each.items():
+            values[key] = values.get(key, 0.0) + value
+    return values
 
 
 @dataclass(frozen=True)
@@ -161,42 +184,31 @@ class Followed:
 def followed(handle: Handle, recording: Recording, stream: str, token: int) -> Followed:
     """Every part of a token's last vector, each through all LayerNorms that come after it, held at
     the sigma that they have there."""
-    of, model, edits = recording.stream(stream), handle.model, recording.edits
-    held = _Parts(("embedding", -1, -1, ""), _vector(of, "embed", token))
+    held = _Parts(recording.stream(stream).resid.shape[-1])
     after: dict[int, list[Linear]] = {}
-
-    def through(norm: Norm | None, at: int | None = None) -> None:
-        assert norm is not None  # the site is there, so it is
-        still = held_still(norm, held.rows.sum(0), is_rms(norm, edits, at))
-        held.rows = still(held.rows)
-        if norm.bias is not None:
-            held.add({BIAS: norm.bias.double()})
-        for way in after.values():
-            way.append(still)
-
-    if "pos.wrote" in of.sites:
-        held.add({("position", -1, -1, ""): _vector(of, "pos.wrote", token)})
-    if "embed.normed" in of.sites:
-        through(model.embedding.norm)
-    for wrote, out in _sublayers(handle, recording, of, token):
-        if not out.adds(edits):
+    for step in way(handle, recording, stream, token):
+        if isinstance(step, Still):
+            held.rows = step(held.rows)
+            if step.bias is not None:
+                held.add({BIAS: step.bias})
+            for later in after.values():
+                later.append(step)
+            continue
+        if step.replaces:
             held.clear()
             after.clear()
-        held.add(wrote)
-        after.update((layer, []) for kind, layer, *_ in wrote if kind == "ffn")
-        if out.norm_at(edits) == "post":
-            through(out.norm, out.layer)
-    if "final.normed" in of.sites:
-        through(model.last_norm.one())
+        held.add(step.vectors())
+        if step.kind == "ffn":
+            after[step.layer] = []
     return Followed(held.named(), after)
 
 
 class _Parts:
     """Vectors by what wrote them, as the rows (part, d_model) of one matrix."""
 
-    def __init__(self, key: Key, vector: Tensor) -> None:
-        self._at = {key: 0}
-        self.rows = vector[None]
+    def __init__(self, width: int) -> None:
+        self._at: dict[Key, int] = {}
+        self.rows = torch.zeros(0, width, dtype=torch.float64)
 
     def add(self, wrote: dict[Key, Tensor]) -> None:
         """What is written by those who wrote before goes to what they wrote."""
@@ -219,12 +231,10 @@ class _Parts:
 def word_direction(handle: Handle, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
     """What a last vector is multiplied with for a word's logit, (d_model), and what is added;
     `against` another word, the difference."""
-    words, kept_bias = handle.model.readout_matrix, handle.model.readout_bias
-    assert kept_bias is not None  # there is a readout
-    bias = kept_bias.double()
+    words, bias = handle.model.readout()
     if against is None:
-        return words[id].double(), bias[id]
-    return words[id].double() - words[against].double(), bias[id] - bias[against]
+        return words[id].double(), bias[id].double()
+    return words[id].double() - words[against].double(), bias[id].double() - bias[against].double()
 
 
 def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple[int, ...]) -> None:
@@ -247,98 +257,3 @@ def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple
         raise ValueError(
             "a state was put in from another text, so the logit is no sum of what this run wrote"
         )
-
-
-def _vector(stream: Stream, site: str, token: int) -> Tensor:
-    return torch.tensor(stream.at(site)[token]).double()
-
-
-def _sublayers(
-    handle: Handle, recording: Recording, stream: Stream, token: int
-) -> Iterator[tuple[dict, AddAndNorm]]:
-    """In order: what was written by whom, and how it joins the stream."""
-    by_label = {attention.name: attention for attention in recording.attention}
-    for at, layer in enumerate(layers_of(handle, stream.name)):
-        places = [("attn", layer.attention, layer.attention_out)]
-        if hasattr(layer, "cross"):
-            places.append(("cross", layer.cross, layer.cross_out))
-        for place, module, out in places:
-            yield (
-                _heads(
-                    handle,
-                    by_label[module.label],
-                    at,
-                    token,
-                    module.w_o,
-                    _vector(stream, f"{at}.{place}.wrote", token),
-                    recording,
-                ),
-                out,
-            )
-        yield (
-            {("ffn", at, -1, ""): _vector(stream, f"{at}.ffn.wrote", token)},
-            layer.feed_forward_out,
-        )
-
-
-def _heads(
-    handle: Handle,
-    attention: Attention,
-    layer: int,
-    token: int,
-    w_o: nn.Linear,
-    wrote: Tensor,
-    recording: Recording,
-) -> dict:
-    """What each head wrote: its z through its slice of W_O. What is left of `wrote` is W_O's
-    bias, where it has one."""
-    z = outputs_of_heads(handle, recording, attention, layer, token)
-    slices = w_o.weight.double().T.unflatten(0, z.shape)  # (head, d_head, d_model)
-    here = [
-        edit
-        for edit in recording.edits
-        if isinstance(edit, (ZeroHead, PatchHead))
-        and (edit.attention, edit.layer) == (attention.name, layer)
-    ]
-    gone = {edit.head for edit in here if isinstance(edit, ZeroHead)} - {
-        edit.head for edit in here if isinstance(edit, PatchHead)
-    }
-    heads = [head for head in range(len(z)) if head not in gone]
-    parts = torch.einsum("hd,hdm->hm", z, slices)[heads]
-    keys = (("head", layer, head, attention.name) for head in heads)
-    return {**dict(zip(keys, parts.unbind())), BIAS: wrote - parts.sum(0)}
-
-
-def outputs_of_heads(
-    handle: Handle, recording: Recording, attention: Attention, layer: int, token: int
-) -> Tensor:
-    """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
-    edit put in its place."""
-    z = torch.tensor(attention.pattern[layer, :, token, None] @ attention.v[layer])[:, 0].double()
-    for kind in (MeanHead, ZeroHead, PatchHead):  # the order in which the model follows them
-        for edit in recording.edits:
-            if not isinstance(edit, kind) or (edit.attention, edit.layer) != (
-                attention.name,
-                layer,
-            ):
-                continue
-            if isinstance(edit, MeanHead):
-                z[edit.head] = torch.tensor(
-                    attention.pattern[layer, edit.head].mean(0) @ attention.v[layer, edit.head]
-                ).double()
-            elif isinstance(edit, ZeroHead):
-                z[edit.head] = 0
-            else:
-                stream, name = place_of(handle, attention.name, layer)
-                donor = kept(handle, edit.text, recording.edits, {name})[stream][name][edit.head]
-                if token < len(donor):
-                    z[edit.head] = donor[token].double()
-    return z
-
-
-def held_still(norm: Norm, total: Tensor, rms: bool) -> Linear:
-    """A LayerNorm without its bias, whose sigma is what it is on `total` (d_model), or an RMSNorm
-    (`rms`), held at the root of its mean square: a linear map of vectors (..., d_model)."""
-    spread = (total**2).mean() if rms else total.var(unbiased=False)
-    gain = norm.weight.double() / (spread + norm.eps).sqrt()
-    return lambda rows: (rows if rms else rows - rows.mean(-1, keepdim=True)) * gain
