@@ -3,6 +3,7 @@ app that tried it is as it was."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import tiny
 from hostile import KINDS
+from test_live import goes_first
 
 from models import library
 from models.pretrained.files import NotLoaded
@@ -66,16 +68,26 @@ def test_a_hostile_folder_is_refused_in_one_sentence(
     assert "the folder" in said and ("; " in said or "own classes" in said), said
 
 
-def test_what_is_sound_still_loads_after_all_of_them(tester: Tester, sound: Path) -> None:
+def test_what_is_sound_still_loads_after_all_of_them(
+    tester: Tester, sound: Path, tmp_path: Path
+) -> None:
     assert tester.try_out(sound, str(sound)) == "ours:"
-    before = resident(tester._process.pid)
+    pid = tester._process.pid
+    before = resident(pid)
     for kind in ("a million layers", "NaN", "doubled 40 times", "width 10^7"):
-        assert kind in KINDS
-    with pytest.raises(NotLoaded):
-        tester.try_out(sound / "nothing", "x")
+        folder = tmp_path / kind
+        shutil.copytree(sound, folder)
+        KINDS[kind](folder)
+        with pytest.raises(NotLoaded):
+            tester.try_out(folder, str(folder), seconds=30)
     assert tester.try_out(sound, str(sound)) == "ours:"
     # A fork's memory goes with it; what stays is a page or two of the tester's own.
-    assert resident(tester._process.pid) < before + 2**23
+    assert tester._process.pid == pid and resident(pid) < before + 2**23
+
+
+def test_where_memory_is_short_a_trial_ends_before_the_app(tester: Tester, sound: Path) -> None:
+    assert tester.try_out(sound, str(sound)) == "ours:"
+    assert goes_first(tester._process.pid) and not goes_first(os.getpid())
 
 
 def test_a_family_outside_our_classes_runs_in_its_own_code(tester: Tester, tmp_path: Path) -> None:

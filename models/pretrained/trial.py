@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from models.expendable import first_to_go
 from models.pretrained.files import NotLoaded
 
 SECONDS = 90.0  # for one trial
@@ -237,6 +238,7 @@ def main() -> None:
     """Answer requests until there are no more, or none for a while."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
+    first_to_go()
     import torch
 
     torch.set_num_threads(1)
