@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import time
 from collections.abc import Iterator
@@ -112,6 +113,22 @@ def test_a_reader_who_no_longer_wants_it_waits_for_nothing(sound: Path) -> None:
         one.try_out(sound, "it", cancelled=lambda: time.monotonic() > start + 0.2)
     assert one._process is None
     one.close()
+
+
+def test_a_trial_is_heard_where_many_files_are_open(sound: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("this machine lets a process open few files")
+    one = Tester()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert one.try_out(sound, str(sound)) == "ours:"
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        one.close()
 
 
 @pytest.mark.parametrize("kind", ["NaN", "words numbered beyond the model's", "a million layers"])

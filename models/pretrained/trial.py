@@ -15,6 +15,7 @@ import json
 import os
 import resource
 import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -102,10 +103,13 @@ class Tester:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
-        while not select.select([process.stdout], [], [], LOOK_AGAIN)[0]:
-            if cancelled():
-                self._end()
-                return {"problem": "Stopped.", "way": ""}
+        # Not select.select: with many readers there are more open files than it can tell apart.
+        with selectors.DefaultSelector() as look:
+            look.register(process.stdout, selectors.EVENT_READ)
+            while not look.select(LOOK_AGAIN):
+                if cancelled():
+                    self._end()
+                    return {"problem": "Stopped.", "way": ""}
         return json.loads(process.stdout.readline())
 
     def _end(self) -> None:
