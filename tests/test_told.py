@@ -77,6 +77,24 @@ def test_an_exception_is_its_kind_and_its_place_without_the_text(
     assert SECRET not in "".join((*lines, *capsys.readouterr()))
 
 
+def test_the_place_where_it_was_raised_stands_last_however_long_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = heard(monkeypatch)
+
+    def deeper(left: int) -> None:
+        if left:
+            deeper(left - 1)
+        raise ValueError
+
+    try:
+        deeper(9)
+    except ValueError as error:
+        told.raised(error)
+    last = deeper.__code__.co_firstlineno + 3
+    assert lines[0].endswith(f">tests/test_told.py:{last}")
+
+
 def test_what_others_write_is_a_line_each_without_the_text_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -101,7 +101,10 @@ def _of(error: BaseException) -> str:
         for frame in frames
         if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename
     ] or [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
-    return _facts(kind=type(error).__name__, at=">".join(places[-4:]))
+    places = places[-4:]
+    while len(">".join(places)) > LONGEST and len(places) > 1:
+        del places[0]  # the last one is where it was raised
+    return _facts(kind=type(error).__name__, at=">".join(places))
 
 
 def _facts(**facts: object) -> str:
