@@ -3,7 +3,6 @@ processes, and readers who stay where they are."""
 
 from __future__ import annotations
 
-import configparser
 import json
 import re
 import shutil
@@ -13,15 +12,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 
 import driver
 import httpx2
 import pytest
 import yaml
+from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
-from explorer.memory.settings import read
+from explorer.memory.settings import PREFIX, Settings, read
 from explorer.server.health import KEPT
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -51,15 +52,22 @@ def composed(port: int) -> tuple[list[str], dict[str, str]]:
     return [each.replace("8601", str(port)) for each in command], settings
 
 
+def unit() -> dict[str, list[str]]:
+    """The settings of headlight@.service, each with what its lines say: one may stand twice."""
+    said: dict[str, list[str]] = {}
+    for line in (DEPLOY / "headlight@.service").read_text("utf-8").splitlines():
+        name, is_set, value = line.partition("=")
+        if is_set and not line.startswith("#"):
+            said.setdefault(name, []).append(value)
+    return said
+
+
 def united(port: int) -> tuple[list[str], dict[str, str]]:
     """What headlight@.service runs, and its environment, on another port."""
-    unit = configparser.RawConfigParser(strict=False)
-    unit.optionxform = str
-    unit.read(DEPLOY / "headlight@.service")
-    service = unit["Service"]
-    command = service["ExecStart"].replace(service["WorkingDirectory"], str(ROOT))
-    environment = dict(each.split("=") for each in service["Environment"].split())
-    return command.replace("%i", str(port)).split(), environment
+    (command,), (folder,) = unit()["ExecStart"], unit()["WorkingDirectory"]
+    environment = " ".join(unit()["Environment"]).split()
+    command = command.replace(folder, str(ROOT)).replace("%i", str(port))
+    return command.split(), dict(each.split("=") for each in environment)
 
 
 def test_containers_and_proxy_are_at_the_same_ports() -> None:
@@ -87,17 +95,53 @@ def test_containers_share_their_classes() -> None:
     assert "-r requirements-classes.txt" in (ROOT / "Dockerfile").read_text("utf-8")
 
 
+def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
+    (program, run, script, *options), environment = united(8601)
+    assert program == f"{ROOT}/.venv/bin/streamlit" and run == "run" and (ROOT / script).is_file()
+    assert re.search(r"^streamlit\b", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)
+    known = {name for option in main_run.params for name in option.opts}
+    given = dict(zip(options[::2], options[1::2]))
+    assert given == {"--server.address": "127.0.0.1", "--server.port": "8601"}
+    assert given.keys() <= known
+    ours = {name for name in environment if name.startswith(PREFIX)}
+    assert ours <= {f"{PREFIX}{each.name.upper()}" for each in fields(Settings)}
+    assert environment.keys() - ours == {"PYTHONDONTWRITEBYTECODE"}
+    settings = read(environment)
+    assert settings.public and settings.max_sessions < Settings().max_sessions
+    # Its shelf and its readers' threads have room in what the unit allows.
+    (memory,), (tasks,) = unit()["MemoryMax"], unit()["TasksMax"]
+    assert memory == "3G" and settings.shelf_bytes < 3 * 2**30 / 4
+    assert int(tasks) >= 2 * settings.max_sessions
+    ports = set(re.findall(r"headlight@(\d+)", (DEPLOY / "README.md").read_text("utf-8")))
+    proxy = (DEPLOY / "nginx.conf").read_text("utf-8")
+    assert ports == set(re.findall(r"server 127.0.0.1:(\d+)", proxy))
+
+
+def test_what_a_process_starts_may_end_without_it_and_a_process_itself_comes_again() -> None:
+    said = unit()
+    assert said["OOMPolicy"] == ["continue"] and said["Restart"] == ["always"]
+    assert said["StartLimitIntervalSec"] == ["0"]
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    unit = (DEPLOY / "headlight@.service").read_text("utf-8")
-    (tmp_path / "headlight@8601.service").write_text(unit.replace("/opt/headlight", str(ROOT)))
+@pytest.mark.parametrize(
+    "asked",
+    [("verify",), ("security", "--offline=true", "--threshold=20")],
+    ids=lambda each: each[0],
+)
+def test_systemd_takes_the_unit_and_calls_it_safe(tmp_path: Path, asked: tuple[str, ...]) -> None:
+    written = (DEPLOY / "headlight@.service").read_text("utf-8")
+    # Whoever runs the tests may have installed the project elsewhere than beside them.
+    written = written.replace("/opt/headlight/.venv/bin/streamlit", "/bin/true")
+    written = written.replace("/opt/headlight", str(ROOT))
+    (tmp_path / "headlight@8601.service").write_text(written)
     said = subprocess.run(
-        ["systemd-analyze", "verify", tmp_path / "headlight@8601.service"],
+        ["systemd-analyze", *asked, tmp_path / "headlight@8601.service"],
         capture_output=True,
         text=True,
     )
     about_it = [line for line in said.stderr.splitlines() if "headlight@" in line]
-    assert said.returncode == 0 and not about_it
+    assert said.returncode == 0 and not about_it, said.stdout + said.stderr
 
 
 @pytest.fixture(scope="module")

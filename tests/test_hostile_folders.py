@@ -3,7 +3,9 @@ app that tried it is as it was."""
 
 from __future__ import annotations
 
+import os
 import re
+import resource
 import shutil
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 import tiny
 from hostile import KINDS
+from test_live import goes_first
 
 from models import library
 from models.pretrained.files import NotLoaded
@@ -66,16 +69,26 @@ def test_a_hostile_folder_is_refused_in_one_sentence(
     assert "the folder" in said and ("; " in said or "own classes" in said), said
 
 
-def test_what_is_sound_still_loads_after_all_of_them(tester: Tester, sound: Path) -> None:
+def test_what_is_sound_still_loads_after_all_of_them(
+    tester: Tester, sound: Path, tmp_path: Path
+) -> None:
     assert tester.try_out(sound, str(sound)) == "ours:"
-    before = resident(tester._process.pid)
+    pid = tester._process.pid
+    before = resident(pid)
     for kind in ("a million layers", "NaN", "doubled 40 times", "width 10^7"):
-        assert kind in KINDS
-    with pytest.raises(NotLoaded):
-        tester.try_out(sound / "nothing", "x")
+        folder = tmp_path / kind
+        shutil.copytree(sound, folder)
+        KINDS[kind](folder)
+        with pytest.raises(NotLoaded):
+            tester.try_out(folder, str(folder), seconds=30)
     assert tester.try_out(sound, str(sound)) == "ours:"
     # A fork's memory goes with it; what stays is a page or two of the tester's own.
-    assert resident(tester._process.pid) < before + 2**23
+    assert tester._process.pid == pid and resident(pid) < before + 2**23
+
+
+def test_where_memory_is_short_a_trial_ends_before_the_app(tester: Tester, sound: Path) -> None:
+    assert tester.try_out(sound, str(sound)) == "ours:"
+    assert goes_first(tester._process.pid) and not goes_first(os.getpid())
 
 
 def test_a_family_outside_our_classes_runs_in_its_own_code(tester: Tester, tmp_path: Path) -> None:
@@ -100,6 +113,22 @@ def test_a_reader_who_no_longer_wants_it_waits_for_nothing(sound: Path) -> None:
         one.try_out(sound, "it", cancelled=lambda: time.monotonic() > start + 0.2)
     assert one._process is None
     one.close()
+
+
+def test_a_trial_is_heard_where_many_files_are_open(sound: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("this machine lets a process open few files")
+    one = Tester()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert one.try_out(sound, str(sound)) == "ours:"
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        one.close()
 
 
 @pytest.mark.parametrize("kind", ["NaN", "words numbered beyond the model's", "a million layers"])

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import driver
 import httpx2
 import pytest
 
-from explorer.memory.lessons import CODE_SIGNS, SIGNS
+from explorer.memory.lessons import CODE_SIGNS, MOST_LINES, SIGNS
 
 pytestmark = pytest.mark.slow
 SCRIPT = "<script>alert(1)</script>"
@@ -187,3 +188,24 @@ def test_the_page_to_join_on_is_light_and_takes_no_markup(ask: httpx2.Client) ->
     assert drawn.headers["content-type"].startswith("image/svg") and b"<path" in drawn.content
     for wrong in ("http://evil.example/", "javascript:1", "", f"http://{host}/" + "a" * 400):
         assert ask.get("/class/code.svg", params={"at": wrong}).status_code == 400
+
+
+def test_one_student_holds_so_many_lines_and_counts_for_no_more(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    words = [sent(ask, "join", code=made["code"]).json()["student"] for _ in range(2)]
+    with ExitStack() as stay:
+
+        def open_line(word: str) -> Iterator[str]:
+            asked = {"code": made["code"], "as": word}
+            line = stay.enter_context(ask.stream("GET", "/class/news", params=asked)).iter_lines()
+            next(said for said in line if said.startswith("data: "))
+            return line
+
+        one, *others = [open_line(words[0]) for _ in range(MOST_LINES)]
+        other = open_line(words[1])
+        open_line(words[0])
+        assert not [said for said in one if said.startswith("data: ")], "the oldest ends unsaid"
+        assert first(ask, made["code"], made["watch"])["here"] == MOST_LINES + 1
+        sent(ask, "move", code=made["code"], key=made["key"], at="/compare")
+        for line in (*others, other):
+            assert "/compare" in next(said for said in line if said.startswith("data: "))

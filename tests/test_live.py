@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -39,6 +40,11 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def goes_first(pid: int) -> bool:
+    """True for a process that the kernel ends before any other."""
+    return Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n"
 
 
 @pytest.fixture
@@ -108,6 +114,7 @@ def test_it_learns_stops_goes_on_and_leaves_no_process_behind(run: Run) -> None:
     until(lambda: run.progress.step >= 60)
     pid = run.pid
     assert pid and os.getpriority(os.PRIO_PROCESS, pid) == 19
+    assert goes_first(pid), "before the app, where memory is short"
     run.stop()
     until(lambda: not run.running)
     first = run.progress

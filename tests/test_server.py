@@ -1,16 +1,14 @@
-"""What the server answers over HTTP: closed doors, headers, room for so many readers, health, and a
-log that keeps texts to itself."""
+"""What the server answers over HTTP and on its readers' lines: closed doors, headers, room for so
+many readers, and health."""
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -19,19 +17,15 @@ import httpx2
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
-from streamlit.testing.v1 import AppTest, local_script_runner
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.memory import told
 from explorer.server.health import KEPT
 from explorer.server.room import ASK_AGAIN
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 SEATS = 2
-SECRET = "my secret diary of 1999"
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +130,45 @@ def test_a_message_too_large_is_refused_and_others_are_served(small_server: str)
             message = ForwardMsg.FromString(other.recv(timeout=60))
             said = message.WhichOneof("type")
             assert message.delta.new_element.WhichOneof("type") != "exception"
+
+
+def heartbeats(line: connect) -> list[str]:
+    """What a reader is told until the server has answered one more sign of life."""
+    line.send(BackMsg(app_heartbeat=True).SerializeToString())
+    kinds = []
+    while "heartbeat_ack" not in kinds:
+        kinds.append(ForwardMsg.FromString(line.recv(timeout=60)).WhichOneof("type"))
+    return kinds
+
+
+def test_what_only_streamlits_own_tools_ask_is_not_answered(small_server: str) -> None:
+    """The names of files here that are not in git, all that is kept for everyone, places for
+    uploads."""
+    operation = {"request_id": "x\n2026-01-01 headlight exception", "install_skills": {}}
+    with reader(small_server) as rude:
+        for said in (
+            BackMsg(load_git_info=True),
+            BackMsg(clear_cache=True),
+            BackMsg(set_run_on_save=True),
+            BackMsg(file_urls_request={"request_id": "x", "file_names": ["a"]}),
+            BackMsg(backend_operation_request=operation),
+            BackMsg(debug_shutdown_runtime=True),
+        ):
+            rude.send(said.SerializeToString())
+            assert heartbeats(rude) == ["heartbeat_ack"], said
+
+
+@pytest.mark.parametrize("said", [b"\xff\xff\xff\xff", bytes(range(200))])
+def test_what_is_no_message_ends_its_line_and_no_other(small_server: str, said: bytes) -> None:
+    with reader(small_server) as other:
+        with reader(small_server) as rude, pytest.raises(ConnectionClosed) as closed:
+            rude.send(said)
+            rude.recv(timeout=60)
+        assert closed.value.rcvd.code == 1002
+        with reader(small_server) as rude:
+            rude.send("words, and no bytes")
+            assert heartbeats(rude) == ["heartbeat_ack"]
+        assert heartbeats(other) == ["heartbeat_ack"]
 
 
 @pytest.mark.parametrize(
@@ -250,74 +283,6 @@ def test_the_waiting_page_lets_its_reader_in(browser: object, small_server: str)
         page.wait_for_selector("textarea", timeout=60_000)
         assert page.locator("textarea").first.input_value() == "Ram pushed Hari."
         page.context.close()
-
-
-# ---- the log -----------------------------------------------------------------
-
-
-def heard(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the log says from now on."""
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    monkeypatch.setattr(told.log, "handlers", [handler])
-    told.log.setLevel(logging.INFO)
-    return lines
-
-
-def test_a_slow_run_is_one_line_without_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = heard(monkeypatch)
-    monkeypatch.setattr(told, "SLOW", 0.0)
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
-    app.query_params["text"] = SECRET
-    app.run()
-    assert not app.exception and len(lines) == 1
-    said = dict(part.split("=") for part in lines[0].split()[1:])
-    assert lines[0].startswith("slow ") and said["model"] == "encoder" and "page" in said
-    assert int(said["tokens"]) > 4 and float(said["seconds"]) > 0
-    assert not set(SECRET.split()) & set(lines[0].split())
-    # A part of the page that runs by itself, as after a click in it.
-    part = next(iter(app._fragment_storage._fragments))
-    by_itself = partial(RerunData, fragment_id_queue=[part])
-    monkeypatch.setattr(local_script_runner, "RerunData", by_itself)
-    app.run()
-    assert len(lines) == 2 and lines[1].startswith("slow ") and "part=explore" in lines[1]
-    assert said.keys() | {"part"} == {each.partition("=")[0] for each in lines[1].split()[1:]}
-    assert not set(SECRET.split()) & set(lines[1].split())
-
-
-def test_every_part_of_a_page_that_runs_by_itself_is_timed() -> None:
-    """Streamlit's own decorator stands in one place."""
-    for folder in ("explorer", "pages"):
-        for file in (ROOT / folder).rglob("*.py"):
-            assert file.name == "told.py" or "st.fragment" not in file.read_text("utf-8"), file
-
-
-def test_an_exception_is_its_kind_and_its_place_without_the_text(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from streamlit import error_util
-
-    from models.written_edits import from_line
-
-    lines = heard(monkeypatch)
-    told.begin()
-    try:
-        from_line(SECRET)
-    except ValueError as error:
-        told.raised(error)
-        error_util._log_uncaught_app_exception(error)
-    assert (
-        len(lines) == 1 and "kind=ValueError" in lines[0] and "models/written_edits.py:" in lines[0]
-    )
-    assert SECRET not in "".join((*lines, *capsys.readouterr()))
-
-
-def test_a_name_cannot_forge_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = heard(monkeypatch)
-    told.refused("model", name='x\nexception page="attention" seconds=1 ' + "y" * 500)
-    assert len(lines) == 1 and "\n" not in lines[0] and " page=" not in lines[0]
-    assert len(lines[0]) < 200
 
 
 def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> None:

@@ -3,15 +3,42 @@ slip."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
-from explorer.memory.settings import BOUNDS, Settings, read
+from explorer.memory.settings import BOUNDS, PREFIX, Settings, read
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_what_is_not_set_is_as_documented() -> None:
     assert read({}) == read({"HEADLIGHT_MAX_CHARS": " "}) == Settings()
     for name, (least, most) in BOUNDS.items():
         assert least <= getattr(Settings(), name) <= most
+
+
+def test_the_readme_lists_every_setting_with_what_it_is_by_itself() -> None:
+    rows = re.findall(
+        r"^\| `([A-Z_]+)` \| .+ \| (.+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    told = {name: value.replace(",", "") for name, value in rows}
+    nothing = {False: "off", (): "none"}
+    for field in fields(Settings):
+        itself = getattr(Settings(), field.name)
+        said = told.pop(f"{PREFIX}{field.name.upper()}")
+        if itself == "":
+            assert said in ("none", "this process"), field.name
+        else:
+            assert said == (str(itself) if type(itself) is int else nothing[itself]), field.name
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
+    assert told == {
+        "STREAMLIT_SERVER_MAX_MESSAGE_SIZE": str(config["maxMessageSize"]),
+        "STREAMLIT_SERVER_MAX_WIDGET_STATE_SIZE": str(config["maxWidgetStateSize"]),
+    }
 
 
 def test_every_setting_is_read_by_its_name() -> None:

@@ -27,6 +27,7 @@ SIGNS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
 CODE_SIGNS = 7
 MOST_CLASSES = 100  # at a time, on all processes together
 MOST_STUDENTS = 1000  # of a class
+MOST_LINES = 8  # of one student or teacher in a process: windows, and lines that broke unnoticed
 # Tries that are allowed in a window of so many seconds: wrong codes of one address and of all
 # together, and classes that one address starts.
 WINDOW = 600
@@ -54,7 +55,10 @@ class Listener:
     """One open line."""
 
     role: str
+    word: str
     fresh: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: float = field(default_factory=time.monotonic)
+    given_up: bool = False
 
 
 def spelled(code: object) -> str:
@@ -210,7 +214,8 @@ class Lessons:
         role = TEACHER if hmac.compare_digest(kept["watch"].encode(), word.encode()) else STUDENTS
         if role == STUDENTS and not await self.store.knows(code, word):
             raise Unknown("This class has ended.")
-        line = Listener(role)
+        line = Listener(role, word)
+        self._give_up_oldest(code, word)
         self._lines.setdefault(code, set()).add(line)
         try:
             await self._here(code)
@@ -234,6 +239,8 @@ class Lessons:
                 yield ""
                 continue
             line.fresh.clear()
+            if line.given_up:
+                return
             if self._ending:
                 continue
             said = self._latest.get((code, line.role))
@@ -303,6 +310,15 @@ class Lessons:
         """Say how many listen in this process."""
         await self.store.here(code, self._place, self._students(code), STALE)
         await self.store.tell(code, TEACHER)
+
+    def _give_up_oldest(self, code: str, word: str) -> None:
+        """Make room for one more line of a student or teacher."""
+        mine = [line for line in self._lines.get(code, ()) if line.word == word]
+        if len(mine) >= MOST_LINES:
+            oldest = min(mine, key=lambda line: line.opened)
+            oldest.given_up = True
+            oldest.fresh.set()
+            self._lines[code].discard(oldest)
 
     def _left(self, code: str, line: Listener) -> None:
         lines = self._lines.get(code, set())

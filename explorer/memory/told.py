@@ -14,28 +14,43 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
-from streamlit.logger import get_logger
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.memory.runs import line
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
+FIRST_PAGE = "attention"  # whose address has no name
 SLOW = 3.0  # seconds after which a run is told of
-LONGEST = 80  # characters of a name
+LONGEST, LONGEST_LINE = 80, 200  # characters of a name, and of what others write
+OTHERS = {"streamlit", "uvicorn", "websockets", "starlette", "asyncio"}  # who writes there too
+_made = logging.getLogRecordFactory()
 _within: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
 def begin() -> None:
-    """Send the log to the terminal, and keep Streamlit from writing exceptions there: their words
-    may hold a reader's text."""
+    """Send the log to the terminal, and let what Streamlit and the server below it write there be a
+    line each: an exception's words may hold a reader's text, and a stranger's a line of ours."""
     if not log.handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
         log.addHandler(handler)
         log.setLevel(logging.INFO)
         log.propagate = False
-    get_logger("streamlit.error_util").addFilter(lambda record: record.exc_info is None)
+    logging.setLogRecordFactory(_record)
+
+
+def _record(name: str, *given: Any, **named: Any) -> logging.LogRecord:
+    """What any logger writes; what `OTHERS` do as one line without an exception's words."""
+    made = _made(name, *given, **named)
+    if name.partition(".")[0] in OTHERS:
+        error = made.exc_info[1] if made.exc_info else None
+        said = made.getMessage() if error is None else f"exception {_of(error)}"
+        made.msg = "".join(letter if letter.isprintable() else "?" for letter in said)[
+            :LONGEST_LINE
+        ]
+        made.args, made.exc_info, made.exc_text, made.stack_info = (), None, None, None
+    return made
 
 
 @contextmanager
@@ -74,19 +89,30 @@ def refused(why: str, **facts: object) -> None:
 
 def raised(error: Exception) -> None:
     """Tells of an exception by its kind and the places in the code it came through."""
+    log.error("exception %s", _of(error))
+
+
+def _of(error: BaseException) -> str:
+    """An exception's kind, and the last places in our code that it came through; where it came
+    through none, the last in another's."""
+    frames = traceback.extract_tb(error.__traceback__)
     places = [
         f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in frames
         if Path(frame.filename).is_relative_to(ROOT) and ".venv" not in frame.filename
-    ]
-    log.error("exception %s", _facts(kind=type(error).__name__, at=">".join(places[-4:])))
+    ] or [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+    places = places[-4:]
+    while len(">".join(places)) > LONGEST and len(places) > 1:
+        del places[0]  # the last one is where it was raised
+    return _facts(kind=type(error).__name__, at=">".join(places))
 
 
 def _facts(**facts: object) -> str:
     """What is known of this run as "name=value", one line whatever it is made of."""
     state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
+    page = state.get("page")
     known = {
-        "page": state.get("page"),
+        "page": FIRST_PAGE if page == "" else page,
         "model": state.get("model"),
         "tokens": state.get("n_tokens"),
     }

@@ -20,6 +20,7 @@ from random import Random
 import torch
 from safetensors.torch import save
 
+from models.expendable import first_to_go
 from models.learning import MOST_STEPS, SECONDS, SHOWN, Plan
 from models.live import wire
 from models.live.tasks import RATE, SEED, WARM_UP, Task, config_of, model_of, tokenizer_of
@@ -113,6 +114,7 @@ class Training:
 def main() -> None:
     """Read the plan, learn until told to stop or done, and hand over what it takes to go on."""
     os.nice(19)
+    first_to_go()
     torch.set_num_threads(1)
     source, to = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may write between frames

@@ -15,6 +15,7 @@ import json
 import os
 import resource
 import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from models.expendable import first_to_go
 from models.pretrained.files import NotLoaded
 
 SECONDS = 90.0  # for one trial
@@ -101,10 +103,13 @@ class Tester:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
-        while not select.select([process.stdout], [], [], LOOK_AGAIN)[0]:
-            if cancelled():
-                self._end()
-                return {"problem": "Stopped.", "way": ""}
+        # Not select.select: with many readers there are more open files than it can tell apart.
+        with selectors.DefaultSelector() as look:
+            look.register(process.stdout, selectors.EVENT_READ)
+            while not look.select(LOOK_AGAIN):
+                if cancelled():
+                    self._end()
+                    return {"problem": "Stopped.", "way": ""}
         return json.loads(process.stdout.readline())
 
     def _end(self) -> None:
@@ -237,6 +242,7 @@ def main() -> None:
     """Answer requests until there are no more, or none for a while."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
+    first_to_go()
     import torch
 
     torch.set_num_threads(1)
