@@ -61,32 +61,24 @@ def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Fi
     """How many heads rest where. The head a page opens on is one that rests nowhere, else one that
     looks a place back or ahead; the one that shows the crowd is of those that are most. None where
     all rest nowhere."""
-    counts = tuple((name, int((resting == at).sum())) for at, name in enumerate(RESTS))
-    counts = tuple((name, number) for name, number in counts if number)
+    numbers = np.bincount(resting.ravel() + 1, minlength=len(RESTS) + 1)[1:].tolist()
+    counts = tuple((name, number) for name, number in zip(RESTS, numbers) if number)
     if not counts:
         return None
     total = resting.size
-    places = np.argwhere(resting < 0)
-    if not len(places):
+    first = -1
+    if total == sum(numbers):
         order = [
             RESTS.index(name)
             for name in ("back", "ahead", "punctuation", "special", "first", "self")
         ]
-        first = next(at for at in order if (resting == at).any())
-        places = np.argwhere(resting == first)
-    layer, head = map(int, places[0])
+        first = next(at for at in order if numbers[at])
+    layer, head = divmod(int((resting == first).argmax()), resting.shape[1])
     most = max(number for _, number in counts)
     common = RESTS.index(max(counts, key=lambda each: each[1])[0])
-    shown = tuple(map(int, np.argwhere(resting == common)[0]))
-    special = tuple(
-        dict.fromkeys(
-            token
-            for token, apart in zip(
-                *(getattr(recording.stream(attention.key), n) for n in ("tokens", "special"))
-            )
-            if apart
-        )
-    )
+    shown = divmod(int((resting == common).argmax()), resting.shape[1])
+    keys = recording.stream(attention.key)
+    special = tuple(dict.fromkeys(keys.tokens[at] for at in np.flatnonzero(keys.special)))
     return Finding(
         CROWD,
         float(sum(number for _, number in counts)),
@@ -111,7 +103,7 @@ def repeated(seen: Between) -> list[Finding]:
     `heads.Relation` has score and chance, over the words that can show it, whose number is counts.
     """
     attention, labels = seen.attention, seen.keys.labels
-    masks = relations.of(labels, seen.keys.special)
+    masks = relations.repeats(labels, seen.keys.special)
     found = []
     for kind in (INDUCTION, SAME_WORD):
         mask = masks[kind] & seen.allowed
