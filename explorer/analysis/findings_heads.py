@@ -31,30 +31,23 @@ def rests(recording: Recording, attention: Attention) -> np.ndarray:
     marks = special | np.array([relations.is_punctuation(token) for token in keys.tokens])
     choice = attention.allowed.sum(axis=1) > 1
     rows = np.flatnonzero(choice)
-    found = np.full(attention.pattern.shape[:2], -1)
     if not len(rows) or special.all():
-        return found
+        return np.full(attention.pattern.shape[:2], -1)
+    first = (np.arange(len(special)) == 0) & ~special
     by_key = attention.received / len(rows)
-    shares = [
-        by_key @ special,
-        by_key[..., 0] * (not special[0]),
-        by_key @ marks,
-    ]
+    shares = by_key @ np.array((special, first, marks), by_key.dtype).T
     if attention.query == attention.key:
         n = len(keys.tokens)
         # Rows of special tokens say nothing of an order of words.
         plain = rows[~special[rows]] if (~special[rows]).any() else rows
-        for step in (-1, 1, 0):
-            there = plain[(plain + step >= 0) & (plain + step < n)]
-            there = there[attention.allowed[there, there + step]]
-            shares.append(
-                attention.pattern[:, :, there, there + step].mean(axis=-1)
-                if len(there)
-                else np.zeros(found.shape)
-            )
-    for at in range(len(shares) - 1, -1, -1):
-        found = np.where(shares[at] > MOST_OF_IT, at, found)
-    return found
+        at = plain + np.array((-1, 1, 0))[:, None]
+        there = (at >= 0) & (at < n)
+        at[~there] = 0
+        there &= attention.allowed[plain, at]
+        beside = (attention.pattern[:, :, plain, at] * there).sum(axis=-1)
+        shares = np.concatenate((shares, beside / np.maximum(there.sum(axis=-1), 1)), axis=-1)
+    most = shares > MOST_OF_IT
+    return np.where(most.any(axis=-1), most.argmax(axis=-1), -1)
 
 
 def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Finding | None:

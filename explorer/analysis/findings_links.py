@@ -255,7 +255,8 @@ def links(seen: Between, far: int = FAR) -> list[Link]:
     rests = by_key >= np.where((key == 0), HABIT_FIRST, HABIT)
     chance = np.maximum(by_key, by_distance)
     lift = (weight - chance) / np.maximum(1 - chance, 1e-9)
-    score = lift * _interest(seen, row, key)
+    interest = _interest(seen, row, key)
+    score = lift * interest
     keep = np.flatnonzero(~rests & (lift >= LEAST_LIFT) & (weight - chance >= LEAST_EXCESS))
     keep = keep[np.argsort(-score[keep], kind="stable")]
     heads: dict[int, list[int]] = {}  # of each pair of words those that show it, the best first
@@ -263,9 +264,9 @@ def links(seen: Between, far: int = FAR) -> list[Link]:
         heads.setdefault(pair, []).append(at)
     best = list(heads.values())[: MOST if seen.only is None else 1]
     found = np.array([those[0] for those in best], dtype=int)
-    cells = np.stack([layer[found], head[found], row[found], key[found]], axis=1)
+    cells = np.array((layer, head, row, key))[:, found].T
     also = np.array([len(those) - 1 for those in best], dtype=int)
-    return _closely(seen, cells, chance[found], also)
+    return _closely(seen, cells, chance[found], interest[found], also)
 
 
 def _elsewhere(
@@ -294,9 +295,15 @@ def _weight_of(label: str, as_query: bool) -> float:
     return 1.0
 
 
-def _closely(seen: Between, cells: np.ndarray, chances: np.ndarray, also: np.ndarray) -> list[Link]:
+def _closely(
+    seen: Between,
+    cells: np.ndarray,
+    chances: np.ndarray,
+    interest: np.ndarray,
+    also: np.ndarray,
+) -> list[Link]:
     """The links that stand above the keys of the layer's other heads too, the most telling first;
-    cells (link, 4) of `seen.weights`, chances and heads that agree (link)."""
+    cells (link, 4) of `seen.weights`, chances, interest and heads that agree (link)."""
     weights = seen.weights[tuple(cells.T)].astype(np.float64)
     if seen.only is not None:
         cells = cells + (*seen.only, 0, 0)
@@ -304,7 +311,7 @@ def _closely(seen: Between, cells: np.ndarray, chances: np.ndarray, also: np.nda
     chances = np.maximum(chances, _mismatched(seen, cells, tokens))
     lifts = (weights - chances) / np.maximum(1 - chances, 1e-9)
     # Heads that agree speak for it, a little.
-    scores = lifts * _interest(seen, *cells.T[2:]) * (1 + 0.03 * np.minimum(also, 3))
+    scores = lifts * interest * (1 + 0.03 * np.minimum(also, 3))
     order = np.argsort(-scores, kind="stable")
     found = []
     for at in order[lifts[order] >= LEAST_LIFT].tolist():
@@ -321,32 +328,33 @@ def _closely(seen: Between, cells: np.ndarray, chances: np.ndarray, also: np.nda
 def _mismatched(seen: Between, cells: np.ndarray, tokens: Sequence[tuple[int, int]]) -> np.ndarray:
     """What each link's query (of `tokens`) gives its word on average with the keys of the layer's
     other heads, (link); 0 where they are not known."""
-    attention, given = seen.attention, np.zeros(len(cells))
-    heads = attention.pattern.shape[1]
+    attention = seen.attention
+    heads, n_keys = attention.pattern.shape[1], attention.pattern.shape[3]
     if not attention.opens or heads < 2:
-        return given
-    asked = np.array([query for query, _ in tokens])
-    starts, sizes = np.array(seen.keys.starts), seen.keys.sizes
-    for layer in set(cells[:, 0].tolist()):
-        which = np.flatnonzero(cells[:, 0] == layer)
-        head, queries = cells[which, 1], asked[which]
-        products = (attention.k[layer] @ attention.q[layer, head, queries].T).astype(np.float64)
-        products = products.transpose(2, 0, 1)  # (link, head, token)
-        scores = attention.scores[layer, head, queries].astype(np.float64)
-        own = products[np.arange(len(which)), head]
-        around = own - own.mean(axis=1, keepdims=True)
-        length = (around**2).sum(axis=1)
-        times = np.divide((around * scores).sum(axis=1), length, where=length > 0, out=length * 0)
-        others = times[:, None, None] * products
-        if not attention.allowed.all():
-            others[np.broadcast_to(~attention.allowed[queries][:, None], others.shape)] = -np.inf
-        shares = np.exp(others - others.max(axis=2, keepdims=True))
-        shares /= shares.sum(axis=2, keepdims=True)
-        shares[np.arange(len(which)), head] = 0  # its own keys are no others
-        to = shares.sum(axis=1) / (heads - 1)
-        key = cells[which, 3]
-        given[which] = to[np.arange(len(which)), starts[key]]
-        for at in np.flatnonzero(sizes[key] > 1):
-            first = starts[key[at]]
-            given[which[at]] = to[at, first : first + sizes[key[at]]].sum()
+        return np.zeros(len(cells))
+    layer, head, _, key = cells.T
+    queries, each = np.array([query for query, _ in tokens], dtype=int), np.arange(len(cells))
+    products = np.empty((len(cells), heads, n_keys))  # (link, head, token)
+    for one in set(layer.tolist()):
+        which = np.flatnonzero(layer == one)
+        asked = attention.q[one, head[which], queries[which]]
+        products[which] = (attention.k[one] @ asked.T).transpose(2, 0, 1)
+    scores = attention.scores[layer, head, queries].astype(np.float64)
+    own = products[each, head]
+    around = own - own.mean(axis=1, keepdims=True)
+    length = (around**2).sum(axis=1)
+    times = (around * scores).sum(axis=1) / np.where(length > 0, length, np.inf)
+    shares = products
+    shares *= times[:, None, None]
+    if not attention.allowed.all():
+        shares[np.broadcast_to(~attention.allowed[queries][:, None], shares.shape)] = -np.inf
+    shares -= shares.max(axis=2, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=2, keepdims=True)
+    shares[each, head] = 0  # its own keys are no others
+    to = shares.sum(axis=1) / (heads - 1)
+    first, sizes = np.array(seen.keys.starts)[key], seen.keys.sizes[key]
+    given = to[each, first]
+    for at in np.flatnonzero(sizes > 1):
+        given[at] = to[at, first[at] : first[at] + sizes[at]].sum()
     return given
