@@ -85,8 +85,13 @@ def terms_in(text: str) -> tuple[tuple[str, str], ...]:
 def _finder() -> re.Pattern[str]:
     """Every spelling of two letters or more that is the term wherever it stands."""
     told = (each for each in _spellings() if len(each) > 1 and each not in EVERYDAY)
-    spellings = sorted(told, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?!\w)", re.IGNORECASE)
+    by_letter: dict[str, list[str]] = {}  # so that few are tried where a word begins
+    for each in sorted(told, key=len, reverse=True):
+        by_letter.setdefault(each[0], []).append(re.escape(each[1:]))
+    one_of = "|".join(
+        f"{re.escape(letter)}(?:{'|'.join(rest)})" for letter, rest in by_letter.items()
+    )
+    return re.compile(rf"(?<!\w)(?:{one_of})(?!\w)", re.IGNORECASE)
 
 
 @cache
