@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -46,27 +47,44 @@ def of(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str,
     spaces are no words: they have no same word and induce nothing.
     """
     n = len(tokens)
-    i, j = np.arange(n)[:, None], np.arange(n)[None, :]
-    codes: dict[str, int] = {}
-    code = np.array([codes.setdefault(token.casefold(), len(codes)) for token in tokens])
     special = np.asarray(special, dtype=bool)
-    marks = np.array([is_punctuation(token) for token in tokens])
-    plain = ~special & ~marks & np.array([token not in BLANKS for token in tokens])
-    same = (code[:, None] == code[None, :]) & plain[:, None] & plain[None, :] & (i != j)
-    separates = special | marks
-    induces = np.zeros((n, n), dtype=bool)
-    induces[:, 1:] = same[:, :-1]
+    apart = ~np.eye(n, dtype=bool)
+    separates = special | _marks(tokens)
+    first = np.arange(n) == 0
     return {
-        "previous": j == i - 1,
-        "next": j == i + 1,
-        "self": j == i,
-        "sink": (special[None, :] | (j == 0)) & (i != j),
-        "first": (j == 0) & (i > 0),
-        "separator": separates[None, :] & (j > 0) & (i != j),
-        "special": special[None, :] & (i != j),
-        "same word": same,
-        "induction": induces & (j < i),
+        **by_place(special),
+        "first": first & ~first[:, None],
+        "separator": separates & ~first & apart,
+        "special": special & apart,
+        **repeats(tokens, special),
     }
+
+
+def by_place(special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
+    """Those masks of `of` that say nothing of words: previous, next, self and sink."""
+    n, resting = len(special), np.array(special, dtype=bool)
+    resting[:1] = True
+    return {
+        "previous": np.eye(n, k=-1, dtype=bool),
+        "next": np.eye(n, k=1, dtype=bool),
+        "self": np.eye(n, dtype=bool),
+        "sink": resting & ~np.eye(n, dtype=bool),
+    }
+
+
+def repeats(tokens: Sequence[str], special: Sequence[bool] | np.ndarray) -> dict[str, np.ndarray]:
+    """Those masks of `of` that a repeated word makes: same word and induction."""
+    codes: dict[str, int] = {}
+    code = np.array([codes.setdefault(token.casefold(), len(codes)) for token in tokens], dtype=int)
+    plain = ~(np.asarray(special, dtype=bool) | _marks(tokens))
+    plain &= np.array([token not in BLANKS for token in tokens], dtype=bool)
+    # What is no word has a number of its own.
+    code = np.where(plain, code, -1 - np.arange(len(code)))
+    same = code[:, None] == code
+    np.fill_diagonal(same, False)
+    induces = np.zeros_like(same)
+    induces[:, 1:] = np.tril(same[:, :-1], -2)
+    return {"same word": same, "induction": induces}
 
 
 def across(
@@ -85,7 +103,7 @@ def across(
     special = np.asarray(special, dtype=bool)
     shape = (n_queries, len(tokens))
     foremost = np.arange(len(tokens)) == 0
-    marks = np.array([is_punctuation(token) for token in tokens], dtype=bool)
+    marks = _marks(tokens)
     n_said, n_text = n_queries - 1, int((~special).sum())
     said = np.arange(n_queries)[:, None] / max(1, n_said - 1)
     text = (np.cumsum(~special) - 1)[None, :] / max(1, n_text - 1)
@@ -101,9 +119,15 @@ def across(
     }
 
 
+@lru_cache(maxsize=50_000)  # every word of a text is asked for several times
 def is_punctuation(token: str) -> bool:
     """True where every character is punctuation."""
     return all(unicodedata.category(letter).startswith("P") for letter in token)
+
+
+def _marks(tokens: Sequence[str]) -> np.ndarray:
+    """Which tokens are punctuation, (token)."""
+    return np.array([is_punctuation(token) for token in tokens], dtype=bool)
 
 
 def score(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -121,12 +145,15 @@ def mass(pattern: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """What each query that has a masked key gives to its masked keys in all, (layer, head, query
     with one)."""
     cells = np.flatnonzero(mask)
-    if 0 < len(cells) * FEW <= mask.size:  # as in a long text: a diagonal, a column, a few words
-        starts = np.flatnonzero(np.diff(cells // mask.shape[1], prepend=-1))
+    rows = cells // mask.shape[1]
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = rows[1:] != rows[:-1]
+    few = 0 < len(cells) * FEW <= mask.size  # as in a long text: a diagonal, a column, a few words
+    if few or begins.all():
         taken = pattern.reshape(*pattern.shape[:2], -1)[:, :, cells]
-        return np.add.reduceat(taken, starts, axis=-1)
+        return np.add.reduceat(taken, np.flatnonzero(begins), axis=-1) if few else taken
     given = np.einsum("lhqk,qk->lhq", pattern, mask.astype(pattern.dtype))
-    return given[:, :, mask.any(axis=1)]
+    return given[:, :, rows[begins]]
 
 
 def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarray:

@@ -155,20 +155,19 @@ def shown(
     across = axes.said is not None
     keys = words.alone(axes.keys, axes.special) if grouped is None else grouped[1]
     rows = (words.alone(*zip(*axes.said)) if axes.said else keys) if grouped is None else grouped[0]
-    # Of tokens: merged into words, fewer columns would raise what is even.
-    sinking = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
+    gone = np.zeros(len(keys.labels), bool)
+    if kept == "No sinks":
+        # Of tokens: merged into words, fewer columns would raise what is even.
+        gone = np.logical_or.reduceat(sinks(matrix, allowed), keys.starts)
+    elif kept == "No specials":
+        gone = np.array(keys.special)
+    elif kept == "Quiet" and quiet is not None:
+        gone = np.logical_or.reduceat(quiet, keys.starts)
     if grouped is not None:
         matrix, allowed = (
             words.merged(matrix, rows, keys),
             words.merged_allowed(allowed, rows, keys),
         )
-    gone = np.zeros(len(keys.labels), bool)
-    if kept == "No sinks":
-        gone = sinking
-    elif kept == "No specials":
-        gone = np.array(keys.special)
-    elif kept == "Quiet" and quiet is not None:
-        gone = np.logical_or.reduceat(quiet, keys.starts)
     without = kept in ("No specials", "Quiet")
     gone_rows = gone if not across else np.array(rows.special) & without
     nothing_left = bool(gone.all() or gone_rows.all())
@@ -179,17 +178,18 @@ def shown(
     if gone.any() or gone_rows.any():
         hidden = matrix[np.ix_(at_rows, np.flatnonzero(gone))].astype(np.float64).sum(axis=1)
         part = matrix[np.ix_(at_rows, at_keys)]
+        allowed = allowed[np.ix_(at_rows, at_keys)]
         left_out = tuple(f"{keys.labels[at]} ({at})" for at in np.flatnonzero(gone))
         if renormalise:
             total = part.astype(np.float64).sum(axis=1, keepdims=True)
             part = (part / np.where(total > LEAST_LEFT, total, np.inf)).astype(matrix.dtype)
     return Shown(
         part,
-        allowed[np.ix_(at_rows, at_keys)],
-        _axes_of(rows, keys, at_rows, at_keys, across),
+        allowed,
+        _axes_of(rows, keys, at_rows.tolist(), at_keys.tolist(), across),
         hidden,
-        _tokens(rows, at_rows),
-        _tokens(keys, at_keys),
+        _tokens(rows, at_rows.tolist()),
+        _tokens(keys, at_keys.tolist()),
         left_out,
         nothing_left,
         renormalise and hidden is not None,
@@ -197,12 +197,12 @@ def shown(
 
 
 def _axes_of(
-    rows: words.Groups, keys: words.Groups, at_rows: np.ndarray, at_keys: np.ndarray, across: bool
+    rows: words.Groups, keys: words.Groups, at_rows: list[int], at_keys: list[int], across: bool
 ) -> Axes:
     said = tuple((rows.labels[at], rows.special[at]) for at in at_rows)
     names = tuple(f"→ {label}" if across else label for label, _ in said)
     all_there = len(at_rows) == len(rows.labels) and len(at_keys) == len(keys.labels)
-    places = (None, None) if all_there else (tuple(at_rows.tolist()), tuple(at_keys.tolist()))
+    places = (None, None) if all_there else (tuple(at_rows), tuple(at_keys))
     return Axes(
         names,
         tuple(keys.labels[at] for at in at_keys),
@@ -212,8 +212,9 @@ def _axes_of(
     )
 
 
-def _tokens(grouped: words.Groups, at: np.ndarray) -> tuple[tuple[int, int], ...]:
-    return tuple((grouped.starts[one], grouped.starts[one] + int(grouped.sizes[one])) for one in at)
+def _tokens(grouped: words.Groups, at: list[int]) -> tuple[tuple[int, int], ...]:
+    ends = (*grouped.starts[1:], grouped.n)
+    return tuple((grouped.starts[one], ends[one]) for one in at)
 
 
 def likeliest(logits: np.ndarray) -> int:

@@ -9,7 +9,7 @@ heads rest, which word turned most.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +55,8 @@ def findings(
         if trained:
             named = heads[attention.name] if heads else naming.describe(recording, attention)
             idle = np.array([one.name in IDLE for one in named]).reshape(resting.shape)
-            # Too short a text has no names.
-            idle |= np.isin(resting, IDLE_PLACES) & (named[0].name == naming.TOO_SHORT)
+            if named[0].name == naming.TOO_SHORT:  # it has no names
+                idle |= np.isin(resting, IDLE_PLACES)
             found += _links(between_words(recording, attention, after), idle)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
@@ -151,7 +151,12 @@ def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[t
 
 def _quieter(one: Finding, idle: np.ndarray) -> Finding:
     """What an idle head shows, after all else that ties words."""
-    return replace(one, score=one.score - BEHIND) if idle[one.at] else one
+    return _with(one, score=one.score - BEHIND) if idle[one.at] else one
+
+
+def _with(one: Finding, **other: Any) -> Finding:
+    """The finding with some fields another: as `dataclasses.replace`, in a third of its time."""
+    return Finding(**vars(one) | other)
 
 
 def between_words(
@@ -197,7 +202,7 @@ def _addressed(recording: Recording, one: Finding) -> Finding:
     name = "" if one.attention == first else one.attention
     query = "" if one.query < 0 else str(one.query)
     layer, head = one.shown or one.at
-    return replace(
+    return _with(
         one,
         address=(
             ("attention", name),

@@ -31,62 +31,47 @@ def rests(recording: Recording, attention: Attention) -> np.ndarray:
     marks = special | np.array([relations.is_punctuation(token) for token in keys.tokens])
     choice = attention.allowed.sum(axis=1) > 1
     rows = np.flatnonzero(choice)
-    found = np.full(attention.pattern.shape[:2], -1)
     if not len(rows) or special.all():
-        return found
+        return np.full(attention.pattern.shape[:2], -1)
+    first = (np.arange(len(special)) == 0) & ~special
     by_key = attention.received / len(rows)
-    shares = [
-        by_key @ special,
-        by_key[..., 0] * (not special[0]),
-        by_key @ marks,
-    ]
+    shares = by_key @ np.array((special, first, marks), by_key.dtype).T
     if attention.query == attention.key:
         n = len(keys.tokens)
         # Rows of special tokens say nothing of an order of words.
         plain = rows[~special[rows]] if (~special[rows]).any() else rows
-        for step in (-1, 1, 0):
-            there = plain[(plain + step >= 0) & (plain + step < n)]
-            there = there[attention.allowed[there, there + step]]
-            shares.append(
-                attention.pattern[:, :, there, there + step].mean(axis=-1)
-                if len(there)
-                else np.zeros(found.shape)
-            )
-    for at in range(len(shares) - 1, -1, -1):
-        found = np.where(shares[at] > MOST_OF_IT, at, found)
-    return found
+        at = plain + np.array((-1, 1, 0))[:, None]
+        there = (at >= 0) & (at < n)
+        at[~there] = 0
+        there &= attention.allowed[plain, at]
+        beside = (attention.pattern[:, :, plain, at] * there).sum(axis=-1)
+        shares = np.concatenate((shares, beside / np.maximum(there.sum(axis=-1), 1)), axis=-1)
+    most = shares > MOST_OF_IT
+    return np.where(most.any(axis=-1), most.argmax(axis=-1), -1)
 
 
 def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Finding | None:
     """How many heads rest where. The head a page opens on is one that rests nowhere, else one that
     looks a place back or ahead; the one that shows the crowd is of those that are most. None where
     all rest nowhere."""
-    counts = tuple((name, int((resting == at).sum())) for at, name in enumerate(RESTS))
-    counts = tuple((name, number) for name, number in counts if number)
+    numbers = np.bincount(resting.ravel() + 1, minlength=len(RESTS) + 1)[1:].tolist()
+    counts = tuple((name, number) for name, number in zip(RESTS, numbers) if number)
     if not counts:
         return None
     total = resting.size
-    places = np.argwhere(resting < 0)
-    if not len(places):
+    first = -1
+    if total == sum(numbers):
         order = [
             RESTS.index(name)
             for name in ("back", "ahead", "punctuation", "special", "first", "self")
         ]
-        first = next(at for at in order if (resting == at).any())
-        places = np.argwhere(resting == first)
-    layer, head = map(int, places[0])
+        first = next(at for at in order if numbers[at])
+    layer, head = divmod(int((resting == first).argmax()), resting.shape[1])
     most = max(number for _, number in counts)
     common = RESTS.index(max(counts, key=lambda each: each[1])[0])
-    shown = tuple(map(int, np.argwhere(resting == common)[0]))
-    special = tuple(
-        dict.fromkeys(
-            token
-            for token, apart in zip(
-                *(getattr(recording.stream(attention.key), n) for n in ("tokens", "special"))
-            )
-            if apart
-        )
-    )
+    shown = divmod(int((resting == common).argmax()), resting.shape[1])
+    keys = recording.stream(attention.key)
+    special = tuple(dict.fromkeys(keys.tokens[at] for at in np.flatnonzero(keys.special)))
     return Finding(
         CROWD,
         float(sum(number for _, number in counts)),
@@ -111,7 +96,7 @@ def repeated(seen: Between) -> list[Finding]:
     `heads.Relation` has score and chance, over the words that can show it, whose number is counts.
     """
     attention, labels = seen.attention, seen.keys.labels
-    masks = relations.of(labels, seen.keys.special)
+    masks = relations.repeats(labels, seen.keys.special)
     found = []
     for kind in (INDUCTION, SAME_WORD):
         mask = masks[kind] & seen.allowed

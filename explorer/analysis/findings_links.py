@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -142,7 +142,9 @@ def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
     places = np.flatnonzero(~special)
     if len(places) < 2:
         return None
-    few = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
+    few = places
+    if len(places) > FIT_TOKENS:
+        few = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
     around = vectors[:, :, few].astype(np.float32)
     around = around - around.mean(axis=2, keepdims=True)
     return (around.swapaxes(2, 3) @ around).reshape(*vectors.shape[:2], -1).astype(np.float64)
@@ -177,7 +179,7 @@ class Between:
     keys: words.Groups
     only: tuple[int, int] | None = None
 
-    @property
+    @cached_property
     def telling(self) -> tuple[np.ndarray, np.ndarray]:
         """Which rows and which columns are words of the text: no special tokens, no punctuation."""
         rows, keys = (
@@ -199,6 +201,8 @@ class Between:
     def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight between two words."""
         top, left = self.rows.starts[row], self.keys.starts[key]
+        if self.rows.sizes[row] == 1 == self.keys.sizes[key]:
+            return top, left
         part = self.attention.pattern[
             layer, head, top : top + self.rows.sizes[row], left : left + self.keys.sizes[key]
         ]
@@ -226,9 +230,9 @@ def links(seen: Between, far: int = FAR) -> list[Link]:
     weights, allowed = seen.weights, seen.allowed
     n_rows, n_keys = allowed.shape
     strong = np.flatnonzero(weights >= FAINT)
-    layer, head, row, key = np.unravel_index(strong, weights.shape)
+    at_head, cell = np.divmod(strong, n_rows * n_keys)
+    row, key = np.divmod(cell, n_keys)
     weight = weights.ravel()[strong].astype(np.float64)
-    at_head = layer * weights.shape[1] + head
     apart = key - row
     # What the head gives at that distance, in the other rows: the weights under FAINT are left out
     # of the sum.
@@ -240,27 +244,29 @@ def links(seen: Between, far: int = FAR) -> list[Link]:
         ((np.arange(n_keys)[None, :] - np.arange(n_rows)[:, None]) + n_rows)[allowed],
         minlength=n_rows + n_keys,
     )
-    tells = tuple(mask[places] for mask, places in zip(seen.telling, (row, key)))
-    fit_in = (weight >= LEAST_WEIGHT) & (np.abs(apart) >= far) & tells[0] & tells[1]
-    layer, head, row, key, weight, apart, distance = (
-        one[fit_in] for one in (layer, head, row, key, weight, apart, distance)
+    tells = (seen.telling[0][:, None] & seen.telling[1]).ravel()
+    fit_in = np.flatnonzero((weight >= LEAST_WEIGHT) & (np.abs(apart) >= far) & tells[cell])
+    at_head, row, key, weight, apart, distance = (
+        one[fit_in] for one in (at_head, row, key, weight, apart, distance)
     )
+    layer, head = np.divmod(at_head, weights.shape[1])
     by_distance = (given[distance] - weight) / np.maximum(there[apart + n_rows] - 1, 1)
     by_key = _elsewhere(weights, allowed, (layer, head, row, key), weight)
     rests = by_key >= np.where((key == 0), HABIT_FIRST, HABIT)
     chance = np.maximum(by_key, by_distance)
     lift = (weight - chance) / np.maximum(1 - chance, 1e-9)
-    score = lift * _interest(seen, row, key)
+    interest = _interest(seen, row, key)
+    score = lift * interest
     keep = np.flatnonzero(~rests & (lift >= LEAST_LIFT) & (weight - chance >= LEAST_EXCESS))
     keep = keep[np.argsort(-score[keep], kind="stable")]
-    _, first, counts = np.unique(
-        row[keep] * n_keys + key[keep], return_index=True, return_counts=True
-    )
-    best = np.argsort(first)[: MOST if seen.only is None else 1]
-    found = keep[first[best]]
-    cells = np.stack([layer[found], head[found], row[found], key[found]], axis=1)
-    made = _closely(seen, cells, chance[found], counts[best] - 1)
-    return sorted((one for one in made if one.lift >= LEAST_LIFT), key=lambda one: -one.score)
+    heads: dict[int, list[int]] = {}  # of each pair of words those that show it, the best first
+    for at, pair in zip(keep.tolist(), (row * n_keys + key)[keep].tolist()):
+        heads.setdefault(pair, []).append(at)
+    best = list(heads.values())[: MOST if seen.only is None else 1]
+    found = np.array([those[0] for those in best], dtype=int)
+    cells = np.array((layer, head, row, key))[:, found].T
+    also = np.array([len(those) - 1 for those in best], dtype=int)
+    return _closely(seen, cells, chance[found], interest[found], also)
 
 
 def _elsewhere(
@@ -290,10 +296,14 @@ def _weight_of(label: str, as_query: bool) -> float:
 
 
 def _closely(
-    seen: Between, cells: np.ndarray, chances: np.ndarray, also: np.ndarray
-) -> Iterator[Link]:
-    """Links with the keys of the layer's other heads among their chances; cells (link, 4) of
-    `seen.weights`, chances and heads that agree (link)."""
+    seen: Between,
+    cells: np.ndarray,
+    chances: np.ndarray,
+    interest: np.ndarray,
+    also: np.ndarray,
+) -> list[Link]:
+    """The links that stand above the keys of the layer's other heads too, the most telling first;
+    cells (link, 4) of `seen.weights`, chances, interest and heads that agree (link)."""
     weights = seen.weights[tuple(cells.T)].astype(np.float64)
     if seen.only is not None:
         cells = cells + (*seen.only, 0, 0)
@@ -301,38 +311,50 @@ def _closely(
     chances = np.maximum(chances, _mismatched(seen, cells, tokens))
     lifts = (weights - chances) / np.maximum(1 - chances, 1e-9)
     # Heads that agree speak for it, a little.
-    scores = lifts * _interest(seen, *cells.T[2:]) * (1 + 0.03 * np.minimum(also, 3))
-    figures = (each.tolist() for each in (weights, chances, also, scores))
-    for (layer, head, row, key), (query, token), *told in zip(cells.tolist(), tokens, *figures):
+    scores = lifts * interest * (1 + 0.03 * np.minimum(also, 3))
+    order = np.argsort(-scores, kind="stable")
+    found = []
+    for at in order[lifts[order] >= LEAST_LIFT].tolist():
+        layer, head, row, key = cells[at].tolist()
+        query, token = tokens[at]
         labels = seen.rows.labels[row], seen.keys.labels[key]
-        yield Link(layer, head, query, token, labels, (row, key), *told)
+        told = float(weights[at]), float(chances[at]), int(also[at])
+        found.append(
+            Link(layer, head, query, token, labels, (row, key), *told, score=float(scores[at]))
+        )
+    return found
 
 
 def _mismatched(seen: Between, cells: np.ndarray, tokens: Sequence[tuple[int, int]]) -> np.ndarray:
     """What each link's query (of `tokens`) gives its word on average with the keys of the layer's
     other heads, (link); 0 where they are not known."""
-    attention, given = seen.attention, np.zeros(len(cells))
-    heads = attention.pattern.shape[1]
+    attention = seen.attention
+    heads, n_keys = attention.pattern.shape[1], attention.pattern.shape[3]
     if not attention.opens or heads < 2:
-        return given
-    asked = np.array([query for query, _ in tokens])
-    for layer in set(cells[:, 0].tolist()):
-        which = np.flatnonzero(cells[:, 0] == layer)
-        head, queries = cells[which, 1], asked[which]
-        products = (attention.k[layer] @ attention.q[layer, head, queries].T).astype(np.float64)
-        products = products.transpose(2, 0, 1)  # (link, head, token)
-        scores = attention.scores[layer, head, queries].astype(np.float64)
-        own = products[np.arange(len(which)), head]
-        around = own - own.mean(axis=1, keepdims=True)
-        length = (around**2).sum(axis=1)
-        times = np.divide((around * scores).sum(axis=1), length, where=length > 0, out=length * 0)
-        others = times[:, None, None] * products
-        others[np.broadcast_to(~attention.allowed[queries][:, None], others.shape)] = -np.inf
-        shares = np.exp(others - others.max(axis=2, keepdims=True))
-        shares /= shares.sum(axis=2, keepdims=True)
-        shares[np.arange(len(which)), head] = 0  # its own keys are no others
-        to = shares.sum(axis=1) / (heads - 1)
-        for at, (link, key) in enumerate(zip(which, cells[which, 3])):
-            first = seen.keys.starts[key]
-            given[link] = to[at, first : first + seen.keys.sizes[key]].sum()
+        return np.zeros(len(cells))
+    layer, head, _, key = cells.T
+    queries, each = np.array([query for query, _ in tokens], dtype=int), np.arange(len(cells))
+    products = np.empty((len(cells), heads, n_keys))  # (link, head, token)
+    for one in set(layer.tolist()):
+        which = np.flatnonzero(layer == one)
+        asked = attention.q[one, head[which], queries[which]]
+        products[which] = (attention.k[one] @ asked.T).transpose(2, 0, 1)
+    scores = attention.scores[layer, head, queries].astype(np.float64)
+    own = products[each, head]
+    around = own - own.mean(axis=1, keepdims=True)
+    length = (around**2).sum(axis=1)
+    times = (around * scores).sum(axis=1) / np.where(length > 0, length, np.inf)
+    shares = products
+    shares *= times[:, None, None]
+    if not attention.allowed.all():
+        shares[np.broadcast_to(~attention.allowed[queries][:, None], shares.shape)] = -np.inf
+    shares -= shares.max(axis=2, keepdims=True)
+    np.exp(shares, out=shares)
+    shares /= shares.sum(axis=2, keepdims=True)
+    shares[each, head] = 0  # its own keys are no others
+    to = shares.sum(axis=1) / (heads - 1)
+    first, sizes = np.array(seen.keys.starts)[key], seen.keys.sizes[key]
+    given = to[each, first]
+    for at in np.flatnonzero(sizes > 1):
+        given[at] = to[at, first[at] : first[at] + sizes[at]].sum()
     return given

@@ -3,6 +3,7 @@ that attention moved most, where an answer was settled and what pushed it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from explorer.analysis.findings_links import is_word
 from explorer.analysis.words import Groups
 from models.prediction import Attribution, Lens
 from models.recording import Stream
+from models.relations import AT_ONCE
 
 # Share of attention beyond the other words' from which it is plain to see.
 PLAIN = 0.05
@@ -45,15 +47,13 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
         return []
     places = [one for one in residual.sublayers(stream) if one.layer >= 0]
     found = []
-    angles, shares = [], []
-    for one in places:
-        before = stream.at(one.before)
-        angles.append(_by_word(residual.degrees(before, stream.at(one.after)), grouped)[telling])
-        if one.place == "attn":
-            shares.append(_by_word(residual.share(before, stream.at(one.wrote)), grouped)[telling])
-    if angles and np.isfinite(angles).all():
-        found.append(_turned(np.array(angles), places, stream, grouped, telling))
-    if shares and np.isfinite(shares).all():
+    turns = _of_all(residual.degrees, stream, [(one.before, one.after) for one in places])
+    angles = _by_word(turns, grouped).take(telling, axis=1)
+    moves = [(one.before, one.wrote) for one in places if one.place == "attn"]
+    shares = _by_word(_of_all(residual.share, stream, moves), grouped).take(telling, axis=1)
+    if len(angles) and np.isfinite(angles).all():
+        found.append(_turned(angles, turns, places, stream, grouped, telling))
+    if len(shares) and np.isfinite(shares).all():
         mean = np.mean(shares, axis=0)
         at = int(mean.argmax())
         others = float(np.delete(mean, at).mean())
@@ -81,20 +81,37 @@ def turned(stream: Stream, grouped: Groups) -> list[Finding]:
     return found
 
 
+def _of_all(
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    stream: Stream,
+    pairs: Sequence[tuple[str, str]],
+) -> np.ndarray:
+    """A measure of the vectors at two sites, for each pair of these and each token, (pair, token);
+    of a short text for several pairs at once."""
+    sites = {site: at for at, site in enumerate(stream.sites)}
+    made = np.empty((len(pairs), len(stream.tokens)), stream.resid.dtype)
+    step = max(1, AT_ONCE // max(1, stream.resid[0].size))
+    for at in range(0, len(pairs), step):
+        one, other = ([sites[each] for each in both] for both in zip(*pairs[at : at + step]))
+        made[at : at + step] = measure(stream.resid[one], stream.resid[other])
+    return made
+
+
 def _turned(
     angles: np.ndarray,
+    turns: np.ndarray,
     places: list[residual.SubLayer],
     stream: Stream,
     grouped: Groups,
     telling: np.ndarray,
 ) -> Finding:
-    """The largest of angles (sub-layer, word) beyond the mean of the other words there."""
+    """The largest of angles (sub-layer, word) beyond the mean of the other words there. turns: the
+    same of all tokens, (sub-layer, token)."""
     n = angles.shape[1]
     others = (angles.sum(axis=1, keepdims=True) - angles) / (n - 1)
     at, word = np.unravel_index((angles - others).argmax(), angles.shape)
     of = grouped.of == telling[word]
-    own = residual.degrees(stream.at(places[at].before), stream.at(places[at].after))
-    token = int(np.where(of, own, -1.0).argmax())
+    token = int(np.where(of, turns[at], -1.0).argmax())
     return Finding(
         TURNED,
         float(angles[at, word]),
@@ -114,8 +131,8 @@ def _turned(
 
 
 def _by_word(values: np.ndarray, grouped: Groups) -> np.ndarray:
-    """The largest of a word's tokens, (word)."""
-    return np.maximum.reduceat(values, grouped.starts)
+    """The largest of a word's tokens, (..., word)."""
+    return np.maximum.reduceat(values, grouped.starts, axis=-1)
 
 
 def answered(stream: Stream, answer: Answer) -> list[Finding]:

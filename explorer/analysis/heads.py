@@ -23,12 +23,16 @@ first token must look at itself.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from explorer.analysis import sinks
-from explorer.analysis.luck import at_least
+from explorer.analysis.heads_cells import FIRST as FIRST
+from explorer.analysis.heads_cells import Evidence, evidence_of, shares_of
+from explorer.analysis.luck import of_lots
 from models import relations
 from models.recording import Attention, Recording
 
@@ -43,7 +47,6 @@ FLUKE = 0.02
 NEAR = relations.NEAR
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
-FIRST = "the first token"  # what a share of the sink is called where that token is no special one
 # The relations that can name a head, within one text and between two.
 NAMING = ("previous", "next", "self", "same word", "induction", SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
@@ -86,6 +89,7 @@ WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
     "by too few different tokens",
     "may be luck",
 )
+AGAINST = ("", WEAK, FEW_ROWS, FEW_TOKENS, LUCK)  # in the order in which they are said
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
@@ -107,14 +111,6 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     if across:
         return MEANING_ACROSS | sink
     return MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
-
-
-class Evidence(NamedTuple):
-    """One cell that speaks for a name: query and key position and the weight between them."""
-
-    query: int
-    key: int
-    weight: float
 
 
 class Relation(NamedTuple):
@@ -171,35 +167,38 @@ def lift(score: float, chance: float) -> float:
 
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
-    masks = masks_of(recording, attention)
-    found = _relations(recording, attention, masks)
+    shown = _shown(recording, attention)
+    follows = _follows(recording, attention, shown)
+    found, n_head = follows.relations(), attention.pattern.shape[1]
     entropy = relations.entropy(attention.pattern, attention.allowed).ravel().tolist()
     distance = sinks.reach(recording, attention)[0].ravel().tolist()
-    shares = [
-        [(label, share) for share in each.ravel().tolist()]
-        for label, each in _shares(recording, attention, masks.get(SINK))
-    ]
-    short = min(attention.pattern.shape[2:]) < FEWEST_TOKENS
-    none = (TOO_SHORT, None)
-    names = [none if short else _name(*each) for each in zip(found, entropy)]
-    evidence = _evidence_of(attention.pattern, masks, [name for name, _ in names])
+    if min(attention.pattern.shape[2:]) < FEWEST_TOKENS:
+        best, names = [-1] * len(found), [TOO_SHORT] * len(found)
+    else:
+        best = follows.best(np.array(entropy))
+        names = [_name(shown.names, *each) for each in zip(best, entropy)]
+    shares: list[tuple[tuple[str, float], ...]] = [()] * len(found)
+    resting = [float("nan")] * len(found)
+    if SINK in shown.names:
+        at = shown.names.index(SINK)
+        shares = shares_of(recording, attention, shown.masks[at])
+        resting = follows.score[at].tolist()
+    evidence = evidence_of(attention.pattern, shown.masks, best)
     n_queries = attention.pattern.shape[2]
     return tuple(
         Head(
-            layer,
-            head,
+            at // n_head,
+            at % n_head,
             name,
-            *_figures(name, best, entropy[at], n_queries),
+            *_figures(name, found[at][best[at]] if best[at] >= 0 else None, entropy[at], n_queries),
             entropy[at],
             distance[at],
-            next((one.score for one in found[at] if one.name == SINK), float("nan")),
-            tuple(each[at] for each in shares),
+            resting[at],
+            shares[at],
             found[at],
             evidence[at],
         )
-        for at, ((layer, head), (name, best)) in enumerate(
-            zip(np.ndindex(attention.pattern.shape[:2]), names)
-        )
+        for at, name in enumerate(names)
     )
 
 
@@ -214,71 +213,129 @@ def _figures(
     return float("nan"), float("nan"), 0, 0
 
 
-def _relations(
-    recording: Recording, attention: Attention, masks: dict[str, np.ndarray]
-) -> list[tuple[Relation, ...]]:
-    """Every relation that this text can show and that can name a head, for each head, layer by
-    layer."""
-    across = attention.query != attention.key
-    tokens = recording.stream(attention.query).tokens
-    kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
-    agreed = sinks.resting(recording, attention).fluke
-    naming = [name for name in (NAMING_ACROSS if across else NAMING) if name in masks]
-    showing = [masks[name].any(axis=1) for name in naming]
-    chances = [
-        masks[name][rows].sum(axis=1) / attention.allowed[rows].sum(axis=1)
-        for name, rows in zip(naming, showing)
-    ]
-    found = []
-    for name, rows, chance, lucky in zip(naming, showing, chances, _at_least(chances)):
-        mask = masks[name]
-        mass = relations.mass(attention.pattern, mask)
-        least = RESTED * chance if name == SINK else chance + NAMED * (1 - chance)
-        shown = mass >= least
-        # in fp32, as which alone a product of matrices is fast
-        of_kind = np.eye(kinds.max() + 1, dtype=np.float32)[kinds[rows]]
-        different = (shown.astype(np.float32) @ of_kind > 0).sum(-1)
-        n_shown = shown.sum(axis=-1)
-        fluke = np.full(n_shown.shape, agreed) if name == SINK else lucky[n_shown]
-        of_heads = (each.ravel().tolist() for each in (mass.mean(-1), n_shown, fluke, different))
-        even = float(chance.mean())
-        found.append([_relation(name, even, len(chance), *one) for one in zip(*of_heads)])
-    return list(zip(*found)) if found else [()] * int(np.prod(attention.pattern.shape[:2]))
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """The relations that an attention can show on a text and that can name a head, each with some
+    cell: masks (relation, query, key) bool, even (relation, query): what an even row gives them, 0
+    in a row that cannot show one."""
+
+    names: list[str]
+    masks: np.ndarray
+    even: np.ndarray
 
 
-def _at_least(chances: Sequence[np.ndarray]) -> np.ndarray:
-    """What `luck.at_least` says of each, (lot, number of events): all at once."""
-    filled = np.zeros((len(chances), max(map(len, chances), default=0)))
-    for row, chance in zip(filled, chances):
-        row[: len(chance)] = chance
-    return at_least(filled)
-
-
-def _relation(
-    name: str,
-    chance: float,
-    n_queries: int,
-    score: float,
-    n_shown: int,
-    fluke: float,
-    different: int,
-) -> Relation:
-    """How much a head follows a relation, and what speaks against naming it so. different: how many
-    different tokens show it."""
-    if name == SINK:
-        weak, rare = score < RESTED * chance, fluke > sinks.FLUKE
+def _shown(recording: Recording, attention: Attention) -> _Shown:
+    """Within one text the relations of order and of words, between two those of relative place.
+    Allowed cells alone, and none of a row whose allowed cells all stand in the relation."""
+    keys = recording.stream(attention.key)
+    if attention.query == attention.key:
+        made = relations.by_place(keys.special) | relations.repeats(keys.tokens, keys.special)
+        naming: tuple[str, ...] = NAMING
     else:
-        weak, rare = lift(score, chance) < NAMED, fluke > FLUKE
-    against = ""
-    if weak:
-        against = WEAK
-    elif name != SINK and 2 * n_shown <= n_queries:
-        against = FEW_ROWS
-    elif different < FEWEST_ROWS:
-        against = FEW_TOKENS
-    elif rare:
-        against = LUCK
-    return Relation(name, score, chance, n_queries, n_shown, fluke, against)
+        made = relations.across(attention.pattern.shape[2], keys.tokens, keys.special)
+        naming = NAMING_ACROSS
+    masks = np.stack([made[name] for name in naming])
+    masks &= attention.allowed
+    counts, n_allowed = masks.sum(axis=2), attention.allowed.sum(axis=1)
+    none = counts == n_allowed
+    if none.any():
+        masks &= ~none[..., None]
+        counts[none] = 0
+    there = np.flatnonzero(counts.any(axis=1))
+    if len(there) < len(naming):
+        masks, counts = masks[there], counts[there]
+    return _Shown([naming[at] for at in there], masks, counts / n_allowed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Follows:
+    """How much the heads follow the relations `names`, (relation, head): as `Relation` has it, with
+    `against` a number of AGAINST. chance and n_queries (relation)."""
+
+    names: list[str]
+    chance: np.ndarray
+    n_queries: np.ndarray
+    score: np.ndarray
+    n_shown: np.ndarray
+    fluke: np.ndarray
+    different: np.ndarray
+
+    @cached_property
+    def lift(self) -> np.ndarray:
+        """As `lift` has it."""
+        beyond = 1 - self.chance[:, None]
+        return (self.score - self.chance[:, None]) / np.where(beyond > 0, beyond, np.inf)
+
+    @cached_property
+    def against(self) -> np.ndarray:
+        """What speaks against each name, the first of AGAINST that does."""
+        sink = np.array([name == SINK for name in self.names], dtype=bool)[:, None]
+        weak = np.where(sink, self.score < RESTED * self.chance[:, None], self.lift < NAMED)
+        few_rows = ~sink & (2 * self.n_shown <= self.n_queries[:, None])
+        luck = self.fluke > np.where(sink, sinks.FLUKE, FLUKE)
+        made = luck * AGAINST.index(LUCK)
+        few_tokens = self.different < FEWEST_ROWS
+        for speaks, why in ((few_tokens, FEW_TOKENS), (few_rows, FEW_ROWS), (weak, WEAK)):
+            made[speaks] = AGAINST.index(why)
+        return made
+
+    def relations(self) -> list[tuple[Relation, ...]]:
+        """The same, for each head all relations."""
+        of_relations = zip(
+            self.names,
+            *(each.tolist() for each in (self.chance, self.n_queries, self.score, self.n_shown)),
+            *(each.tolist() for each in (self.fluke, self.against)),
+        )
+        found = [
+            [
+                Relation(name, score, chance, n_queries, n_shown, fluke, AGAINST[against])
+                for score, n_shown, fluke, against in zip(*of_heads)
+            ]
+            for name, chance, n_queries, *of_heads in of_relations
+        ]
+        return list(zip(*found)) if found else [()] * self.score.shape[1]
+
+    def best(self, entropy: np.ndarray) -> list[int]:
+        """The relation that each head is named after, -1 where it is none: the rule of the module's
+        docstring. entropy (head)."""
+        if not self.names:
+            return [-1] * len(entropy)
+        fit = self.against == 0
+        clear = np.where(fit & (self.lift >= NAMED), self.lift, -1)
+        none = ~fit.any(axis=0) | (entropy >= BROAD)
+        first = np.where(none, -1, fit.argmax(axis=0))
+        return np.where(clear.max(axis=0) >= 0, clear.argmax(axis=0), first).tolist()
+
+
+def _follows(recording: Recording, attention: Attention, shown: _Shown) -> _Follows:
+    """How much every head follows the relations that are `shown`."""
+    tokens = recording.stream(attention.query).tokens
+    across = attention.query != attention.key
+    kinds = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
+    showing = shown.even > 0
+    chances = [even[rows] for even, rows in zip(shown.even, showing)]
+    sink = np.array([name == SINK for name in shown.names], dtype=bool)[:, None]
+    least = np.where(sink, RESTED * shown.even, shown.even + NAMED * (1 - shown.even))
+    n_heads = attention.pattern.shape[0] * attention.pattern.shape[1]
+    reached = np.zeros((len(shown.names), n_heads, len(tokens)), np.float32)
+    score = np.empty(reached.shape[:2])
+    for at, (mask, rows) in enumerate(zip(shown.masks, showing)):
+        mass = relations.mass(attention.pattern, mask)
+        score[at] = mass.mean(-1).ravel()
+        reached[at][:, rows] = (mass >= least[at, rows]).reshape(n_heads, -1)
+    # in fp32, as which alone a product of matrices is fast
+    of_kind = np.eye(kinds.max() + 1, dtype=np.float32)[kinds]
+    n_shown = reached.sum(axis=-1).astype(int)
+    lucky = of_lots(chances)[np.arange(len(sink))[:, None], n_shown]
+    return _Follows(
+        shown.names,
+        np.array([each.mean() for each in chances]),
+        np.array([len(each) for each in chances], dtype=int),
+        score,
+        n_shown,
+        np.where(sink, sinks.resting(recording, attention).fluke, lucky),
+        (reached @ of_kind > 0).sum(axis=-1),
+    )
 
 
 def _codes(names: Iterable[Hashable]) -> np.ndarray:
@@ -293,81 +350,8 @@ def clarity(head: Head) -> float:
     return named[0] if named else head.entropy - 2
 
 
-def masks_of(recording: Recording, attention: Attention) -> dict[str, np.ndarray]:
-    """The relations that this attention can show on this text, each (query, key) bool with some
-    cell: within one text those of order and of words, between two those of relative place. Allowed
-    cells alone, and none of a row whose allowed cells all stand in the relation."""
-    keys = recording.stream(attention.key)
-    if attention.query == attention.key:
-        masks = relations.of(keys.tokens, keys.special)
-    else:
-        masks = relations.across(attention.pattern.shape[2], keys.tokens, keys.special)
-    held = {name: mask & attention.allowed for name, mask in masks.items()}
-    held = {
-        name: mask & (mask.sum(axis=1) < attention.allowed.sum(axis=1))[:, None]
-        for name, mask in held.items()
-    }
-    return {name: mask for name, mask in held.items() if mask.any()}
-
-
-def _name(found: tuple[Relation, ...], entropy: float) -> tuple[str, Relation | None]:
-    """The name, and the relation it is of: the rule of the module's docstring."""
-    fit = [one for one in found if not one.against]
-    clear = [one for one in fit if one.lift >= NAMED]
-    if clear:
-        best = max(clear, key=lambda relation: relation.lift)
-        return best.name, best
-    if entropy >= BROAD:
-        return "broad", None
-    return (fit[0].name, fit[0]) if fit else (NO_PATTERN, None)
-
-
-def _shares(
-    recording: Recording, attention: Attention, mask: np.ndarray | None
-) -> list[tuple[str, np.ndarray]]:
-    """What a head gives to each token that is a sink, on average over the rows of that relation:
-    label and (layer, head)."""
-    if mask is None:
-        return []
-    stream, rows = recording.stream(attention.key), mask.any(axis=1)
-    labels = [label if special else FIRST for label, special in zip(stream.tokens, stream.special)]
-    sinking = np.flatnonzero(mask.any(axis=0))
-    return [
-        (
-            label,
-            relations.mass(
-                attention.pattern, mask & np.array([each == label for each in labels])
-            ).sum(axis=-1)
-            / rows.sum(),
-        )
-        for label in dict.fromkeys(labels[key] for key in sinking)
-    ]
-
-
-def _evidence_of(
-    pattern: np.ndarray, masks: dict[str, np.ndarray], names: list[str], most: int = 3
-) -> list[tuple[Evidence, ...]]:
-    """For each head, layer by layer, the strongest cells (query, key) of the relation it is named
-    after, as `masks_of` has it: one for each query at most, strongest first."""
-    heads = pattern.reshape(-1, *pattern.shape[2:])
-    found: list[tuple[Evidence, ...]] = [()] * len(heads)
-    for name in set(names) & set(masks):
-        which = np.array([at for at, each in enumerate(names) if each == name])
-        keys, real = _keys_of(masks[name])
-        held = heads[which[:, None, None], np.arange(len(keys))[:, None], keys]
-        held = np.where(real, held, -1.0)
-        best, weights = held.argmax(axis=-1), held.max(axis=-1)
-        first = np.argsort(-weights, axis=-1, kind="stable")[:, :most]
-        keys = keys[first, np.take_along_axis(best, first, -1)]
-        cells = (first, keys, np.take_along_axis(weights, first, -1))
-        for at, one in zip(which, zip(*(each.tolist() for each in cells))):
-            found[at] = tuple(Evidence(*cell) for cell in zip(*one) if cell[2] >= 0)
-    return found
-
-
-def _keys_of(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's masked keys in order, (query, most of a row), and which entries are one."""
-    real = np.arange(mask.sum(axis=1).max()) < mask.sum(axis=1)[:, None]
-    keys = np.zeros(real.shape, int)
-    keys[real] = np.nonzero(mask)[1]
-    return keys, real
+def _name(names: Sequence[str], best: int, entropy: float) -> str:
+    """What a head is called that is named after the relation `best` of `names`, or after none."""
+    if best >= 0:
+        return names[best]
+    return "broad" if entropy >= BROAD else NO_PATTERN

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis.luck import at_least
+from explorer.analysis.luck import of_lots
 from models.recording import Attention, Recording
 
 # So much of a head's attention on average, and so many times what an even row gives.
@@ -88,7 +88,9 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
     places, pattern = np.arange(len(rows)), attention.pattern
     apart = (np.abs(places[:, None] - places) * rows[:, None]).astype(pattern.dtype)
     others = (attention.allowed.sum(axis=1) > 1) & ~rows
-    given = attention.received - pattern[:, :, others].sum(axis=2)
+    given = attention.received
+    if others.any():
+        given = given - pattern[:, :, others].sum(axis=2)
     weight = (given * keys).sum(-1)
     far = (np.einsum("lhqk,qk->lhk", pattern, apart) * keys).sum(-1)
     share = weight / rows.sum()
@@ -111,7 +113,7 @@ class Resting:
     @property
     def fluke(self) -> float:
         """The probability that at least as many heads rest on them by luck."""
-        return float(at_least(np.full(self.n_heads, self.chance))[self.n_on_sinks])
+        return float(of_lots([np.full(self.n_heads, self.chance)])[0, self.n_on_sinks])
 
 
 def resting(recording: Recording, attention: Attention) -> Resting:

@@ -62,7 +62,10 @@ def stations(recording: Recording, stream: str, token: int) -> tuple[Station, ..
 def likeliest(logits: np.ndarray, most: int = 3) -> tuple[list[int], list[float]]:
     """The likeliest tokens by scores (id), best first: their ids and probabilities."""
     p = softmax(logits)
-    best = np.argsort(-p)[:most]
+    # Sorted are those alone that are no less likely than the last of them.
+    least = np.partition(p, -most)[-most] if most < len(p) else 0.0
+    among = np.flatnonzero(p >= least)
+    best = among[np.argsort(-p[among], kind="stable")][:most]
     return best.tolist(), p[best].tolist()
 
 
@@ -74,11 +77,15 @@ def pusher(taken: Attribution) -> Part | None:
 
 def _of(stream: Stream, token: int) -> tuple[Station, ...]:
     found = [Station(stream.name, "words", -1, float("nan"), stream.sites[0])]
+    # One vector after the other: of all at once the last digits would be others.
+    lengths = {
+        site: float(np.sqrt(vector.dot(vector)))
+        for site, vector in zip(stream.sites, stream.resid[:, token])
+    }
     for before, wrote, _ in stream.writes():
         place, _, _ = wrote.rpartition(".")
         layer, _, what = place.rpartition(".")
-        stood = float(np.linalg.norm(stream.at(before)[token]))
-        added = float(np.linalg.norm(stream.at(wrote)[token]))
+        stood, added = lengths[before], lengths[wrote]
         if what in WHAT:
             share = added / stood if stood else float("nan")
             number = int(layer) if layer.isdecimal() else -1

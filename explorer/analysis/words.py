@@ -17,6 +17,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,6 +35,8 @@ CONTINUES = (
 RUNS = ("HIRAGANA", "KATAKANA")
 SINGLE = ("CJK", "THAI", "LAO", "KHMER", "MYANMAR")
 Span = tuple[int, int]  # a token's start and end in the text
+# The words of the streams that are in memory, and the text that they are of.
+_grouped: WeakKeyDictionary[Stream, tuple[str, Groups]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,14 @@ def alone(labels: tuple[str, ...], special: tuple[bool, ...]) -> Groups:
 
 def words(stream: Stream, text: str) -> Groups:
     """The tokens of a stream over `text` as words, in the order in which the model reads them."""
-    special = tuple(stream.special.tolist())
-    return _words(stream.tokens, special, tuple(map(tuple, stream.spans.tolist())), text)
+    of, grouped = _grouped.get(stream, (None, None))  # one recording asks several times
+    if grouped is None or of != text:
+        special = tuple(stream.special.tolist())
+        grouped = _words(stream.tokens, special, tuple(map(tuple, stream.spans.tolist())), text)
+        _grouped[stream] = text, grouped
+    return grouped
 
 
-@lru_cache(maxsize=32)  # one recording asks several times
 def _words(
     tokens: tuple[str, ...], special: tuple[bool, ...], spans: tuple[Span, ...], text: str
 ) -> Groups:

@@ -4,7 +4,7 @@ as PNG and SVG."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -106,7 +106,7 @@ def payload(
         "pin": held.pin,
         "column": held.column,
         "evidence": [list(cell) for cell in held.evidence],
-        **asdict(look),
+        **vars(look),
         **picture.plain(),
         "hint": hints.get("matrix" if look.view == "both" else look.view, otherwise),
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from operator import attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -44,7 +45,10 @@ LIST_NOTE = (
 )
 LIST_NOTE_ACROSS = f"{SCORES} Sink: mean attention to the source’s first token and special ones."
 CHOICE = " Tokens without a choice are left out."
+LISTED = ("score", "chance", "layer", "head", "name", "entropy", "distance", "sink")
 RESTS = 0.5  # of a head's attention, from which on it is one that rests on quiet tokens
+
+_listed = attrgetter(*LISTED)
 
 
 class Named(Protocol):
@@ -117,20 +121,16 @@ def payload(grid: Grid) -> bytes:
 
 
 def _plain(head: Named) -> dict:
-    # A broad head's score is an entropy and not a mean attention: it has its own column.
-    scores = () if head.name == "broad" else ("score", "chance")
-    fields = ("layer", "head", "name", *scores, "entropy", "distance", "sink")
-    values = {"score": None, "chance": None} | {field: getattr(head, field) for field in fields}
-    return {
-        k: (
-            None
-            if isinstance(v, float) and not isfinite(v)
-            else round(v, 4)
-            if isinstance(v, float)
-            else v
-        )
-        for k, v in values.items()
-    }
+    listed = dict(zip(LISTED, map(_rounded, _listed(head))))
+    if head.name == "broad":  # its score is an entropy and no mean attention: it has its own column
+        listed["score"] = listed["chance"] = None
+    return listed
+
+
+def _rounded(value: object) -> object:
+    if not isinstance(value, float):
+        return value
+    return round(value, 4) if isfinite(value) else None
 
 
 _mount = st.components.v2.component(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -53,7 +53,7 @@ def show(
     it. A chosen stop's goal stands in `st.session_state["way"]["goal"]` when `on_goal` is
     called."""
     header = {
-        "stops": [asdict(stop) for stop in stops],
+        "stops": [vars(stop) for stop in stops],
         "words": [[word, float(p)] for word, p in said.words],
         "pushed": [said.head, said.says, said.goal] if said.head else [],
         "lit": lit,

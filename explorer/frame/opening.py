@@ -18,13 +18,19 @@ from models.recording import Attention, Recording
 ASKED_UP_TO = 64
 MOST_TOKENS = 128  # up to which every page opens on the word that the first page opens on
 HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
+FINDING_BYTES = 500  # what a finding takes
 # What a reader chooses of an attention: with one of these a page opens on that.
 CHOSEN = ("attention", "layer", "head", "token", "source", "anatomy_cell")
 
 
 def found(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, the most telling first, kept beside it."""
-    return shelf.derived(recording, "findings", lambda: _find(recording))
+    return shelf.derived(
+        recording,
+        "findings",
+        lambda: _find(recording),
+        weigh=lambda found: FINDING_BYTES * len(found),
+    )
 
 
 def is_found(recording: Recording) -> bool:

@@ -183,10 +183,10 @@ def weight_of(value: Any) -> int:
                 total += one.nbytes
         elif isinstance(one, (str, bytes, bytearray)):
             total += len(one)
-        elif isinstance(one, Mapping):
-            left += [*one.keys(), *one.values()]
         elif isinstance(one, (list, tuple, set, frozenset)):
             left += one
+        elif isinstance(one, Mapping):  # after the others, since it takes longest to ask
+            left += [*one.keys(), *one.values()]
         elif hasattr(one, "nbytes"):
             total += int(one.nbytes)
         elif hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
