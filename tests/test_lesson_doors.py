@@ -203,9 +203,9 @@ def test_one_student_holds_so_many_lines_and_counts_for_no_more(ask: httpx2.Clie
 
         one, *others = [open_line(words[0]) for _ in range(MOST_LINES)]
         other = open_line(words[1])
-        open_line(words[0])
+        newest = open_line(words[0])
         assert not [said for said in one if said.startswith("data: ")], "the oldest ends unsaid"
         assert first(ask, made["code"], made["watch"])["here"] == MOST_LINES + 1
         sent(ask, "move", code=made["code"], key=made["key"], at="/compare")
-        for line in (*others, other):
+        for line in (*others, other, newest):
             assert "/compare" in next(said for said in line if said.startswith("data: "))

@@ -71,3 +71,10 @@ def test_every_setting_is_read_by_its_name() -> None:
 def test_a_slip_is_told_by_its_name(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"HEADLIGHT_{name}"):
         read({f"HEADLIGHT_{name}": value})
+
+
+def test_streamlit_collects_nothing_after_a_run() -> None:
+    """It would walk everything that is loaded after each click; `collector` does it when nobody
+    waits."""
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    assert config["runner"]["postScriptGC"] is False

@@ -34,6 +34,7 @@ WINDOW = 600
 WRONG_OF_ONE, WRONG_OF_ALL, STARTS_OF_ONE = 150, 1200, 20
 BEAT = 20.0  # seconds between two signs of life on a line where nothing happens
 TALLY_EVERY = 0.1  # seconds between two tallies that a teacher sees
+LOOK_AGAIN = 1.0  # seconds between two looks at a store that does not answer
 STALE = 3 * BEAT  # seconds after which a process that says nothing has no students here
 
 STUDENTS, TEACHER = "students", "teacher"
@@ -358,7 +359,12 @@ class Lessons:
                 self._wanted.discard(name)
                 try:
                     seen = await self.view(code, whom)
-                except ConnectionError:  # the store says when it is there again
+                except (
+                    ConnectionError
+                ):  # what was said is not lost: it is looked at until it is seen
+                    await asyncio.sleep(LOOK_AGAIN)
+                    if code in self._lines and not self._ending:
+                        self._wanted.add(name)
                     continue
                 self._latest[name] = None if seen is None else json.dumps(seen, ensure_ascii=False)
                 for line in self._lines.get(code, ()):

@@ -18,6 +18,8 @@ from explorer.memory.lessons_store import TooMany
 
 try:
     from redis import asyncio as redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
     from redis.exceptions import RedisError
 except ImportError as problem:
     raise ValueError(
@@ -84,7 +86,11 @@ class InRedis:
 
     def __init__(self, address: str) -> None:
         self.news: Callable[[str, str], None] = lambda code, whom: None
-        self._redis = redis.from_url(address, decode_responses=True, socket_timeout=10)
+        # A connection from before Redis was started anew breaks at its first use.
+        once_more = Retry(NoBackoff(), 1)
+        self._redis = redis.from_url(
+            address, decode_responses=True, socket_timeout=10, retry=once_more
+        )
         self._hearing: asyncio.Task[None] | None = None
 
     async def make(self, code: str, fields: dict[str, str], life: float, most: int) -> bool:
