@@ -128,3 +128,25 @@ def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) ->
     assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     assert not phone.wrong(), phone.wrong()
     phone.leave()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_long_text_gives_way_to_a_letter_and_to_nothing(browser, server: str) -> None:
+    from playwright.sync_api import expect
+
+    visitor = driver.Visitor(browser, server)
+    page = visitor.page
+    long = "Ram pushed Hari and then the old dog " * 8
+    last = len(of(read_once("encoder"), long).tokens) - 2
+    page.goto(f"{server}/embeddings?" + urlencode({"text": long, "contexts": "One", "token": last}))
+    page.wait_for_selector(".near table")
+    field = page.locator("textarea").first
+    # Of no text the special tokens are drawn.
+    for text, n in (("a", 1), ("", 2), ("the old dog", 3)):
+        field.fill(text)
+        field.press("Enter")
+        expect(page.locator(".line").first.locator(".chip")).to_have_count(n)
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert not visitor.wrong(), visitor.wrong()
+    visitor.leave()
