@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from benchmarks.soak import PAGES, WORDS, ask, line_to, memory_of, server, visit
+from explorer.memory.settings import Settings
 
 MODELS = ("encoder", "decoder", "minilm")  # those that read 512 tokens
 AT_ONCE = 4  # readers who come at the same time
@@ -103,7 +104,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--sessions", type=int, default=60)
     parser.add_argument("--words", type=int, default=512)
     parser.add_argument("--pages", type=int, default=1, help="pages that each of them looks at")
-    parser.add_argument("--shelf", type=int, default=384, help="MiB")
+    parser.add_argument("--shelf", type=int, default=Settings.shelf_bytes // 2**20, help="MiB")
     parser.add_argument("--seconds", type=int, default=60, help="of looking after they left")
     asked = parser.parse_args(given)
     begun = time.monotonic()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from models.pretrained import handle as hf
 
 SEED = 0
+PART = 2**18  # numbers that are put in their places at once
 
 
 def permuted(handle: own.Handle | hf.Handle, name: str, seed: int = SEED) -> own.Handle | hf.Handle:
@@ -29,8 +30,7 @@ def permuted(handle: own.Handle | hf.Handle, name: str, seed: int = SEED) -> own
     with torch.no_grad():
         for parameter in handle.model.parameters():
             if parameter.dim() > 1:
-                order = torch.randperm(parameter.numel(), generator=generator)
-                parameter.copy_(parameter.flatten()[order].view_as(parameter))
+                parameter.copy_(_shuffled(parameter.flatten(), generator).view_as(parameter))
     mark = hashlib.sha256(f"{handle.card.fingerprint} permuted {seed}".encode()).hexdigest()[:12]
     card = replace(
         handle.card,
@@ -39,3 +39,12 @@ def permuted(handle: own.Handle | hf.Handle, name: str, seed: int = SEED) -> own
         weights=f"{handle.card.weights}, the numbers inside each matrix in random order",
     )
     return replace(handle, card=card)
+
+
+def _shuffled(numbers: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    # An index of 64 bits for each of them at once takes twice what the numbers take.
+    order = torch.randperm(len(numbers), generator=generator, dtype=torch.int32)
+    made = torch.empty_like(numbers)
+    for at in range(0, len(order), PART):
+        made[at : at + PART] = numbers[order[at : at + PART].long()]
+    return made

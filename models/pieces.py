@@ -33,6 +33,8 @@ class Piece:
 
 
 _kept: deque[np.ndarray] = deque()
+_scarce = False  # whether something had to go for the last one that was lent
+_asked: list[int] = []  # sizes that are being made room for, in numbers
 # What makes room for so many bytes of fresh memory, and says whether something had to go for it.
 before_lending: list[Callable[[int], bool]] = []
 
@@ -40,24 +42,33 @@ before_lending: list[Callable[[int], bool]] = []
 def lend(n: int) -> np.ndarray:
     """`n` float32 numbers; in them stands whatever stood there before. Room for them is made first:
     what goes may leave its memory, and where room is scarce little is kept beside."""
+    global _scarce
     step = 2 ** max(n.bit_length() - STEPS.bit_length(), 0)
-    size, scarce = -(-n // step) * step, False
+    size = -(-n // step) * step
     if n * BYTES >= LEAST:
-        for make_room in before_lending:
-            scarce |= make_room(n * BYTES)
+        _asked.append(size)
+        try:
+            _scarce = make_room(n * BYTES)
+        finally:
+            _asked.remove(size)
     memory = _used_before(size)
-    if scarce:
+    if _scarce:
         _keep_at_most(SCARCE)
     if memory is not None:
         return np.asarray(Piece(memory, n))
     if not LEAST <= size * BYTES <= MOST:
         return np.empty(n, dtype=np.float32)
     memory = np.empty(size, dtype=np.float32)
-    if memory.nbytes >= LONG and not scarce:
+    if memory.nbytes >= LONG and not _scarce:
         timer = threading.Timer(READY_AFTER, make_ready, [size])
         timer.daemon = True
         timer.start()
     return np.asarray(Piece(memory, n))
+
+
+def make_room(size: int) -> bool:
+    """Make room for so many bytes that are to come; True where something had to go."""
+    return any([make(size) for make in before_lending])
 
 
 def _used_before(size: int) -> np.ndarray | None:
@@ -74,8 +85,9 @@ def _used_before(size: int) -> np.ndarray | None:
 
 
 def make_ready(size: int) -> None:
-    """Keep a piece of `size` numbers that was touched, unless one is kept already."""
-    if all(len(memory) != size for memory in tuple(_kept)):
+    """Keep a piece of `size` numbers that was touched, unless one is kept already or room has
+    become scarce."""
+    if not _scarce and all(len(memory) != size for memory in tuple(_kept)):
         memory = np.empty(size, dtype=np.float32)
         memory[:: PAGE // BYTES] = 0  # others go on meanwhile
         _keep(memory)
@@ -100,7 +112,7 @@ def kept() -> int:
 def _keep(memory: np.ndarray) -> None:
     # No lock: this may be called wherever an array dies, inside `lend` too.
     _kept.append(memory)
-    _keep_at_most(MOST)
+    _keep_at_most(SCARCE if _scarce and len(memory) not in _asked else MOST)
 
 
 def _keep_at_most(size: int) -> None:

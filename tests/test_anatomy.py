@@ -298,7 +298,7 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
 
 
 @pytest.mark.parametrize("name", library.names())
-def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: str) -> None:
+def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> None:
     recording = library.record(read_once(name), TEXT)
     lengths = {len(stream.tokens) for stream in recording.streams}
     if len(lengths) == 1:
@@ -311,7 +311,7 @@ def test_a_recording_of_the_longest_text_takes_less_than_half_the_shelf(name: st
         )
         # A few vectors a text are left out of the formula.
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
-    assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES // 2
+    assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES * 3 // 4
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:

@@ -53,14 +53,11 @@ def reshaped(e: Evidence) -> Measured:
     vectors before they were cut, of the largest."""
     error, size = 0.0, 0.0
     for each in opened(e.recording):
-        for layer in zip(each.scores, each.q, each.k):  # all at once are hundreds of megabytes
-            scores, q, k = (one.astype(np.float64) for one in layer)
+        for scores, *layer in zip(each.scores, each.q, each.k):  # all at once are very large
+            q, k = (one.astype(np.float64) for one in layer)
             whole_q, whole_k = (v.transpose(1, 0, 2).reshape(v.shape[1], -1) for v in (q, k))
             product = whole_q @ whole_k.T
-            error = max(
-                error,
-                float(np.abs(_bare(scores, q @ k.swapaxes(-1, -2)).sum(axis=0) - product).max()),
-            )
+            error = max(error, float(np.abs(_added_up(scores, q, k) - product).max()))
             size = max(size, float(np.abs(product).max()))
     h, d = e.recording.model.n_head, e.recording.model.d_head
     return Measured(
@@ -72,22 +69,27 @@ def reshaped(e: Evidence) -> Measured:
     )
 
 
-def _bare(scores: np.ndarray, products: np.ndarray) -> np.ndarray:
-    """A layer's scores (head, query, key) as bare products: whatever the model divided by, and what
-    each head adds for a distance between tokens, are taken back, both fitted to the heads' own
-    products. What these two cannot explain stays."""
+def _added_up(scores: np.ndarray, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """A layer's scores (head, query, key) as bare products, added up over the heads: whatever the
+    model divided by, and what each head adds for a distance between tokens, are taken back, both
+    fitted to the heads' own products. What these two cannot explain stays."""
     _, n, m = scores.shape
     diagonal = (np.arange(m) - np.arange(n)[:, None] + n - 1).ravel()
     counts = np.bincount(diagonal)
 
     def by_distance(x: np.ndarray) -> np.ndarray:
-        return np.stack(
-            [(np.bincount(diagonal, each.ravel()) / counts)[diagonal].reshape(n, m) for each in x]
-        )
+        return (np.bincount(diagonal, x.ravel()) / counts)[diagonal].reshape(n, m)
 
-    rest, wanted = scores - by_distance(scores), products - by_distance(products)
-    scale = (rest * wanted).sum() / max((rest**2).sum(), 1e-300)
-    return scale * rest + by_distance(products)
+    rests, distances = np.zeros((n, m)), np.zeros((n, m))
+    both = square = 0.0
+    for of_head, one, other in zip(scores, q, k):
+        head, products = of_head.astype(np.float64), one @ other.T
+        distance, rest = by_distance(products), head - by_distance(head)
+        both += float((rest * (products - distance)).sum())
+        square += float((rest**2).sum())
+        rests += rest
+        distances += distance
+    return both / max(square, 1e-300) * rests + distances
 
 
 def heads_apart(e: Evidence) -> Measured:

@@ -60,6 +60,7 @@ def future_change(e: Evidence) -> Measured:
             _with_other_word(e, stream, place) if two else _with_other_vector(e, stream, place)
         )
         moved = np.abs(stream.resid - changed.resid).max(axis=(0, 2))
+        del changed  # each holds a whole pass: one at a time
         if moved[place] > 0:
             here.append(float(moved[place]))
             before.append(float(moved[:place].max()))
@@ -146,6 +147,7 @@ def messages(e: Evidence) -> Measured:
             [own(each)[0].pattern[0, :, :, place].max(axis=0) for each in (e.recording, changed)],
             axis=0,
         )
+        del changed, there  # each holds a whole pass: one at a time
         silent = edges & ~moved & (weight < LOST)
         faintest = max(faintest, float(weight[silent].max(initial=0)))
         lost, edges_in_all = lost + int(silent.sum()), edges_in_all + int(edges.sum())
@@ -187,6 +189,7 @@ def alone(e: Evidence) -> Measured:
     for place in tried(text_places(stream)):
         changed = e.again(patched(another(stream, place), site, place), "", None)
         moved = np.abs(stream.at("0.ffn.wrote") - changed.stream(stream.name).at("0.ffn.wrote"))
+        del changed  # each holds a whole pass: one at a time
         moved = moved.max(axis=1)
         if moved[place] > 0:
             here.append(float(moved[place]))
@@ -217,6 +220,7 @@ def cross_keys(e: Evidence) -> Measured:
         moved.append(max(float(np.abs(a - b).max()) for a, b in both))
         n = min(cross.q.shape[2], other.q.shape[2])
         asked.append(float(np.abs(cross.q[:, :, :n] - other.q[:, :, :n]).max()))
+        del other, both  # each holds a whole pass: one at a time
         rows.append(
             (
                 f"another text of {plural(len(ids), 'token')}: keys and values; queries",

@@ -155,12 +155,12 @@ def own_products(e: Evidence) -> Measured:
         # nothing, and add to them.
         variance = np.stack(
             [
-                (a.astype(np.float64) @ b.astype(np.float64).swapaxes(-1, -2)).var(axis=(1, 2))
-                for a, b in zip(each.q, each.k)
+                [(a.astype(np.float64) @ b.astype(np.float64).T).var() for a, b in zip(*layer)]
+                for layer in zip(each.q, each.k)
             ]
         )
         ratios.append(variance / (d * q * k))
-        spread.append(each.scores.std(axis=(2, 3), dtype=np.float64).mean(axis=1))
+        spread.append([layer.std(axis=(1, 2), dtype=np.float64).mean() for layer in each.scores])
     ratio = float(np.median(np.concatenate([each.ravel() for each in ratios])))
     more = "more" if ratio > 1 else "less"
     return Measured(

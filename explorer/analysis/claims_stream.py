@@ -210,8 +210,10 @@ def only_turns(e: Evidence) -> Measured:
 def vocabulary_sphere(e: Evidence) -> Measured:
     """The spread of the lengths of all embeddings, of their mean, beside that of random vectors as
     wide, 1 / sqrt(2 d)."""
-    words = e.embeddings().astype(np.float64)
-    lengths, chance = np.linalg.norm(words, axis=-1), 1 / np.sqrt(2 * words.shape[1])
+    words = e.embeddings()
+    parts = np.array_split(words, max(len(words) // 1000, 1))  # all in 64 bits are 100 MB
+    lengths = np.concatenate([np.linalg.norm(part.astype(np.float64), axis=-1) for part in parts])
+    chance = 1 / np.sqrt(2 * words.shape[1])
     spread = float(lengths.std() / lengths.mean())
     return Measured(
         spread / chance,

@@ -11,8 +11,9 @@ the mean over units."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,28 +28,56 @@ TINY = np.float32(1e-30)
 # ---- matrices on common units ----
 
 
-def onto(
-    pattern: np.ndarray, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]
-) -> np.ndarray:
-    """A pattern (layer, head, query, key) on units: (layer, head, row, column + 1). Keys of a unit
-    are summed, its queries averaged; the last column is what goes to no unit. Rows sum to 1."""
-    n = pattern.shape[-1]
-    inside = [at for group in columns for at in group]
-    outside = sorted(set(range(n)) - set(inside))
-    order = np.array([*inside, *outside], dtype=int)
-    starts = np.cumsum([0, *map(len, columns)])[:-1]
-    in_order = np.array_equal(order, np.arange(n))
-    made = np.zeros((*pattern.shape[:2], len(rows), len(columns) + 1), dtype=pattern.dtype)
-    for layer, into in zip(pattern, made):
-        picked = averaged(layer, rows)
-        picked = picked if in_order else picked[..., order]
-        if len(inside) == len(columns):
-            into[..., :-1] = picked[..., : len(inside)]
-        elif len(columns):
-            into[..., :-1] = np.add.reduceat(picked[..., : len(inside)], starts, axis=-1)
-        if outside:
-            into[..., -1] = picked[..., len(inside) :].sum(axis=-1)
-    return made
+class Laid:
+    """A pattern (layer, head, query, key) on units, as an array (layer, head, row, column + 1) of
+    which each part is made when it is asked for: of long texts the whole is as large as all else
+    that is shown. Keys of a unit are summed, its queries averaged; the last column is what goes to
+    no unit. Rows sum to 1. `outside`: False without that column."""
+
+    def __init__(
+        self,
+        pattern: np.ndarray,
+        rows: Sequence[Sequence[int]],
+        columns: Sequence[Sequence[int]],
+        outside: bool = True,
+    ) -> None:
+        self._pattern, self._rows, self._columns = pattern, rows, columns
+        n, self._end = pattern.shape[-1], None if outside else -1
+        inside = [at for group in columns for at in group]
+        self._outside = sorted(set(range(n)) - set(inside))
+        self._order = np.array([*inside, *self._outside], dtype=int)
+        self._in_order = np.array_equal(self._order, np.arange(n))
+        self._starts, self._inside = np.cumsum([0, *map(len, columns)])[:-1], len(inside)
+        self.shape = (*pattern.shape[:2], len(rows), len(columns) + outside)
+        self.ndim = len(self.shape)
+
+    def __getitem__(self, head: tuple[int, int]) -> np.ndarray:
+        """The weights of one head (layer, head)."""
+        return self._on_units(self._pattern[head])
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """A layer (head, row, column) after another."""
+        return map(self._on_units, self._pattern)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.stack(list(self)).astype(dtype or self._pattern.dtype, copy=False)
+
+    def inside(self) -> Laid:
+        """Without the last column."""
+        return Laid(self._pattern, self._rows, self._columns, outside=False)
+
+    def _on_units(self, pattern: np.ndarray) -> np.ndarray:
+        shape = (*pattern.shape[:-2], len(self._rows), len(self._columns) + 1)
+        made = np.zeros(shape, dtype=pattern.dtype)
+        picked = averaged(pattern, self._rows)
+        picked = picked if self._in_order else picked[..., self._order]
+        if self._inside == len(self._columns):
+            made[..., :-1] = picked[..., : self._inside]
+        elif len(self._columns):
+            made[..., :-1] = np.add.reduceat(picked[..., : self._inside], self._starts, axis=-1)
+        if self._outside:
+            made[..., -1] = picked[..., self._inside :].sum(axis=-1)
+        return made[..., : self._end]
 
 
 def free_rows(a: np.ndarray, b: np.ndarray, rows: Alignment) -> np.ndarray:
@@ -69,14 +98,9 @@ class Sides:
 
     rows: Alignment
     columns: Alignment
-    a: np.ndarray
-    b: np.ndarray
+    a: Laid
+    b: Laid
     free: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """What it weighs."""
-        return self.a.nbytes + self.b.nbytes
 
     @property
     def same_shape(self) -> bool:
@@ -93,11 +117,10 @@ class Sides:
         """Names of the columns, with that of the last one where anything is outside."""
         return (*self.columns.labels, *((NOT_ALIGNED,) if self.leaves_out else ()))
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self) -> tuple[Laid, Laid]:
         """All heads of A and of B, (layer, head, row, column), outside included where there is
         any."""
-        end = None if self.leaves_out else -1
-        return self.a[..., :end], self.b[..., :end]
+        return (self.a, self.b) if self.leaves_out else (self.a.inside(), self.b.inside())
 
     def heads(self, a: tuple[int, int], b: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         """Head (layer, head) of A and one of B, (row, column), outside included where there is
@@ -114,7 +137,7 @@ def sides(
 ) -> Sides:
     """Both attentions on the units of `rows` and `columns`."""
     one, other = (
-        onto(
+        Laid(
             attention.pattern,
             [getattr(unit, side) for unit in rows.units],
             [getattr(unit, side) for unit in columns.units],
@@ -225,7 +248,11 @@ def lost(found: Sides) -> tuple[float, float]:
 
 def outside(found: Sides) -> tuple[np.ndarray, np.ndarray]:
     """The share of each row that goes to no unit, mean over heads, for A and B: (row) each."""
-    return tuple(side[..., -1].mean(axis=(0, 1), dtype=np.float64) for side in (found.a, found.b))
+    one, other = (
+        np.stack([layer[..., -1] for layer in side]).mean(axis=(0, 1), dtype=np.float64)
+        for side in (found.a, found.b)
+    )
+    return one, other
 
 
 # ---- words, tables and files ----

@@ -40,7 +40,8 @@ def distances(found: Sides, most: int = MOST_WORK) -> Distances:
         else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
     )
     a, b = (
-        side.reshape(-1, *side.shape[2:])[:, used].astype(np.float32) for side in (found.a, found.b)
+        np.concatenate([layer[:, used].astype(np.float32) for layer in side])
+        for side in (found.a, found.b)
     )
     for side in (a, b):
         side[side < TINY] = 0  # halves of smaller numbers are not exact

@@ -153,8 +153,9 @@ def contributions(
     """What each head wrote at one query, or the mean over all queries."""
     length, share, bias = [], [], []
     queries = slice(None) if query is None else slice(query, query + 1)
-    for layer, pattern in enumerate(attention.pattern[:, :, queries].astype(np.float64)):
-        by_head = pattern @ _through(attention, w_o, layer)  # (head, query, d_model)
+    for layer, pattern in enumerate(attention.pattern[:, :, queries]):
+        # (head, query, d_model)
+        by_head = pattern.astype(np.float64) @ _through(attention, w_o, layer)
         together = by_head.sum(axis=0) + b_o[layer]
         square = (together**2).sum(-1)
         square = np.where(square > 0, square, 1)

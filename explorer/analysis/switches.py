@@ -205,9 +205,8 @@ def _attention(before: Attention, after: Attention, named: bool) -> Iterator[Mov
         return
     even = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
     apart = changed(before, after).mean(axis=1)
-    for layer, (one, other) in enumerate(
-        zip(before.pattern[:, :, rows], after.pattern[:, :, rows])
-    ):
+    for layer, each in enumerate(zip(before.pattern, after.pattern)):  # all at once are large
+        one, other = (pattern[:, rows] for pattern in each)
         where = f"layer {layer}" + (f" ({before.name}-attention)" if named else "")
         was, now = float(entropies(one).mean()), float(entropies(other).mean())
         top, tops = (

@@ -6,8 +6,9 @@ heads in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import streamlit as st
@@ -19,14 +20,22 @@ LARGEST_SIDE = 60
 LARGEST_GRID = 200_000  # bytes of thumbnails of one grid, of at most three
 
 
+class Layers(Protocol):
+    """An array (layer, head, row, column), or what gives it a layer at a time."""
+
+    shape: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[np.ndarray]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Grids:
     """All heads of both sides, a and b (layer, head, row, column), the names of rows and columns,
     and both sides'. distances (layer, head): of heads in the same place, for a third grid of B - A;
     None where shapes differ."""
 
-    a: np.ndarray
-    b: np.ndarray
+    a: Layers
+    b: Layers
     rows: Sequence[str]
     columns: Sequence[str]
     titles: Sequence[str]
@@ -41,7 +50,7 @@ def grids(of: Grids, log: bool, token: str) -> bytes:
     fold = max(1, -(-max(of.a.shape[2:]) // side))
     panels, blocks = [], {}
     for key, title, array in (("a", of.titles[0], of.a), ("b", of.titles[1], of.b)):
-        small = _folded(array, fold, np.maximum)
+        small = np.stack([_folded(layer, fold, np.maximum) for layer in array])
         blocks[key] = np.rint(np.sqrt(np.clip(small, 0, 1)) * 255).astype(np.uint8)
         panels.append(_panel(key, title, array, 1.0))
     if of.distances is not None:
@@ -62,12 +71,12 @@ def grids(of: Grids, log: bool, token: str) -> bytes:
     return wire.encode(header, blocks)
 
 
-def _panel(key: str, title: str, array: np.ndarray, top: float) -> dict:
+def _panel(key: str, title: str, array: Layers, top: float) -> dict:
     n_layer, n_head = array.shape[:2]
     return {"key": key, "title": title, "n_layer": n_layer, "n_head": n_head, "top": top}
 
 
-def _change(a: np.ndarray, b: np.ndarray, fold: int) -> tuple[np.ndarray, float]:
+def _change(a: Layers, b: Layers, fold: int) -> tuple[np.ndarray, float]:
     """Differences b - a (layer, ...) as bytes about 128, of each block the largest either way, and
     what the ends stand for."""
     small = np.stack([_largest(other - one, fold) for one, other in zip(a, b)])

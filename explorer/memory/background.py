@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from explorer.memory import sessions, shelf
 from explorer.memory.models import handle
+from explorer.memory.room import GaveWay, room
 from explorer.memory.sessions import is_here
 from explorer.memory.settings import beginning
 from explorer.memory.shelf import cause_of
@@ -25,6 +26,7 @@ HEAVY = (
     2_000_000  # bytes that networks in training and stored runs take, which no array of ours shows
 )
 ENDS_WITHIN = 5.0  # seconds
+MOST_AGAIN = 5  # times that work gives way to readers before it goes on all the same
 GONE_FOR = 10.0  # seconds without its readers after which work ends: a broken line is soon back
 
 
@@ -93,7 +95,8 @@ class Experiment:
             if self.running or self.finished:
                 return
             if self._thread:
-                self._thread.join()  # a step at most: it was told to stop
+                with room.waiting():
+                    self._thread.join()  # a step at most: it was told to stop
             if self.at_work.setdefault(self._key, self) is not self:
                 return  # another one under the same key is at it
             self.running, self._seen, self._given_up = True, time.monotonic(), False
@@ -134,7 +137,7 @@ class Experiment:
             with looked_after(self._look):
                 while self.running:
                     self._look()
-                    with self._turn():
+                    with room.work(behind=True), self._turn():
                         made = next(self._to_come, None)
                     if made is None:
                         self.finished = True
@@ -166,13 +169,27 @@ def _experiment(
     return found
 
 
+Made = TypeVar("Made")
 _alone = threading.Lock()
 
 
+def alone(make: Callable[[], Made]) -> Made:
+    """What `make` gives, which holds much in memory: one such thing at a time on the whole server,
+    and begun anew where a reader waits for room, a few times at most. It ends early where what
+    waits is wanted no more."""
+    for _ in range(MOST_AGAIN):
+        room.let_pass()
+        try:
+            with _one_at_a_time(), room.giving_way():
+                return make()
+        except GaveWay:
+            continue
+    with _one_at_a_time():
+        return make()
+
+
 @contextmanager
-def alone() -> Iterator[None]:
-    """For a step that holds much in memory: one such step at a time on the whole server. It ends
-    early where what waits is wanted no more."""
+def _one_at_a_time() -> Iterator[None]:
     while not _alone.acquire(timeout=LOOK):
         still_wanted()
     try:

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.memory import collector, offered, told
 from explorer.memory.settings import settings
 from explorer.sentences import own_code
-from models import learn, library
+from models import learn, library, pieces
 from models.edits import NORMS
 from models.offers import Offers
 from models.recording import Recording
@@ -24,7 +24,8 @@ from models.recording import Recording
 DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
-EARLIER = 8  # earlier weights of our own models in memory at once: as many as one page compares
+COPIES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
+NUMBER = 4  # bytes of a weight
 IN_USE = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
 _handles: OrderedDict[str, Any] = OrderedDict()
@@ -83,7 +84,7 @@ def let_go() -> None:
     weights. For when nobody is there."""
     with _handles_lock:
         for name in list(_handles):
-            if name.endswith(library.PERMUTED) or _is_earlier(name):
+            if _is_copy(name):
                 del _handles[name]
 
 
@@ -122,6 +123,9 @@ class Loading:
             if is_borrowed(name) and name not in cls._proven:
                 library.tried(name, self._told, self._stopped.is_set)
                 cls._proven.add(name)
+            base = name.removesuffix(library.PERMUTED)
+            if name != base and is_loaded(base):
+                pieces.make_room(2 * _size(base))  # the copy, and what its making takes
             return library.load(name, self._told)
 
         return cls._only(("model", name), begin, lambda made: _keep(name, made))
@@ -187,17 +191,24 @@ def _keep(name: str, made: Any) -> None:
     that nobody looks at goes."""
     with _handles_lock:
         _handles[name] = made
-        for old in [each for each in _handles if _is_earlier(each)][:-EARLIER]:
-            del _handles[old]
+        copies = [each for each in _handles if _is_copy(each)]
+        while len(copies) > 1 and sum(map(_size, copies)) > COPIES:
+            del _handles[copies.pop(0)]
         while len(held := _pretrained()) > settings().max_models:
             free = [each for each in held if each != name and not _readers(each)]
             del _handles[free[0] if free else next(each for each in held if each != name)]
     collector.settle()
 
 
-def _is_earlier(name: str) -> bool:
-    """True for weights of one of our own models after so many steps."""
-    return is_light(name) and name.rpartition("@")[2].isdecimal() and "@" in name
+def _is_copy(name: str) -> bool:
+    """True for permuted weights, and those of one of our own models after so many steps."""
+    step = name.rpartition("@")[2] if "@" in name else ""
+    return name.endswith(library.PERMUTED) or (is_light(name) and step.isdecimal())
+
+
+def _size(name: str) -> int:
+    """Bytes that a model in memory takes."""
+    return _handles[name].card.n_parameters * NUMBER
 
 
 def _pretrained() -> list[str]:

@@ -3,7 +3,7 @@ the shelf."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -46,7 +46,11 @@ def made_in_turn(make: Callable[[], Made]) -> Made:
 
 
 def record(
-    model: str, text: str, edits: tuple[Edit, ...] = (), target: str | tuple[int, ...] | None = None
+    model: str,
+    text: str,
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+    get: Callable[[Hashable, Callable[[], Any]], Recording] = shelf.get,
 ) -> Recording:
     """The recording of a model on a text, from the shelf where it lies there. `target` as in
     `library.record`.
@@ -56,7 +60,15 @@ def record(
     loaded, text = handle(model), beginning(text)
     target = beginning(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
-    return shelf.get(key, lambda: made_in_turn(lambda: library.record(loaded, text, edits, target)))
+    return get(key, lambda: made_in_turn(lambda: library.record(loaded, text, edits, target)))
+
+
+def in_passing(
+    model: str, text: str, edits: tuple[Edit, ...], target: tuple[int, ...] | None
+) -> Recording:
+    """As `record`, for one look: where it is heavy it is not kept, and takes nobody's place on the
+    shelf for longer than it is looked at."""
+    return record(model, text, edits, target, shelf.in_passing)
 
 
 def watched(run: Any, text: str, step: int | None = None) -> Recording:

@@ -7,7 +7,7 @@ import hashlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from explorer.memory import collector
 from explorer.memory.models import handle
+from explorer.memory.room import LONG, room
 from explorer.memory.settings import settings
 from explorer.memory.turns import LOOK, aside, still_wanted
 from models import pieces
@@ -34,6 +35,38 @@ class Making:
         self.made: tuple[Any, ...] = ()
 
 
+def _in_hands(value: Any, weight: int) -> None:
+    if weight >= LONG:
+        room.holds(weight, value)
+
+
+class Dropped:
+    """Something heavy that the shelf has dropped: somebody may hold it, or of a recording a part,
+    which keeps the memory of the whole."""
+
+    def __init__(self, value: Any, weight: int) -> None:
+        self.value, self.weight = weakref.ref(value), weight
+        self._memory = [(weakref.ref(each), each.nbytes) for each in _memory_of(value)]
+
+    def alive(self) -> int:
+        """Bytes of it that somebody keeps."""
+        if self.value() is not None:
+            return self.weight
+        return sum(size for memory, size in self._memory if memory() is not None)
+
+
+def _memory_of(value: Any) -> Iterable[np.ndarray]:
+    """The arrays in which those of a recording lie; of all else nothing."""
+    parts = (*value.streams, *value.attention) if isinstance(value, Recording) else ()
+    arrays = [each for part in parts for each in vars(part).values()]
+    owners = [
+        each.base if isinstance(each.base, np.ndarray) else each
+        for each in arrays
+        if isinstance(each, np.ndarray)
+    ]
+    return {id(each): each for each in owners}.values()
+
+
 class Shelf:
     """Computed things by key, the least used ones dropped when together they weigh more than
     `limit` bytes. Safe for threads.
@@ -47,22 +80,29 @@ class Shelf:
         self.limit = limit
         self.held: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
-        self._dropped: dict[Hashable, tuple[weakref.ref[Any], int]] = {}  # heavy, and maybe alive
+        self._dropped: dict[Hashable, Dropped] = {}  # heavy, and maybe alive
         self.total = 0  # bytes of all that is held
-        self.looking = threading.Lock()
+        self._coming: dict[int, int] = {}  # bytes taken for what is being made, by thread
+        self.looking, self.taking = threading.Lock(), threading.Lock()
         self.making: dict[Hashable, Making] = {}
 
     def get(
-        self, key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None
+        self,
+        key: Hashable,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None = None,
+        keep: bool = True,
     ) -> Any:
         """What lies under `key`, made now if it does not. It weighs `weigh(it)` bytes, by itself
-        what its arrays and texts take."""
+        what its arrays and texts take. keep: False for what is dropped at once where it is
+        heavy."""
         while True:
             with self.looking:
                 if key in self.held:
                     self.held.move_to_end(key)
                     if key in self._heavy:
                         self._heavy.move_to_end(key)
+                        _in_hands(*self.held[key])
                     return self.held[key][0]
                 if (alive := self._still_alive(key)) is not None:
                     return alive
@@ -71,10 +111,10 @@ class Shelf:
                 if making is None:
                     self.making[key] = mine
             if making is None:
-                return self._make(key, mine, make, weigh)
+                return self._make(key, mine, make, weigh, keep)
             if making.owner == threading.get_ident():
                 return make()  # asked for within its own making
-            with aside():
+            with aside(), room.waiting():
                 while not making.ended.wait(LOOK):
                     still_wanted()
             if making.made:
@@ -86,17 +126,25 @@ class Shelf:
         making: Making,
         make: Callable[[], Any],
         weigh: Callable[[Any], int] | None,
+        keep: bool,
     ) -> Any:
         try:
             value = make()
             # A bare array is weighed at once, whatever is said of it.
             least = weight_of(value) if isinstance(value, np.ndarray) else 0
-            self._put(key, value, max(least, weigh(value)) if weigh else weight_of(value))
+            weight = max(least, weigh(value)) if weigh else weight_of(value)
+            with self.looking:
+                self._coming.pop(making.owner, None)
+                self._lay(key, value, weight)
+                if not keep and key in self._heavy:
+                    self._drop(key)
+            _in_hands(value, weight)
             making.made = (value,)
             return value
         finally:
             with self.looking:
                 self.making.pop(key, None)
+                self._coming.pop(making.owner, None)
             making.ended.set()
 
     def weight(self) -> int:
@@ -116,14 +164,44 @@ class Shelf:
         """Drop what is heavy, the least used first, until so many bytes more have room: before they
         are taken, not after. True where there was not enough."""
         with self.looking:
-            scarce = self.total + self._elsewhere() + coming > self.limit
-            while self._heavy and self.total + self._elsewhere() + coming > self.limit:
-                self._drop(next(iter(self._heavy)))
+            scarce = not self._has_room(coming + pieces.kept())
+            self._drop_for(coming)
         return scarce
 
-    def _put(self, key: Hashable, value: Any, weight: int) -> None:
+    def fits(self, coming: int) -> bool:
+        """True where there is room for so many bytes, when what is heavy has been dropped for
+        them."""
         with self.looking:
-            self._lay(key, value, weight)
+            self._drop_for(coming)
+            return self._has_room(coming)
+
+    def take(self, coming: int) -> bool:
+        """Take so many bytes for what this thread is making: drop what is heavy for it, and where
+        that is not enough, let those end who hold it. True where something had to go."""
+        scarce = self.make_room(coming)
+        if coming < LONG:
+            return scarce
+        room.lets_go()
+        if not self._let(coming):
+            with aside():
+                if not room.wait_for(lambda: self._let(coming)):
+                    self._begin(coming)
+        return scarce
+
+    def _let(self, coming: int) -> bool:
+        """Take so many bytes where there is room and the run of this thread may have them."""
+        with self.taking:
+            if not (self.fits(coming) and room.has_place(coming, self.limit)):
+                return False
+            self._begin(coming)
+            return True
+
+    def _begin(self, coming: int) -> None:
+        room.holds(coming)
+        me = threading.get_ident()
+        with self.looking:
+            if any(making.owner == me for making in self.making.values()):
+                self._coming[me] = self._coming.get(me, 0) + coming
 
     def _lay(self, key: Hashable, value: Any, weight: int) -> None:
         self._drop(key)
@@ -144,15 +222,25 @@ class Shelf:
 
     def _still_alive(self, key: Hashable) -> Any:
         """What was dropped under `key` and is still held by somebody, laid back; else None."""
-        found, weight = self._dropped.get(key, (lambda: None, 0))
-        if (value := found()) is not None:
-            self._lay(key, value, weight)
+        dropped = self._dropped.get(key)
+        value = dropped and dropped.value()
+        if dropped and value is not None:
+            self._lay(key, value, dropped.weight)
+            _in_hands(value, dropped.weight)
         return value
 
     def _elsewhere(self) -> int:
-        """Bytes of what was dropped and is still held by somebody."""
-        self._dropped = {key: one for key, one in self._dropped.items() if one[0]() is not None}
-        return sum(weight for _, weight in self._dropped.values())
+        """Bytes of what was dropped and is still held by somebody, and of what is being made."""
+        alive = {key: one.alive() for key, one in self._dropped.items()}
+        self._dropped = {key: one for key, one in self._dropped.items() if alive[key]}
+        return sum(alive.values()) + sum(self._coming.values())
+
+    def _has_room(self, coming: int) -> bool:
+        return self.total + self._elsewhere() + coming <= self.limit
+
+    def _drop_for(self, coming: int) -> None:
+        while self._heavy and not self._has_room(coming):
+            self._drop(next(iter(self._heavy)))
 
     def _drop(self, key: Hashable) -> None:
         value, weight = self.held.pop(key, (None, 0))
@@ -160,7 +248,7 @@ class Shelf:
         if key in self._heavy:
             del self._heavy[key]
             with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
-                self._dropped[key] = weakref.ref(value), weight
+                self._dropped[key] = Dropped(value, weight)
 
 
 def weight_of(value: Any) -> int:
@@ -199,12 +287,17 @@ _shelf = Shelf(SHELF_BYTES)
 collector.when_alone.append(lambda: _shelf.let_go())
 collector.when_alone.append(pieces.let_go)
 collector.remembered += [lambda: _shelf.total, pieces.kept]
-pieces.before_lending.append(lambda coming: _shelf.make_room(coming))
+pieces.before_lending.append(lambda coming: _shelf.take(coming))
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
     """What lies on the app's one shelf under `key`, made now if it does not."""
     return _shelf.get(key, make, weigh)
+
+
+def in_passing(key: Hashable, make: Callable[[], Any]) -> Any:
+    """As `get`, for one look: what is heavy does not stay on the shelf."""
+    return _shelf.get(key, make, keep=False)
 
 
 def derived(

@@ -16,6 +16,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.memory.room import room
 from explorer.memory.runs import line
 
 log = logging.getLogger("headlight")
@@ -62,7 +63,7 @@ def run(**facts: object) -> Iterator[None]:
         return
     start, before = time.perf_counter(), _within.set(True)
     try:
-        with line.run():
+        with line.run(), room.work():
             yield
     finally:
         _within.reset(before)

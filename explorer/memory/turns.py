@@ -40,12 +40,13 @@ _look: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
 
 
 @contextmanager
-def looked_after(look: Callable[[], None]) -> Iterator[None]:
+def looked_after(look: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """What is worked out inside, in no reader's run, calls `look` now and then, which raises
-    Unwanted where it is to end."""
+    Unwanted where it is to end. Given is what was called outside."""
+    outside = _look.get() or (lambda: None)
     before = _look.set(look)
     try:
-        yield
+        yield outside
     finally:
         _look.reset(before)
 

@@ -76,6 +76,7 @@ def load(folder: Path, name: str) -> Handle:
             if tensor.is_floating_point()
         }
     )
+    del tensors  # the files in memory: the model has numbers of its own
     return handle_of(
         model,
         tokenizer,

@@ -10,6 +10,7 @@ from explorer.analysis.head_view import Asked, Choices
 from explorer.frame import opening
 from explorer.memory import models
 from explorer.memory.passes import Shown
+from explorer.memory.room import room
 from explorer.views.attention import grid, head
 from explorer.views.attention.screen import Screen, screen, telling_head, told_row
 
@@ -19,6 +20,7 @@ AT = ("layer", "head")  # these too, as numbers
 LEFT = ("attention", *AT)
 
 
+@room.work()
 def pictures(model: str, text: str, asked: Mapping[str, str]) -> dict[str, bytes]:
     """What the views draw, by their names, the same bytes as the page will send; none where they
     cannot be told beforehand: another choice, a model that is not at hand. Raises ValueError for an

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from time import sleep
 
-from explorer.analysis.evidence import Evidence, Finding, settle
+from explorer.analysis.evidence import Claim, Evidence, Finding, settle
 from explorer.memory import background, drafts, models, passes
 from explorer.sentences import claims
 from models.recording import Recording
@@ -38,9 +38,10 @@ def _one_by_one(model: str, text: str, target: str | None) -> Iterator[dict[str,
     for claim in claims.IN_TURN:
         # From the shelf each time, and one claim at a time whoever asks: the runs that one takes
         # may be hundreds of megabytes, and none is held in between.
-        with background.alone():
-            own = settle(claim, material(passes.record(model, text, target=target), text))
-            found = {**found, claim.id: own}
+        def settled(claim: Claim = claim) -> Finding:
+            return settle(claim, material(passes.record(model, text, target=target), text))
+
+        found = {**found, claim.id: background.alone(settled)}
         yield found
 
 
@@ -52,7 +53,8 @@ def material(recording: Recording, text: str) -> Evidence:
 
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = said if target is None and not other else target
-        return passes.record(model, other or text, from_line(edits), own if two else None)
+        edited = from_line(edits)
+        return passes.in_passing(model, other or text, edited, own if two else None)
 
     def stepwise(rows: int) -> list:
         writing = drafts.Draft(model, text if two else "").writing

@@ -76,11 +76,7 @@ class Both:
     @cached_property
     def found(self) -> numbers.Sides:
         """Both attentions on these units."""
-        return self.kept(
-            "sides",
-            lambda: numbers.sides((self.a, self.of_a), (self.b, self.of_b), *self.units),
-            lambda made: made.nbytes,
-        )
+        return numbers.sides((self.a, self.of_a), (self.b, self.of_b), *self.units)
 
     @cached_property
     def paired(self) -> Any:

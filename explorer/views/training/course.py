@@ -68,4 +68,5 @@ def _measured(of: Text, attention: str) -> tuple[Stage, ...]:
             recording = of.shown(at).recording()
             heads = opening.named_heads(recording, attention_of(recording, attention))
             made.append(Stage(at.step, heads))
+            del recording  # before the next one is made
     return tuple(made)
