@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from math import inf
 from typing import Any
 
 from explorer.memory.turns import LOOK, looked_after, still_wanted
@@ -113,13 +114,15 @@ class Room:
     def has_place(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of
         which may want its largest twice: most pages read a text twice. One that holds something
-        has its place; the background has none while a reader waits."""
+        has its place, others do not overtake; the background has none while a reader waits."""
         work = self._works.get(threading.get_ident())
         if work is None or work.most:
             return work is None or not (work.behind and self._readers_ask())
-        others = [each.most for each in tuple(self._works.values()) if each.most]
-        free = not others or 2 * (size + sum(others)) <= limit
-        return free and not (work.behind and self._readers_ask())
+        others = [each for each in tuple(self._works.values()) if each is not work]
+        if any(each.asks and _order(each) < _order(work) for each in others):
+            return False
+        most = sum(each.most for each in others)
+        return not most or 2 * (size + most) <= limit
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -131,10 +134,10 @@ class Room:
         finally:
             work.waits = before
 
-    def wait_for(self, fits: Callable[[], bool]) -> bool:
-        """Wait until it fits. False where it does not, and this thread's work goes on all the same:
-        it is the first of those who all wait, or has waited long enough, or is no run and no
-        step."""
+    def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
+        """Wait until so many bytes fit. False where they do not, and this thread's work goes on all
+        the same: it is the first of those who all wait, or has waited long enough, or is no run and
+        no step."""
         if (work := self._works.get(threading.get_ident())) is None:
             return False
         until = time.monotonic() + self._longest[work.behind]
@@ -144,6 +147,7 @@ class Room:
             with self.waiting():
                 while not fits():
                     if self._is_first(work) or time.monotonic() > until:
+                        work.most = max(work.most, size)  # before the next one asks
                         return False
                     self._wait()
                 return True
@@ -165,10 +169,12 @@ class Room:
         holding = [each for each in tuple(self._works.values()) if each.number is not None]
         if not all(each.waits for each in holding):
             return False
-        return work is min(
-            (each for each in holding if each.asks),
-            key=lambda each: (each.behind, not each.most, each.number),
-        )
+        return work is min((each for each in holding if each.asks), key=_order)
+
+
+def _order(work: Work) -> tuple[bool, bool, float]:
+    """Readers before the background, who holds something before who does not, then as they came."""
+    return work.behind, not work.most, inf if work.number is None else work.number
 
 
 room = Room()

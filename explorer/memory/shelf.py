@@ -184,7 +184,7 @@ class Shelf:
         room.lets_go()
         if not self._let(coming):
             with aside():
-                if not room.wait_for(lambda: self._let(coming)):
+                if not room.wait_for(coming, lambda: self._let(coming)):
                     self._begin(coming)
         return scarce
 
