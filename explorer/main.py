@@ -24,7 +24,8 @@ with told.run():
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[asked])
-    if page.url_path == "tour":
+    name = page.url_path or told.FIRST_PAGE
+    if name == "tour":
         st.session_state.toured = True  # the first page offers it no more
     menu = bar.show()
     # The strip's room is kept: what follows does not jump.
@@ -33,6 +34,6 @@ with told.run():
         lesson.show(tabs.TABS | tabs.ASIDE)  # it takes no room
     page.run()
     with strip:
-        way.show(page.url_path or "attention")
+        way.show(name)
     presenting.listen()
-    export.fill(menu, page.url_path or "attention")
+    export.fill(menu, name)

@@ -78,7 +78,7 @@ FLOORS = [
     ),
     (
         r"explorer/server/.*",
-        {"streamlit", "starlette", "segno"},
+        {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
         r"explorer\.components\.bundle|explorer\.(server|memory)\..*|models\.library",
     ),
     (r"explorer/memory/lessons_redis\.py", {"redis"}, r"explorer\.memory\.lessons_store"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from test_lessons import listening, redis_address
+from test_lessons import Line, listening, redis_address
 
 from explorer.memory import lessons as law
 from explorer.memory.lessons import Lessons
@@ -26,19 +26,24 @@ class Away(Here):
         return await super().read(code)
 
 
+async def followed(store: Away) -> tuple[Lessons, str, Line]:
+    """A class in the store, its code, and the line of a student who is heard."""
+    classes = Lessons(store)
+    made = await classes.start("t")
+    student, _ = await classes.join(made.code, "s")
+    line, _ = await listening(classes, made.code, student)
+    return classes, made.code, line
+
+
 def test_what_is_told_while_the_store_is_away_is_heard_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(law, "LOOK_AGAIN", 0.01)
 
     async def test() -> None:
-        store = Away()
-        classes = Lessons(store)
-        made = await classes.start("t")
-        student, _ = await classes.join(made.code, "s")
-        line, _ = await listening(classes, made.code, student)
+        classes, code, line = await followed(store := Away())
         store.away = True
-        await store.drop(made.code)
+        await store.drop(code)
         store.news("", "")
         await asyncio.sleep(0.1)
         store.away = False
@@ -49,18 +54,16 @@ def test_what_is_told_while_the_store_is_away_is_heard_when_it_is_back(
     asyncio.run(asyncio.wait_for(test(), 30))
 
 
-def test_a_server_that_ends_while_the_store_is_away_waits_for_nothing() -> None:
+def test_a_server_that_ends_while_the_store_is_away_does_not_wait_for_it() -> None:
     async def test() -> None:
-        store = Away()
-        classes = Lessons(store)
-        made = await classes.start("t")
-        student, _ = await classes.join(made.code, "s")
-        line, _ = await listening(classes, made.code, student)
+        classes, _, line = await followed(store := Away())
         store.away = True
         store.news("", "")
         await asyncio.sleep(0)
+        assert classes._at_work, "it looks at what was told"
         classes.leave()
         await classes.close()
+        assert not classes._at_work and store.away
         await line.close()
 
     asyncio.run(asyncio.wait_for(test(), 30))

@@ -12,6 +12,8 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.memory.told import FIRST_PAGE
+
 EXPLORER = Path(__file__).resolve().parent.parent
 PAGES = EXPLORER.parent / "pages"
 
@@ -35,7 +37,6 @@ TABS = {
 }
 # Pages without a tab: a button of the frame leads there.
 ASIDE = {"classroom": "Class", "sentences": "Many sentences"}
-FIRST = "attention"
 
 
 @cache
@@ -57,7 +58,7 @@ def _made() -> Mapping[str, Any]:
             PAGES / f"{name}.py",
             title=title,
             url_path=name,
-            default=name == FIRST,
+            default=name == FIRST_PAGE,
             visibility="hidden" if name in ASIDE else "visible",
         )
         for name, title in (TABS | ASIDE).items()

@@ -359,9 +359,8 @@ class Lessons:
                 self._wanted.discard(name)
                 try:
                     seen = await self.view(code, whom)
-                except (
-                    ConnectionError
-                ):  # what was said is not lost: it is looked at until it is seen
+                except ConnectionError:
+                    # What was said is not lost: it is looked at until it is seen.
                     await asyncio.sleep(LOOK_AGAIN)
                     if code in self._lines and not self._ending:
                         self._wanted.add(name)

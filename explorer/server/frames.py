@@ -7,6 +7,7 @@ stranger's own words.
 
 from __future__ import annotations
 
+from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -50,8 +51,7 @@ class Frames:
                 try:
                     if is_wanted(BackMsg.FromString(message.get("bytes") or b"")):
                         return message
-                # Bytes of a stranger: they are read by another's code, and fail in any way.
-                except Exception:
+                except DecodeError:
                     refused("message")
                     ended = True
                     await send({"type": "websocket.close", "code": NO_FRAME})
