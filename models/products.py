@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-LARGE = 150_000  # numbers of a matrix that it pays for
+LARGE = 400_000  # numbers of a matrix that it pays for, its code included
 FEWEST_ROWS, MOST_ROWS = 4, 256
 CPUS = Path("/proc/cpuinfo")
 # What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
