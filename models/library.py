@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from models.readouts.patching import Sweep
 
     Handle = own.Handle | hf.Handle | cluster.Handle
+    Stamp = tuple[object, ...]
 
 
 def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handle:
@@ -93,9 +94,9 @@ def tried(
     where: str,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> str:
+) -> tuple[str, Stamp | None]:
     """What `load` calls a Hugging Face model, after it was loaded and run once in a process of its
-    own, under limits on time and memory.
+    own, under limits on time and memory; and the `stamp` of the files that were tried.
 
     `where`: its name on the hub or its folder, "hub:" before it for its own code, "ours:" for
     Headlight's classes. Files that are not here are fetched first. What a cluster serves is tried
@@ -103,13 +104,24 @@ def tried(
     became true.
     """
     if where.startswith(ON_THE_CLUSTER):
-        return where
-    from models.pretrained import hub, trial
+        return where, None
+    from models.pretrained import files, hub, trial
 
     way, where = way_of(where.strip())
     where = whole(where) if where else where
     folder = hub.locate(where, progress)
-    return trial.tester.try_out(folder, where, way, cancelled) + where
+    looks = files.stamp(folder)
+    return trial.tester.try_out(folder, where, way, cancelled) + where, looks
+
+
+def stamp(name: str) -> Stamp | None:
+    """How a Hugging Face model's files on this machine look now: another one when a file was
+    written since. None for a model without files here."""
+    from models.pretrained import files
+
+    way, where = way_of(name)
+    folder = files.here(where) if way else None
+    return None if folder is None else files.stamp(folder)
 
 
 def fetched() -> tuple[str, ...]:

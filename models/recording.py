@@ -46,6 +46,15 @@ class NotFinite(ValueError):
         self.site = site
 
 
+class NotEncoded(ValueError):
+    """A text on which a tokenizer's own rules fail."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model’s tokenizer fails on this text; change the text or choose another model."
+        )
+
+
 @dataclass(frozen=True)
 class Card:
     """Which model made a recording, and how its weights were treated."""

@@ -16,6 +16,8 @@ from pathlib import Path
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
+from models.encoding import decode, encode, encode_all, from_file
+
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
 # The special tokens of a model that fills masked words, and of one that writes.
 FOR_FILLING, FOR_WRITING = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
@@ -51,9 +53,7 @@ class Tokenizer:
     ) -> None:
         bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
         self.bpe = bpe
-        self._alone = lru_cache(maxsize=None)(
-            lambda token: bpe.decode([token], skip_special_tokens=False)
-        )
+        self._alone = lru_cache(maxsize=None)(lambda token: decode(bpe, [token]))
         self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
         self.special = frozenset(
             token for token in map(bpe.token_to_id, (*names, *more)) if token is not None
@@ -61,7 +61,7 @@ class Tokenizer:
 
     @classmethod
     def load(cls, file: Path) -> Tokenizer:
-        return cls(tokenizers.Tokenizer.from_file(str(file)))
+        return cls(from_file(file))
 
     @classmethod
     def train(
@@ -103,7 +103,7 @@ class Tokenizer:
 
     def ids(self, texts: list[str]) -> list[list[int]]:
         """The bare token ids of many texts, without special tokens."""
-        return [encoding.ids for encoding in self.bpe.encode_batch(texts)]
+        return encode_all(self.bpe, texts)
 
     def tokens(
         self,
@@ -114,7 +114,7 @@ class Tokenizer:
     ) -> tuple[Tokens, int]:
         """The text between the special tokens `before` and `after`, at most `limit` tokens in all,
         and how many tokens were dropped at its end."""
-        encoding = self.bpe.encode(text, add_special_tokens=False)
+        encoding = encode(self.bpe, text, special=False)
         room = limit - len(before) - len(after)
         ids = encoding.ids[:room]
         blank = [not self._alone(token).strip() for token in ids]
@@ -160,9 +160,11 @@ class Tokenizer:
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are
         missing becomes U+FFFD."""
-        return self.bpe.decode([token for token in ids if token not in self.special]).removeprefix(
-            " "
-        )
+        return self._decoded(ids).removeprefix(" ")
+
+    def _decoded(self, ids: Iterable[int]) -> str:
+        own = [token for token in ids if token not in self.special]
+        return decode(self.bpe, own, special=False)
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
@@ -212,7 +214,7 @@ class WordPiece(Tokenizer):
         self.unknown = pieces.token_to_id(unknown)
 
     def text(self, ids: Iterable[int]) -> str:
-        return self.bpe.decode([token for token in ids if token not in self.special])
+        return self._decoded(ids)
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text."""
@@ -248,7 +250,7 @@ class SentencePiece(Tokenizer):
     def _spelled(self, token: int) -> str:
         stored = self.bpe.id_to_token(token) or ""
         if stored.startswith("<0x") or token in self.special:
-            return self.bpe.decode([token], skip_special_tokens=False)
+            return decode(self.bpe, [token])
         return stored.replace(self.starts, " ")
 
     def _bytes(self, token: int) -> list[int]:

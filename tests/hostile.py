@@ -101,6 +101,15 @@ def first(read: dict) -> dict:
     return next(value for key, value in read.items() if key != "__metadata__")
 
 
+def stored(change: Callable[[str, torch.Tensor], torch.Tensor]) -> Spoil:
+    """Every tensor of floating-point numbers made another one."""
+
+    def spoil(held: dict[str, torch.Tensor]) -> None:
+        held.update({key: change(key, each) for key, each in held.items()})
+
+    return tensors(spoil)
+
+
 def fill(value: float) -> Spoil:
     """One entry of the first matrix of attention made another number."""
 
@@ -130,6 +139,9 @@ def doubled(depth: int) -> dict:
 
 
 DEEP = "[" * 200_000
+# A pattern that tries without end, on texts of letters that it spells in a way no trial reads.
+IN_VAIN = chain(replace("x", {"Regex": r"(?:\x7A?\x71?){40}(?:\x7A\x71){40}!"}))
+VAIN_TEXT = "zq" * 30
 KINDS: dict[str, Spoil] = {
     # config.json
     "config cut": written("config.json", '{"model_type": '),
@@ -170,6 +182,7 @@ KINDS: dict[str, Spoil] = {
     "vocabulary a list": config(vocab_size=[400]),
     "10^12 positions": config(max_position_embeddings=10**12),
     "no positions": config(max_position_embeddings=0),
+    "pruned heads": config(pruned_heads={"0": [0, 1]}),
     "activation unknown": config(hidden_act="explode"),
     "activation a number": config(hidden_act=7),
     "eps a word": config(layer_norm_eps="small"),
@@ -198,6 +211,19 @@ KINDS: dict[str, Spoil] = {
     "infinite": fill(float("inf")),
     "overflow": tensors(
         lambda held: [held[key].fill_(3e38) for key in held if key.endswith("dense.weight")]
+    ),
+    "truth values": stored(lambda key, each: each > 0),
+    "one matrix of truth values": stored(
+        lambda key, each: each > 0 if key.endswith("query.weight") else each
+    ),
+    "whole numbers": stored(lambda key, each: (10 * each).to(torch.int8)),
+    "float8": stored(lambda key, each: each.to(torch.float8_e4m3fn)),
+    "float8 of the other kind": stored(lambda key, each: each.to(torch.float8_e5m2)),
+    "too large for float16": stored(lambda key, each: (1e6 * each).half()),
+    "cut off at float16": stored(lambda key, each: (1e6 * each).clamp(-65504, 65504).half()),
+    "all zero": stored(lambda key, each: torch.zeros_like(each)),
+    "zero but for the norms": stored(
+        lambda key, each: each if "Norm" in key else torch.zeros_like(each)
     ),
     "a tensor missing": tensors(
         lambda held: held.pop(next(key for key in held if key.endswith("key.weight")))
@@ -246,6 +272,7 @@ KINDS: dict[str, Spoil] = {
     "between any two letters": chain(replace("x" * 500, {"Regex": ""})),
     "rules of words": rules(normalizer={"type": "Sequence", "normalizers": [5]}),
     "a pattern that is none": chain(replace("b", {"Regex": "(("})),
+    "a pattern that tries without end": chain(replace("x", {"Regex": r"(?:z?q?){40}(?:zq){40}!"})),
     "a thousand marks around a text": words(
         lambda read: read.update(
             post_processor={

@@ -20,7 +20,7 @@ from visiting import ROOT
 
 from explorer.analysis import anatomy, constructions, right
 from explorer.components import wire
-from explorer.memory import background, models, offered
+from explorer.memory import background, models, offered, trials
 from explorer.onefile.alignment import alignment
 from explorer.onefile.asked import Asked
 from models import library
@@ -63,7 +63,7 @@ def there(name: str) -> object:
     """The loaded model, without the trial in a process of its own that other tests are about."""
     for other in [each for each in models._handles if models.is_borrowed(each) and each != name]:
         del models._handles[other]  # its readers are the tests before this one
-    models.Loading._proven.add(name)
+    trials.note(name, library.stamp(name))
     return models.handle(name)
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 import tiny
-from hostile import KINDS
+from hostile import KINDS, stored, words
 from test_live import goes_first
 
+from explorer.memory import models, trials
 from models import library
+from models.pretrained import proof
 from models.pretrained.files import NotLoaded
 from models.pretrained.trial import Tester
 
@@ -67,6 +69,81 @@ def test_a_hostile_folder_is_refused_in_one_sentence(
     assert said.endswith(".") and "\n" not in said and 20 < len(said) < 260, said
     assert not RAW.search(said), said
     assert "the folder" in said and ("; " in said or "own classes" in said), said
+
+
+@pytest.mark.parametrize("base", [0, 0.0, -5.0, "wide", True, float("inf")])
+@pytest.mark.parametrize("said", ["rope_theta", "rope_parameters", "rope_scaling"])
+def test_rotary_positions_need_a_base_above_0(
+    base: object, said: str, tester: Tester, tmp_path: Path
+) -> None:
+    folder = tiny.build("llama", tmp_path)
+    tiny.change(folder, rope_parameters=None, rope_theta=None)
+    tiny.change(folder, **{said: base if said == "rope_theta" else {"rope_theta": base}})
+    with pytest.raises(NotLoaded, match=r"rope_theta is .* need a number above 0; check"):
+        tester.try_out(folder, str(folder), seconds=30)
+
+
+@pytest.mark.parametrize("way", ["ours:", "hub:"])
+def test_dropout_of_a_tokenizer_is_off_and_the_card_says_so(way: str, tmp_path: Path) -> None:
+    folder = tiny.build("gpt2", tmp_path)
+    plain = library.load(f"{way}{folder}")
+    words(lambda read: read["model"].update(dropout=0.5))(folder)
+    drawn = library.load(f"{way}{folder}")
+    texts = {library.record(drawn, "the cat sat on the mat").streams[0].tokens for _ in range(8)}
+    assert texts == {library.record(plain, "the cat sat on the mat").streams[0].tokens}
+    assert "dropout of 0.5 is off" in drawn.card.weights and "dropout" not in plain.card.weights
+
+
+def test_a_tokenizer_that_cuts_by_chance_is_refused(sound: Path) -> None:
+    """One of Python code, which no setting of ours reaches."""
+    handle = library.load(f"hub:{sound}")
+    own, lengths = handle.tokenizer._split, iter(range(2, 100))
+    handle.tokenizer._split = lambda text: tuple(each[: next(lengths)] for each in own(text))
+    with pytest.raises(NotLoaded, match="cuts one text in several ways"):
+        proof.stretch(handle, "it")
+
+
+def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(sound, folder)
+    name = f"ours:{folder}"
+    before = models.handle(name)
+    models.forget(name)
+    assert trials.passed(name) and models.handle(name).card == before.card
+    # Opened once more as it is: what is in memory stays.
+    finding = models.Loading.found(str(folder))
+    assert finding.wait(60) and finding.result == name and models.is_loaded(name)
+    models.forget(name)
+    KINDS["doubled 40 times"](folder)
+    assert not trials.passed(name)
+    with pytest.raises(ValueError, match="times longer"):
+        models.handle(name)
+    shutil.copy(sound / "tokenizer.json", folder)
+    assert models.handle(name).card == before.card
+    # Other weights, opened once more, are those on screen: the ones in memory are let go.
+    stored(lambda key, each: 0.9 * each)(folder)
+    finding = models.Loading.found(str(folder))
+    assert finding.wait(60) and finding.result == name
+    assert models.handle(name).card.fingerprint != before.card.fingerprint
+    models.forget(name)
+
+
+def test_a_folder_that_changes_while_it_is_read_is_not_taken(
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(sound, folder)
+    load = library.load
+
+    def changed(name: str, told: object = None) -> object:
+        made = load(name)
+        (folder / "config.json").write_text((folder / "config.json").read_text() + " ")
+        return made
+
+    monkeypatch.setattr(library, "load", changed)
+    with pytest.raises(ValueError, match="changed while they were read; open it again"):
+        models.handle(f"ours:{folder}")
+    assert not models.is_loaded(f"ours:{folder}")
 
 
 def test_what_is_sound_still_loads_after_all_of_them(

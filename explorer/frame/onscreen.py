@@ -15,6 +15,7 @@ from explorer.memory.address import fits_address, forget_token
 from explorer.memory.models import facts, handle, title
 from explorer.memory.passes import Shown, record
 from explorer.sentences.escape import literal
+from models.recording import NotEncoded
 
 SHORT = 400  # characters
 # A token that is a part of a character ends so, see models/tokenizer.py.
@@ -45,7 +46,11 @@ def shown(model: str | None = None, target: str | tuple[int, ...] | None = None)
 
     A page keeps this and not the Recording: whatever stands in a page's own names, Streamlit keeps
     for every visitor for as long as the visit lasts."""
-    made = record(model or st.session_state.model, st.session_state.text, target=target)
+    try:
+        made = record(model or st.session_state.model, st.session_state.text, target=target)
+    except NotEncoded as error:
+        st.warning(str(error))
+        st.stop()
     st.session_state.n_tokens = len(made.streams[0].tokens)  # for the log
     # Always there, so that what follows keeps its place on the page, and with it its state.
     words = st.container()

@@ -1,5 +1,4 @@
-"""Models in memory: loaded once for everyone, in the background, with what each of them says and
-shows of itself."""
+"""Models in memory, loaded once for everyone, with what each says and shows of itself."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.memory import collector, offered, told
+from explorer.memory import collector, offered, told, trials
 from explorer.memory.settings import settings
 from explorer.sentences import own_code
 from models import learn, library, pieces
@@ -100,7 +99,6 @@ class Loading:
     """
 
     _under_way: dict[Hashable, Loading] = {}
-    _proven: set[str] = set()  # names of models that went through a trial in this process
     _asking, _turn = threading.Lock(), threading.Lock()
 
     def __init__(
@@ -120,13 +118,12 @@ class Loading:
         """The loading of a model; of a borrowed one after a trial in a process of its own."""
 
         def begin(self: Loading) -> Any:
-            if is_borrowed(name) and name not in cls._proven:
-                library.tried(name, self._told, self._stopped.is_set)
-                cls._proven.add(name)
             base = name.removesuffix(library.PERMUTED)
             if name != base and is_loaded(base):
                 pieces.make_room(2 * _size(base))  # the copy, and what its making takes
-            return library.load(name, self._told)
+            if not is_borrowed(base):
+                return library.load(name, self._told)
+            return trials.load(name, base, self._told, self._stopped.is_set)
 
         return cls._only(("model", name), begin, lambda made: _keep(name, made))
 
@@ -138,9 +135,12 @@ class Loading:
         def begin(self: Loading) -> str:
             if settings().public:
                 raise ValueError("This server opens no other models.")
-            return library.tried(where, self._told, self._stopped.is_set)
+            name, stamp = library.tried(where, self._told, self._stopped.is_set)
+            if trials.note(name, stamp):
+                forget(name)  # what is in memory was made of other files
+            return name
 
-        return cls._only(("files", where), begin, cls._proven.add)
+        return cls._only(("files", where), begin)
 
     def stop(self) -> None:
         """One who asked for it wants it no more; it ends with the last of them."""

@@ -7,11 +7,11 @@ import hashlib
 from dataclasses import dataclass
 from math import isnan
 
-import tokenizers
 from safetensors.torch import load as load_safetensors
 
 from models import own
 from models.config import Config
+from models.encoding import from_text
 from models.learning import TASKS, Plan, Progress
 from models.live.tasks import model_of
 from models.tokenizer import Tokenizer
@@ -46,7 +46,7 @@ class Learned:
         model.load_state_dict(load_safetensors(stored))
         return own.handle_of(
             model.eval(),
-            Tokenizer(tokenizers.Tokenizer.from_str(self.tokenizer)),
+            Tokenizer(from_text(self.tokenizer)),
             name,
             hashlib.sha256(stored).hexdigest()[:12],
             "fp32",

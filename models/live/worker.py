@@ -20,6 +20,7 @@ from random import Random
 import torch
 from safetensors.torch import save
 
+from models.encoding import from_text
 from models.expendable import first_to_go
 from models.learning import MOST_STEPS, SECONDS, SHOWN, Plan
 from models.live import wire
@@ -36,9 +37,7 @@ class Training:
     def __init__(self, plan: Plan, stored: bytes) -> None:
         saved = torch.load(io.BytesIO(stored), weights_only=True) if stored else None
         if saved:
-            import tokenizers
-
-            self.tokenizer = Tokenizer(tokenizers.Tokenizer.from_str(saved["tokenizer"]))
+            self.tokenizer = Tokenizer(from_text(saved["tokenizer"]))
         else:
             self.tokenizer = tokenizer_of(plan)
         self.task = Task(plan, self.tokenizer)

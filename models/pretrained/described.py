@@ -3,9 +3,10 @@ not compute is refused with its name."""
 
 from __future__ import annotations
 
-from math import isqrt
+from collections.abc import Iterator
+from math import inf, isqrt
 
-from models.pretrained.files import NotLoaded
+from models.pretrained.files import NotLoaded, mend
 
 # The longest text, in tokens, whatever a model could take; and the memory that scores and patterns
 # of one recording may fill.
@@ -45,7 +46,8 @@ def rotary(described: dict, share: float = 1.0) -> dict:
     """
     told = described.get("rope_parameters") or described.get("rope_scaling") or {}
     kind = told.get("rope_type") or told.get("type") or "default"
-    base = told.get("rope_theta") or described.get("rope_theta")
+    named = (told.get("rope_theta"), described.get("rope_theta"), described.get("rotary_emb_base"))
+    base = next((each for each in named if each is not None), 10000.0)
     if kind not in ("default", "dynamic", "linear", "llama3"):
         raise NotLoaded(f"rotary positions stretched by {kind!r} do not run there")
     scaling: tuple[float, ...] | None = None
@@ -57,10 +59,36 @@ def rotary(described: dict, share: float = 1.0) -> dict:
         scaling = (*(float(told[name]) for name in names), float(trained))
     return {
         "positions": "rotary",
-        "rotary_base": float(base or described.get("rotary_emb_base") or 10000.0),
+        "rotary_base": float(base),
         "rotary_share": share,
         "rotary_scaling": scaling,
     }
+
+
+def check_rotary(described: dict, name: str) -> None:
+    """Raises NotLoaded where a number that rotary positions are made of is none, or not above 0."""
+    for key, value in _rotary_numbers(described):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 < value < inf:
+            raise NotLoaded(
+                f"The config.json of {name} says {key} is {str(value)[:40]}, and rotary positions "
+                f"need a number above 0; {mend(name)}."
+            )
+
+
+def _rotary_numbers(described: dict) -> Iterator[tuple[str, object]]:
+    """What a config.json says of base and stretch of rotary positions; some say it by kind of
+    layer."""
+    for key in ("rope_theta", "rotary_emb_base", "rope_local_base_freq", "factor"):
+        if described.get(key) is not None:
+            yield key, described[key]
+    for key in ("rope_parameters", "rope_scaling"):
+        told = described.get(key)
+        if isinstance(told, dict):
+            yield from _rotary_numbers(told)
+            for each in told.values():
+                if isinstance(each, dict):
+                    yield from _rotary_numbers(each)
 
 
 def window(described: dict, n_layer: int) -> tuple[int | None, list[int]]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from models.config import Config
 from models.own import Handle, handle_of
-from models.pretrained import files, modern
+from models.pretrained import files, modern, numbers
 from models.pretrained.described import activation
 from models.pretrained.files import NotLoaded, mend
 from models.pretrained.modern import Tensors, pair
@@ -69,6 +69,7 @@ def load(folder: Path, name: str) -> Handle:
         raise NotLoaded(
             f"The files of {name} do not fit together; {mend(name)} or choose another."
         ) from error
+    numbers.check(model, name, halves="F16" in files.types(folder, name))
     kinds = sorted(
         {
             str(tensor.dtype).removeprefix("torch.")
@@ -82,7 +83,8 @@ def load(folder: Path, name: str) -> Handle:
         tokenizer,
         name,
         stored,
-        f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes",
+        f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes"
+        + files.without_dropout(folder, name),
         ends,
     )
 

@@ -47,6 +47,9 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
 
 
+Stamp = tuple[object, ...]
+
+
 class NotLoaded(ValueError):
     """A model cannot be used here: one sentence says why and what to do."""
 
@@ -54,6 +57,22 @@ class NotLoaded(ValueError):
 def is_folder(where: str) -> bool:
     """True for what is a path, and no name on the hub."""
     return where.startswith(("/", ".", "~")) or (Path(where).expanduser() / "config.json").is_file()
+
+
+def here(where: str) -> Path | None:
+    """The folder with a model's files as they lie on this machine, None where they do not. Nothing
+    is fetched."""
+    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    if is_folder(where):
+        folder = Path(where).expanduser()
+        return folder if folder.is_dir() else None
+    try:
+        config = try_to_load_from_cache(where, "config.json", cache_dir=constants.HF_HUB_CACHE)
+    except HFValidationError:
+        return None
+    return Path(config).parent if isinstance(config, str) else None
 
 
 def mend(name: str) -> str:
@@ -181,6 +200,19 @@ def _growth(rule: dict | None) -> int:
     return min(growth, 10**12)
 
 
+def patterns(rules: object) -> Iterator[str]:
+    """Every regular expression within a tokenizer's rules."""
+    if isinstance(rules, dict):
+        pattern = rules.get("Regex")
+        if isinstance(pattern, str):
+            yield pattern
+        for each in rules.values():
+            yield from patterns(each)
+    elif isinstance(rules, list):
+        for each in rules:
+            yield from patterns(each)
+
+
 def _around(rule: dict | None) -> int:
     """How many pieces a post-processor puts around a text."""
     if rule is None:
@@ -228,8 +260,8 @@ def weights_of(folder: Path, name: str) -> list[Path]:
     return files
 
 
-def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Type and shape of every tensor of a folder's weights, read from the files' heads alone.
+def headers(folder: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Name, type and shape of every tensor of a folder's weights, read from the files' heads alone.
     Raises NotLoaded for a broken file."""
     for file in weights_of(folder, name):
         size = file.stat().st_size
@@ -242,14 +274,15 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
                         "the format allows 100; choose another model."
                     )
                 head = json.loads(stream.read(length) if 0 < length < size else b"")
-            tensors = [each for key, each in head.items() if key != "__metadata__"]
-            found = [(each["dtype"], tuple(each["shape"])) for each in tensors]
+            head.pop("__metadata__", None)
+            tensors = list(head.values())
+            found = [(key, each["dtype"], tuple(each["shape"])) for key, each in head.items()]
             offsets = sorted(tuple(each["data_offsets"]) for each in tensors)
             fits = all(
-                isinstance(edge, int) and edge >= 0 for _, shape in found for edge in shape
+                isinstance(edge, int) and edge >= 0 for _, _, shape in found for edge in shape
             ) and all(
                 each["data_offsets"][1] - each["data_offsets"][0] == BYTES[kind] * prod(shape)
-                for each, (kind, shape) in zip(tensors, found)
+                for each, (_, kind, shape) in zip(tensors, found)
                 if kind in BYTES
             )
             ends = [0, *(end for _, end in offsets)]
@@ -275,14 +308,56 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def parameters(folder: Path, name: str) -> int:
     """How many numbers a folder's weights hold."""
-    return sum(prod(shape) for _, shape in headers(folder, name))
+    return sum(prod(shape) for _, _, shape in headers(folder, name))
+
+
+def check_types(tensors: list[tuple[str, str, tuple[int, ...]]], name: str) -> None:
+    """Raises NotLoaded where weights are stored as 8-bit floats, whole numbers or truth values.
+    Masks and positions may be."""
+    for key, kind, shape in tensors:
+        is_weight = key.endswith((".weight", ".gamma", ".beta")) or (
+            key.endswith(".bias") and len(shape) == 1
+        )
+        if kind not in FLOATS and (is_weight or kind.startswith("F8")):
+            raise NotLoaded(
+                f"{name} stores {key[:80]} as {kind}, and Headlight reads weights of 16, 32 or 64 "
+                "bits; choose a version in float16, bfloat16 or float32."
+            )
+
+
+def types(folder: Path, name: str) -> list[str]:
+    """The types of the floating-point numbers in a folder's weights, the widest first."""
+    found = {kind for _, kind, _ in headers(folder, name)}
+    return [kind for kind in FLOATS if kind in found]
+
+
+def without_dropout(folder: Path, name: str) -> str:
+    """What a card says of a tokenizer that would leave merges out by chance, which is read without
+    that; "" for any other."""
+    model = read_rules(folder, name).get("model")
+    dropout = model.get("dropout") if isinstance(model, dict) else None
+    return f"; the tokenizer’s dropout of {dropout} is off" if dropout else ""
 
 
 def treatment(folder: Path, name: str) -> str:
     """How the weights are stored and computed, for the card: "float16, computed in float32"."""
-    kinds = sorted({kind for kind, _ in headers(folder, name) if kind in FLOATS}, key=FLOATS.index)
+    kinds = types(folder, name)
     stored = " and ".join(WORDS[kind] for kind in kinds)
-    return stored if kinds == ["F32"] else f"{stored}, computed in float32"
+    stored = stored if kinds == ["F32"] else f"{stored}, computed in float32"
+    return stored + without_dropout(folder, name)
+
+
+def stamp(folder: Path) -> Stamp:
+    """What a folder's files look like from outside: it changes when one of them is written, comes
+    or goes."""
+    looks = []
+    for path in sorted(folder.iterdir()):
+        try:
+            of = path.stat()
+        except OSError:  # it has just gone, or leads nowhere
+            continue
+        looks.append((path.name, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns))
+    return (str(folder), *looks)
 
 
 def digest(files: list[Path]) -> str:

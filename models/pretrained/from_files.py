@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from models.encoding import guarded
 from models.pretrained import files
 from models.pretrained.files import NotLoaded, mend
 from models.pretrained.hub_tokenizer import HubTokenizer
@@ -27,11 +28,11 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
     import transformers
 
     try:
-        return HubTokenizer(
-            transformers.AutoTokenizer.from_pretrained(
+        with guarded(ImportError):
+            read = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True
             )
-        )
+        return HubTokenizer(read)
     except ImportError as error:
         what = first_line(error).partition(". ")[0]
         raise NotLoaded(

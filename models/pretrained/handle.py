@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch import Tensor
 
-from models.pretrained import files, hub
+from models.pretrained import files, hub, numbers
 from models.pretrained.described import LONGEST, longest
 from models.pretrained.files import NotLoaded
 from models.pretrained.from_files import model_of, quietly, tokenizer_of
@@ -52,13 +52,10 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> Handle
     with quietly():
         tokenizer = tokenizer_of(folder, name)
         model = model_of(folder, name)
-        return handle_of(
-            model,
-            tokenizer,
-            name,
-            files.digest(files.weights_of(folder, name))[:12],
-            files.treatment(folder, name),
-        )
+        treatment = files.treatment(folder, name)
+        numbers.check(model, name, halves="F16" in files.types(folder, name))
+        digest = files.digest(files.weights_of(folder, name))[:12]
+        return handle_of(model, tokenizer, name, digest, treatment)
 
 
 def handle_of(

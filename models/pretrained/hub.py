@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from models.pretrained import files
+from models.pretrained import described, files
 from models.pretrained.files import PICKLES, NotLoaded, mend
 
 # The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes
@@ -79,6 +79,7 @@ def check(folder: Path, name: str) -> None:
         check_config(config, name)
         tensors = list(files.headers(folder, name))
         files.check_layers(config, len(tensors), name)
+        files.check_types(tensors, name)
         check_size(files.parameters(folder, name), 0, name)
         files.check_rules(folder, name)
     except OSError as error:
@@ -115,6 +116,12 @@ def check_config(config: dict, name: str) -> None:
             f"{name} has quantised weights, which Headlight does not compute with; choose the "
             "version without quantisation."
         )
+    if config.get("pruned_heads"):
+        raise NotLoaded(
+            f"The config.json of {name} names pruned heads, and its weights do not say which heads "
+            "are left; choose the version before pruning."
+        )
+    described.check_rotary(config, name)
     _check_family(config, kind, name)
 
 
@@ -246,15 +253,12 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
 
 
 def _from_cache(name: str, error: Exception) -> Path:
-    from huggingface_hub import constants, try_to_load_from_cache
-
-    config = try_to_load_from_cache(name, "config.json", cache_dir=constants.HF_HUB_CACHE)
-    if not isinstance(config, str):
+    folder = files.here(name)
+    if folder is None:
         raise NotLoaded(
             f"The Hugging Face hub cannot be reached, and {name} is not on this machine yet; "
             "go online once, or give a folder with its files."
         ) from error
-    folder = Path(config).parent
     check(folder, name)
     return folder
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import tokenizers
-
+from models import encoding
 from models.tokenizer import CONTINUES, SPACE, Tokens, readable
 
 if TYPE_CHECKING:
+    import tokenizers
     from transformers import PreTrainedTokenizerBase
 
 SENTENCEPIECE_SPACE = "\u2581"
@@ -37,7 +37,7 @@ class HubTokenizer:
         # A copy of the rules that nothing else sets: transformers writes on its own at every call,
         # which two threads cannot do at once.
         backend = getattr(own, "backend_tokenizer", None)
-        self._rules = None if backend is None else tokenizers.Tokenizer.from_str(backend.to_str())
+        self._rules = None if backend is None else encoding.from_text(backend.to_str())
         self._slow = Lock()
         if self._rules is not None:
             self._rules.no_truncation()
@@ -49,6 +49,11 @@ class HubTokenizer:
         self._bytes_in_letters, self._sentencepiece = (
             self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE)
         )
+
+    @property
+    def rules(self) -> tokenizers.Tokenizer | None:
+        """The rules in tokenizer.json; None for a tokenizer in Python code."""
+        return self._rules
 
     def __len__(self) -> int:
         return len(self.own)
@@ -88,8 +93,8 @@ class HubTokenizer:
         """The text that token ids spell, special tokens left out."""
         ids = [int(token) for token in ids if token not in self.special]
         if self._rules is not None:
-            return self._rules.decode(ids, skip_special_tokens=False).strip()
-        with self._slow:
+            return encoding.decode(self._rules, ids).strip()
+        with self._slow, encoding.guarded():
             return str(self.own.decode(ids, skip_special_tokens=False)).strip()
 
     def label(self, token: int) -> str:
@@ -122,9 +127,9 @@ class HubTokenizer:
 
     def _split(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
         if self._rules is not None:
-            read = self._rules.encode(text)
+            read = encoding.encode(self._rules, text)
             return read.ids, [bool(mark) for mark in read.special_tokens_mask], read.offsets
-        with self._slow:
+        with self._slow, encoding.guarded():
             ids = self.own(text, split_special_tokens=True).input_ids
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
         return ids, [bool(mark) for mark in special], [NOWHERE] * len(ids)
@@ -181,8 +186,8 @@ class HubTokenizer:
 
     def _decode(self, token: int) -> str:
         if self._rules is not None:
-            return self._rules.decode([token], skip_special_tokens=False)
-        with self._slow:
+            return encoding.decode(self._rules, [token])
+        with self._slow, encoding.guarded():
             return str(self.own.decode([token]))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import tokenizers
-
+from models import encoding
 from models.pretrained.files import NotLoaded
+from models.recording import NotEncoded
 from models.tokenizer import SentencePiece, Tokenizer, WordPiece
 
 
@@ -17,8 +17,8 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
     if not file.exists():
         raise NotLoaded("the folder has no tokenizer.json, which Headlight’s own classes need")
     try:
-        pieces = tokenizers.Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises Exception itself, nothing narrower
+        pieces = encoding.from_file(file)
+    except NotEncoded as error:
         raise NotLoaded("its tokenizer.json cannot be read") from error
     pieces.no_truncation()
     pieces.no_padding()
@@ -43,7 +43,7 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         name("eos", ("<|endoftext|>", "</s>")),
     )
     # As the tokenizer itself frames a text: a decoder may have a [CLS] that it does not use.
-    framed = pieces.encode("a")
+    framed = encoding.encode(pieces, "a")
     own = [at for at, mark in enumerate(framed.special_tokens_mask) if not mark]
     ends = (
         (tuple(framed.tokens[: own[0]]), tuple(framed.tokens[own[-1] + 1 :])) if own else ((), ())

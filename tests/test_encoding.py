@@ -1,0 +1,105 @@
+"""Whatever a tokenizer's rules do with a text, it is one error that the app knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+import tiny
+import tokenizers
+from hostile import IN_VAIN, VAIN_TEXT
+from streamlit.testing.v1 import AppTest
+
+from explorer.memory import models, offered, trials
+from models import encoding, library
+from models.pretrained import proof
+from models.recording import NotEncoded
+
+ROOT = Path(__file__).resolve().parent.parent
+WAYS = pytest.mark.parametrize("way", ["ours:", "hub:"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose tokenizer panics on a text that no trial finds."""
+    made = tiny.build("bert", tmp_path_factory.mktemp("panics"))
+    IN_VAIN(made)
+    return made
+
+
+def test_the_library_panics_on_that_text(folder: Path) -> None:
+    """What the tests below are about: else they pass by accident."""
+    rules = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    with pytest.raises(BaseException) as panic:
+        rules.encode(VAIN_TEXT)
+    assert not isinstance(panic.value, Exception) and type(panic.value).__name__ == encoding.PANIC
+
+
+@WAYS
+def test_a_panic_is_an_error_like_any_other(way: str, folder: Path) -> None:
+    handle = library.load(f"{way}{folder}")
+    assert library.record(handle, "The cat sat.").streams[0].tokens
+    with pytest.raises(NotEncoded, match="tokenizer fails on this text"):
+        library.record(handle, VAIN_TEXT)
+    if way == "ours:":
+        with pytest.raises(NotEncoded):
+            handle.tokenizer.ids([VAIN_TEXT, "cat"])
+
+
+def test_a_stop_of_the_program_is_none() -> None:
+    for stop in (KeyboardInterrupt, SystemExit, GeneratorExit):
+        with pytest.raises(stop), encoding.guarded():
+            raise stop
+
+
+@pytest.mark.slow
+@WAYS
+@pytest.mark.parametrize("page", ["attention", "predictions", "compare", "classroom"])
+def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
+    name = f"{way}{folder}"
+    trials.note(name, library.stamp(name))  # a trial that found nothing
+    models.handle(name)
+    app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+    app.query_params.update({"model": name, "text": VAIN_TEXT})
+    app.session_state[offered.OPENED] = (name,)
+    app = app.run()
+    if page != "attention":
+        app.switch_page(str(ROOT / f"pages/{page}.py")).run()
+    assert not app.exception
+    (said,) = (each.value for each in app.warning if "tokenizer" in each.value)
+    assert said == str(NotEncoded())
+    app.session_state.text, app.session_state.acted = "The cat sat.", True
+    app.run()
+    assert not app.exception and not [each for each in app.warning if "tokenizer" in each.value]
+    models.forget(name)
+
+
+def test_a_trial_reads_what_a_pattern_nearly_matches(tiny_folder: Callable[[str], Path]) -> None:
+    handle = library.load(f"ours:{tiny_folder('bert')}")
+    pattern = tokenizers.Regex(r"(?i:zq?){3}[^\r\p{L}]\s+7{2,9}")
+    handle.tokenizer.bpe.normalizer = tokenizers.normalizers.Replace(pattern, "x")
+    near = proof.near_matches(handle)
+    assert {each[:3] for each in near} == {
+        "zq7",
+        "zzz",
+        "qqq",
+        "777",
+        *(a + b + a for a, b in permutations("zq7", 2)),
+    }
+    assert all(len(each) >= proof.REPEATED for each in near)
+
+
+def test_rules_work_in_one_place_alone() -> None:
+    calls = re.compile(
+        r"\b(bpe|_?rules|pieces|Tokenizer)\.(en|de)code(_batch)?\(|Tokenizer\.from_(file|str)\("
+    )
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("models", "explorer", "pages")
+        for path in (ROOT / folder).rglob("*.py")
+        if calls.search(path.read_text("utf-8"))
+    ]
+    assert found == ["models/encoding.py"]
