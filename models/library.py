@@ -36,6 +36,7 @@ from models.known import spelled as spelled
 from models.offers import Offers, Source, Writing
 from models.prediction import Attribution, Beam, Drawn, Lens
 from models.recording import Recording
+from models.shipped import without_earlier as without_earlier
 from models.within import circuits as circuits
 from models.within import neurons as neurons
 from models.within import ours

@@ -75,12 +75,8 @@ def load(name: str) -> Handle:
     base, _, step = name.partition("@")
     folder, card = shipped.folder(base), shipped.card(base)
     if step:
-        if name not in shipped.checkpoints(base):
-            raise ValueError(
-                f"{base} has no checkpoint {step}; there are "
-                f"{', '.join(shipped.checkpoints(base)) or 'none'}"
-            )
-        with safe_open(folder / "checkpoints.safetensors", framework="pt") as file:
+        shipped.expect_checkpoint(name)
+        with safe_open(folder / shipped.EARLIER, framework="pt") as file:
             tensors = {
                 key.partition("/")[2]: file.get_tensor(key)
                 for key in file.keys()

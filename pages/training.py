@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.frame import onscreen
 from explorer.frame.picker import pick
-from explorer.memory import address, models, told
+from explorer.memory import address, models, stages, told
 from explorer.sentences import training as sentences
 from explorer.sentences.escape import literal
 from explorer.views.training import course, formed, live, twins
@@ -51,6 +51,8 @@ if view != "Live":
     onscreen.tell_instead()
 if view == "Live":
     train()
+elif missing := stages.missing(st.session_state.model if view == "Checkpoints" else ""):
+    st.info(missing)
 elif view == "Twins":
     compare(st.session_state.model.partition("@")[0], st.session_state.text)
 else:

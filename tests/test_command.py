@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import sysconfig
 import time
 import urllib.request
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -17,8 +19,9 @@ import clone
 import pytest
 
 from explorer import command, export
+from explorer.analysis.csv import to_csv
 from models import library
-from models.recording import from_npz
+from models.recording import from_npz, to_npz
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = "The cat </script> sat."
@@ -79,7 +82,7 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ("asked", "said"),
     [
         (["record", TEXT, "-m", "nothing", "-o", "x.npz"], "no model 'nothing'"),
-        (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view 'nothing'"),
+        (["page", TEXT, "-o", "x.html", "--view", "nothing"], "no view is called 'nothing'"),
         (["page", TEXT, "-o", "x.html", "-c", "layer"], "NAME=VALUE"),
         (["page", TEXT, "-o", "x.html", "-c", "layer=77"], "layer is '77'"),
         (["page", TEXT, "-o", "x.html", "-c", "model=decoder"], "--help"),
@@ -95,6 +98,23 @@ def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
             for no in ("x", "nan", "-1")
         ),
         (["page", TEXT, "-o", "/no/such/folder/x.html"], "No such file"),
+        (["record", TEXT, "-o", "/no/such/folder/x.npz"], "No such file"),
+        (["record", TEXT, "-o", "."], "is a folder; give the name of a file in it"),
+        (["record", TEXT, "-o", "x.html"], "x.html would hold NPZ; give it a name ending in .npz"),
+        (["page", TEXT, "-o", "."], "is a folder"),
+        (["page", TEXT, "-o", "x.pdf"], "x.pdf would hold HTML; give it a name ending in .html"),
+        (["page", TEXT, "-o", "x"], "x would hold HTML"),
+        (
+            ["page", TEXT, "-o", "x.html", "--choose", "lyer=1"],
+            "the view heads has no choice 'lyer'; it has attention, layer, head, token, view",
+        ),
+        (["page", TEXT, "-o", "x.html", "--view", "lens", "-c", "head=1"], "no choice 'head'"),
+        *(
+            (["app", "--port", port], "a port is a whole number from 1 to 65535")
+            for port in ("99999", "0", "-1")
+        ),
+        (["app", "--address", "no such place"], "there is no address 'no such place'"),
+        (["app", "--address", "192.0.2.1"], "nothing can be served at 192.0.2.1"),
         (["record", TEXT, "-m", "hub:/no/such/folder", "-o", "x.npz"], "no folder"),
     ],
 )
@@ -110,6 +130,76 @@ def test_what_cannot_be_done_is_said_in_one_line(
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("headlight: ") and said in error
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["record", TEXT, "-o", "."],
+        ["page", TEXT, "-o", "x.pdf"],
+        ["page", TEXT, "-o", "x.html", "-c", "lyer=1"],
+    ],
+    ids=" ".join,
+)
+def test_it_is_said_before_any_work(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(library, "load", lambda *given: pytest.fail("a model was loaded"))
+    assert command.main(asked) == 1
+
+
+def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert command.main(["app", "--address", "127.0.0.1", "--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert f"127.0.0.1, port {port} (Address already in use); choose another" in said
+
+
+def test_every_choice_of_a_view_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `export.CHOICES` names is what the views read, no more and no less."""
+    read: dict[str, set[str]] = {view: set() for view in export.VIEWS}
+
+    class Watched(dict):
+        def get(self, name: str, default: object = None) -> object:
+            read[view].add(name)
+            return super().get(name, default)
+
+    settled = export.chosen
+    monkeypatch.setattr(export, "chosen", lambda *given: (given[0], Watched(settled(*given)[1])))
+    for view in export.VIEWS:
+        model = library.load("translator" if view == "alignment" else "encoder")
+        recording = library.record(model, "The cat sat.")
+        other = library.record(model, "The dog ran.") if view in export.OF_TWO else None
+        export.page(recording, view, model=model, other=other)
+    assert read == {view: set(names) for view, names in export.CHOICES.items()}
+
+
+def test_its_version_stands_in_all_that_it_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--version"])
+    assert ended.value.code == 0
+    version = capsys.readouterr().out.removeprefix("headlight ").strip()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
+    npz, html = tmp_path / "it.npz", tmp_path / "it.html"
+    command.main(["record", TEXT, "-o", str(npz)])
+    command.main(["page", TEXT, "-o", str(html)])
+    assert from_npz(npz.read_bytes()).version == version
+    assert f"Made with Headlight {version}<" in html.read_text("utf-8")
+    assert (
+        to_csv({"a": [1]}, ["about it"]).splitlines()[1].endswith(f"about it | Headlight {version}")
+    )
+
+
+def test_a_recording_of_another_version_keeps_it_and_is_the_same() -> None:
+    made = library.record(library.load("encoder"), TEXT)
+    older = replace(made, version="0.3.0")
+    assert from_npz(to_npz(older)).version == "0.3.0" and older == made
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ processes, and readers who stay where they are."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -28,6 +29,7 @@ from explorer.server.health import KEPT
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
+CAPABILITIES = ("CHOWN", "SETGID", "SETUID", "NET_BIND_SERVICE")  # of nginx's first process
 pytestmark = pytest.mark.slow
 
 
@@ -92,7 +94,53 @@ def test_containers_share_their_classes() -> None:
     asked = {read(each["environment"]).redis for each in apps}
     assert asked == {f"redis://{told['--bind']}:{told['--port']}/0"}
     assert told["--bind"] == "127.0.0.1" and told["--save"] == "" and told["--appendonly"] == "no"
-    assert "-r requirements-classes.txt" in (ROOT / "Dockerfile").read_text("utf-8")
+    (asked,) = [
+        line
+        for line in (ROOT / "requirements-classes.txt").read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert "-r requirements.lock" in (ROOT / "Dockerfile").read_text("utf-8")
+    assert f"\n{asked} \\\n" in (ROOT / "requirements.lock").read_text("utf-8")
+
+
+def test_no_container_has_more_rights_than_it_needs() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    assert len(services) == 4
+    (tasks,) = unit()["TasksMax"]
+    for name, each in services.items():
+        assert each["read_only"] is True and each["cap_drop"] == ["ALL"], name
+        assert each["security_opt"] == ["no-new-privileges:true"], name
+        assert 0 < each["pids_limit"] <= int(tasks) and each["mem_limit"], name
+        assert name == "nginx" or "cap_add" not in each, name
+    assert services["headlight-8601"]["pids_limit"] == int(tasks)
+    assert set(services["nginx"]["cap_add"]) == set(CAPABILITIES)
+    # Where it writes is in memory: its process number, and what it has of requests and answers.
+    assert {"/run", "/var/cache/nginx"} <= set(services["nginx"]["tmpfs"])
+
+
+@pytest.mark.skipif(
+    NGINX is None or shutil.which("setpriv") is None or os.geteuid() != 0,
+    reason="nginx, setpriv or the rights to give rights away are not here",
+)
+def test_nginx_runs_with_these_capabilities_and_no_others(tmp_path: Path) -> None:
+    folder, port = tmp_path, free_port()
+    said = (DEPLOY / "nginx.conf").read_text("utf-8").replace("8600", str(port))
+    (folder / "conf").write_text(
+        f"daemon off; user nobody nogroup; pid {folder}/pid;\nevents {{}}\nhttp {{\n"
+        f"proxy_temp_path {folder}/proxy;\n{said.replace('/var/log/nginx', str(folder))}}}\n"
+    )
+    kept = ",".join(f"+{each.lower()}" for each in CAPABILITIES)
+    process = subprocess.Popen(
+        ["setpriv", "--no-new-privs", "--inh-caps", "-all", "--bounding-set", f"-all,{kept}"]
+        + [NGINX, "-p", str(folder), "-c", str(folder / "conf"), "-e", str(folder / "errors")]
+    )
+    try:
+        assert driver.answers(f"http://127.0.0.1:{port}")
+        # Nobody stands behind it.
+        assert httpx2.get(f"http://127.0.0.1:{port}").status_code == 502
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:

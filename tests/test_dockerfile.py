@@ -7,6 +7,7 @@ these need."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -100,19 +101,27 @@ def packages(asked: list[Requirement], folder: Path) -> None:
 
 def required(call: list[str], folder: Path) -> list[Requirement]:
     """The packages that a call of `pip install` asks for, of what has been copied into a folder so
-    far. All are held to the tested versions."""
+    far. All are held to the tested versions, or to their hashes."""
     named, options = [], iter(call)
-    alone = "[alone]" if "--no-deps" in call else ""
+    alone = "--no-deps" in call
     for each in options:
         if each == "-r":
             text = (folder / next(options)).read_text("utf-8")
-            named += [line for line in text.splitlines() if line and not line.startswith("#")]
+            lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+            # Of a package with hashes the first line names it.
+            named += [line.rstrip("\\ ") for line in lines if not line.startswith(" ")]
         elif each == "-c":
             assert (folder / next(options)).samefile(folder / "constraints.txt")
         elif not each.startswith("-") and each != ".":
-            named.append(each + alone)
-    assert not named or "-c" in call, f"pip install {' '.join(call)}: any version may come"
-    return [Requirement(each) for each in named]
+            named.append(each)
+    held = "-c" in call or "--require-hashes" in call
+    assert not named or held, f"pip install {' '.join(call)}: any version may come"
+    return [_with(Requirement(each), alone) for each in named]
+
+
+def _with(one: Requirement, alone: bool) -> Requirement:
+    one.extras |= {"alone"} if alone else set()
+    return one
 
 
 def test_the_image_takes_the_installed_project_and_not_its_source() -> None:
@@ -153,13 +162,23 @@ def test_torch_may_come_without_the_libraries_of_graphics_cards() -> None:
     assert last < at < installing
 
 
+def test_packages_are_checked_by_their_hashes_before_anything_else_is_installed() -> None:
+    """What is left for the call without hashes is PyTorch."""
+    calls = [call for name, said in lines() if name == "RUN" for call in installs(said)]
+    calls = [call for call in calls if "." not in call]
+    first, second = calls
+    assert {"--require-hashes", "--no-deps"} <= set(first) and "requirements.lock" in first
+    assert second[-4:] == ["-c", "constraints.txt", "-r", "requirements.txt"]
+
+
 def environment(source: Path, fresh: Path, others: Path) -> Path:
     """A fresh environment with what setup.py installs of a source, and with the packages that lie
     in `others`: its Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], check=True)
     (site,) = fresh.glob("lib/python*/site-packages")
     build = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(site)]
-    subprocess.run(build, cwd=source, check=True)
+    said = dict(each.split("=") for name, rest in lines() if name == "ENV" for each in rest.split())
+    subprocess.run(build, cwd=source, check=True, env={**os.environ, **said})
     (site / "others.pth").write_text(str(others))
     return fresh / "bin" / "python"
 

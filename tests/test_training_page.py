@@ -146,3 +146,20 @@ def test_any_text_opens_it_and_another_model_too() -> None:
     assert sent(app, "curves")["steps"][-1] == 2000
     app = opened(model="induction@450")
     assert sent(app, "curves")["at"] == 5
+
+
+@pytest.mark.parametrize("view", ["Checkpoints", "Twins"])
+@pytest.mark.parametrize("model", ["encoder", "induction"])
+def test_without_earlier_weights_the_page_says_how_to_get_them(
+    view: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the package is installed, which leaves them out."""
+    monkeypatch.setattr(shipped, "EARLIER", "no such file")
+    app = page_at("training", train_view=view, model=model, text=TWICE)
+    assert not app.exception and not app.error
+    assert [each.value for each in app.info] == [shipped.NO_EARLIER]
+    assert app.session_state.model == model
+    with pytest.raises(ValueError, match="leaves out earlier weights"):
+        library.load("induction@400")
+    app = page_at("training", train_view="Live", model=model, text=TWICE)
+    assert not app.exception and shipped.NO_EARLIER not in [each.value for each in app.info]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from models.recording import VERSION
+
 # A table: its columns by name, each a list or an array of one axis.
 Cells = Sequence | np.ndarray
 Columns = Mapping[str, Cells]
@@ -26,11 +28,11 @@ def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
     number.
 
     `about`, what a reader of the file must know, stands in the last column of the first row, its
-    lines with " | " between them."""
+    lines with " | " between them, and the Headlight that made it last."""
     rows = [[_cell(each) for each in row] for row in zip(*map(_plain, columns.values()))]
     names = [f"'{name}" if LIVE.match(name) else name for name in columns]
     if about:
-        said = " | ".join(" ".join(line.split()) for line in about)
+        said = " | ".join(" ".join(line.split()) for line in (*about, f"Headlight {VERSION}"))
         rows = rows or [[""] * len(names)]
         rows = [[*row, "" if at else safe(said)] for at, row in enumerate(rows)]
         names.append(ABOUT)

@@ -30,20 +30,8 @@ VIEW_OF = {
 }
 # The pages of the text alone, whatever was typed for a decoder to read.
 OF_THE_TEXT = ("embeddings", "positions")
-# The choices of a page that its view takes too.
-CHOICES_OF = {
-    "heads": ("attention", "layer", "head", "token", "view"),
-    "findings": ("attention",),
-    "anatomy": ("attention", "layer", "head", "token", "anatomy_cell"),
-    "positions": ("stream",),
-    "residual": ("stream", "write"),
-    "paths": ("stream", "token", "stage", "trails", "frame", "specials", "length"),
-    "summary": ("attention", "sum_what", "sum_layer"),
-    "lookup": ("attention", "layer", "head", "look_temperature"),
-    "lens": ("token", "site", "lens"),
-    "alignment": ("cross", "step"),
-    "comparison": ("other_of", "other_to", "other_tone"),
-}
+# The choices of a page that its view takes too. Which pair a comparison opens is told apart below.
+CHOICES_OF = export.CHOICES | {"comparison": ("other_of", "other_to", "other_tone")}
 
 
 @dataclass(frozen=True)

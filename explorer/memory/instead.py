@@ -53,7 +53,8 @@ def _speaks(model: str) -> bool:
 
 
 def _has_early(model: str) -> bool:
-    return st.session_state.train_view == "Live" or bool(stages.checkpoints(model))
+    live = st.session_state.train_view == "Live"
+    return live or bool(stages.checkpoints(model)) or not stages.with_checkpoints()
 
 
 def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:

@@ -41,6 +41,12 @@ def course(model: str) -> str:
     return str(facts(base).get("course", "")) if is_light(base) else ""
 
 
+def missing(model: str = "") -> str:
+    """Why there are no earlier weights to be seen, in a sentence; "" where a shipped model has
+    some, or this one."""
+    return "" if model and checkpoints(model) else library.without_earlier()
+
+
 def with_checkpoints() -> tuple[str, ...]:
     """The models here that have earlier weights."""
     return tuple(name for name in library.names() if library.checkpoints(name))

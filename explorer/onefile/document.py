@@ -16,6 +16,7 @@ from urllib.parse import urlencode, urlsplit
 from explorer.components import bundle
 from explorer.onefile.modules import HOST, import_map
 from explorer.onefile.sheet import Sheet, View, packed
+from models.recording import VERSION
 
 STYLE = Path(__file__).with_name("document.css")
 FONT = Path(__file__).parent.parent / "static" / "inter.woff2"
@@ -49,13 +50,14 @@ def document(sheet: Sheet, link: str = "") -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="referrer" content="no-referrer">\n'
+        f'<meta name="generator" content="Headlight {VERSION}">\n'
         f"<title>{title} · Headlight</title>\n<style>\n{_style()}</style>\n"
         f'<script type="importmap">{code}</script>\n</head>\n<body>\n'
         f'<header><h1 dir="auto">{title}</h1>'
         f'<button id="colours" type="button">Dark</button></header>\n'
         f"<main><div></div><div></div><div></div></main>\n"
         f"<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"
-        f"<footer>{caption}{_back(sheet, link)}</footer>\n"
+        f"<footer>{caption}<p>Made with Headlight {VERSION}</p>{_back(sheet, link)}</footer>\n"
         f'<script type="application/octet-stream" id="data">{data}</script>\n'
         f'<script type="module">import {{ open }} from "headlight/{HOST}.js"; open();</script>\n'
         f"</body>\n</html>\n"

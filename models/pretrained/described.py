@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, isqrt
+from typing import cast
 
 from models.pretrained.files import NotLoaded, mend
 
@@ -69,7 +70,7 @@ def check_rotary(described: dict, name: str) -> None:
     """Raises NotLoaded where a number that rotary positions are made of is none, or not above 0."""
     for key, value in _rotary_numbers(described):
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 < value < inf:
+        if not (number and 0 < cast(float, value) < inf):
             raise NotLoaded(
                 f"The config.json of {name} says {key} is {str(value)[:40]}, and rotary positions "
                 f"need a number above 0; {mend(name)}."
