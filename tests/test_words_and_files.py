@@ -19,7 +19,9 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import csv, numbers
 from explorer.frame import export
 from explorer.sentences import glossary
+from models.recording import VERSION
 
+BY = f"Headlight {VERSION}"
 ROOT = Path(__file__).resolve().parent.parent
 VALUES = [
     *(
@@ -126,7 +128,8 @@ def test_a_file_gives_back_every_word_and_every_number() -> None:
     found = loaded(csv.to_csv({"word": HOSTILE, "value": values}, ("A title", "Text: =1 # x")))
     assert [csv.meant(each) if isinstance(each, str) else "" for each in found["word"]] == HOSTILE
     assert found["value"].to_numpy() == pytest.approx(values, rel=DOUBLE)  # pandas' last digit
-    assert found[csv.ABOUT][0] == "A title | Text: =1 # x" and found[csv.ABOUT][1:].isna().all()
+    assert found[csv.ABOUT][0] == f"A title | Text: =1 # x | {BY}"
+    assert found[csv.ABOUT][1:].isna().all()
 
 
 def test_no_cell_of_a_file_is_a_live_formula_and_numbers_stay_numbers() -> None:
@@ -145,7 +148,8 @@ def test_numbers_that_do_not_exist_are_empty_and_empty_tables_keep_their_words()
     found = loaded(csv.to_csv({"a": [1, None], "b": [float("nan"), 2.5]}))
     assert found.isna().to_numpy().tolist() == [[False, True], [True, False]]
     empty = loaded(csv.to_csv({"a": [], "b": []}, ("What it is",)))
-    assert list(empty.columns) == ["a", "b", csv.ABOUT] and empty[csv.ABOUT][0] == "What it is"
+    assert list(empty.columns) == ["a", "b", csv.ABOUT]
+    assert empty[csv.ABOUT][0] == f"What it is | {BY}"
 
 
 def test_tables_of_several_kinds_are_one_table() -> None:
