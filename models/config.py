@@ -27,6 +27,7 @@ class Config:
     positions: "sinusoids" (the paper), "learned", "rotary", or None. scaled_embedding: times
     sqrt(d_model), section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one
     more vector, the same for every token, added to the embeddings (BERT's token type 0).
+    head: what was trained in the place of a readout, such as "classification head"; it is not run.
     readout: "tied" to the embedding, "transform" for a dense layer, activation and LayerNorm before
     that (BERT), "untied" for a matrix of its own, or None. scaled_scores and residual are False
     only where a model was trained without them.
@@ -70,6 +71,7 @@ class Config:
     bias_qkv: bool = True
     bias_o: bool = True
     bias_ffn: bool = True
+    head: str = ""
 
     def __post_init__(self) -> None:
         if self.head_width is None and self.d_model % self.n_head:

@@ -23,9 +23,10 @@ class Offers:
     opens: True where q, k, v and scores are there. scale: what q . k is multiplied by, None where
     layers differ or it is not known. biased: something is added to the scores before the mask, so
     that q . k * scale alone is not the score. law: every sub-layer's output is there. norm: "post",
-    "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "relative", "unknown" or
-    None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
-    weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
+    "pre" or None. positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative",
+    "unknown" or None. logits: the stream with a readout, "" for none. edits: the kinds that
+    `record` honours. weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a
+    survey found them.
     scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
     RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: what a gated FFN
     is called, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: how many
@@ -33,6 +34,7 @@ class Offers:
     sees, None where all. untied: words are read by a matrix of its own. readout_bias: something
     is added then. Those from gate on are known of models in our own classes alone.
     no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
+    no_readout: why it predicts no words, as the predicate of a sentence, "" where it does.
     writes: `library.writing` writes a text with it, a token at a time.
     """
 
@@ -58,8 +60,15 @@ class Offers:
     untied: bool = False
     readout_bias: bool = True
     no_parts: str = ""
+    no_readout: str = ""
     writes: bool = True
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def without_readout(head: str) -> str:
+    """The predicate that says why a model predicts no words. head: what it was trained with in the
+    place of a readout, "" for nothing."""
+    return f"has {head and f'a {head} and '}no readout over the vocabulary"
 
 
 class Writing(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 
 from models import generation, own
 from models.edits import KINDS
-from models.offers import Offers
+from models.offers import Offers, without_readout
 from models.own import Handle, record
 from models.prediction import Beam, Drawn
 from models.readouts import readout
@@ -35,6 +35,7 @@ GATES = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU
 def offers(handle: Handle) -> Offers:
     """Everything, as far as the model was built with it."""
     config, kind = handle.model.config, handle.card.kind
+    no_readout = "" if config.readout else without_readout(config.head)
     return Offers(
         kind=kind,
         attention=tuple(handle.attentions),
@@ -53,7 +54,8 @@ def offers(handle: Handle) -> Offers:
         window=config.window,
         untied=config.readout == "untied",
         readout_bias=handle.has_readout_bias,
-        no_parts="" if config.readout else "it has no readout",
+        no_parts=f"it {no_readout}" if no_readout else "",
+        no_readout=no_readout,
         writes=kind != "encoder" and config.readout is not None,
     )
 

@@ -37,6 +37,7 @@ from models.edits import (
     last,
 )
 from models.embedding import Embedding
+from models.offers import without_readout
 from models.places import Tape, no_tape, passed, room, written
 from models.products import made_up, pays, product
 from models.since import GatedFeedForward, Norm, norm_of, normed
@@ -243,7 +244,7 @@ class Model(nn.Module):
         one."""
         if self.readout_bias is None:
             raise ValueError(
-                "this model has no readout: it was trained to give vectors, and says no words"
+                f"this model {without_readout(self.config.head)}, so it predicts no words"
             )
         return self.readout_matrix, self.readout_bias
 

@@ -307,7 +307,7 @@ def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None
     tiny.wordpiece().save_pretrained(tmp_path)
     handle = load(str(tmp_path), name="bare")
     assert hf.offers(handle).logits == ""
-    with pytest.raises(ValueError, match="without a readout"):
+    with pytest.raises(ValueError, match="has no readout over the vocabulary"):
         hf.logits(handle, recorded(handle), "encoder", 0)
 
 

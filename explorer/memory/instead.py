@@ -65,7 +65,9 @@ def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
 def _why_not_written(model: str) -> str:
     if _translates(model):
         speaks = bool(models.offers(model).logits)
-        why = "runs on the cluster, which" if speaks else "was saved without a readout, so it"
+        why = (
+            "runs on the cluster, which" if speaks else f"{models.offers(model).no_readout}, so it"
+        )
         return f"{why} writes no text here (its cross-attention is on Attention)"
     return "writes no translation"
 
@@ -78,7 +80,7 @@ NEEDS = {
         _speaks,
         lambda: _shipped(_speaks),
         lambda _: "encoder",
-        lambda _: "has no readout and predicts no words",
+        lambda model: f"{models.offers(model).no_readout} and predicts no words",
     ),
     # A model that reads the same text where the chosen one fills in words, else the one whose head
     # forms at a jump.

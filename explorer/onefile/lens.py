@@ -19,8 +19,8 @@ def lens(asked: Asked) -> Sheet:
     Raises ValueError for a model that says no words.
     """
     recording = asked.recording
-    if not library.offers(asked.model).logits:
-        raise ValueError(f"{recording.model.name} gives vectors and says no words")
+    if why := library.offers(asked.model).no_readout:
+        raise ValueError(f"{recording.model.name} {why}, so it predicts no words")
     stream = reading.read_stream(recording)
     found = library.lens(asked.model, recording, stream.name)
     token = asked.whole("token", len(stream.tokens))

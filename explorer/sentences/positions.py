@@ -17,6 +17,7 @@ from explorer.sentences.own_code import WHICH_TENSORS, named
 WITHIN = {
     "rotary": "it turns queries and keys by their positions (rotary)",
     "distance": "it takes from a score the more, the further apart two tokens are",
+    "buckets": "it adds to each score a number learned for each head and each bucket of distances",
     "relative": "its scores depend on how far apart two tokens are",
 }
 ADDING = (

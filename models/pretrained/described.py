@@ -24,6 +24,26 @@ ACTIVATION = {
 }
 
 
+# What a model was trained with in the place of a readout, by the end of its class's name.
+HEADS = {
+    "ForSequenceClassification": "classification head",
+    "ForTokenClassification": "token-classification head",
+    "ForQuestionAnswering": "question-answering head",
+    "ForQuestionAnsweringSimple": "question-answering head",
+    "ForMultipleChoice": "multiple-choice head",
+    "ForNextSentencePrediction": "next-sentence head",
+}
+
+
+def head_of(architectures: object) -> str:
+    """The head that a model was saved with in the place of a readout over the vocabulary, by what
+    its config.json says; "" for none that is known."""
+    names = architectures if isinstance(architectures, list) else []
+    return next(
+        (head for name in map(str, names) for end, head in HEADS.items() if name.endswith(end)), ""
+    )
+
+
 def activation(name: str) -> str:
     """An activation by our name for it. Raises NotLoaded for one that is none of ours."""
     if name not in ACTIVATION:

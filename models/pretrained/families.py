@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -20,7 +20,7 @@ from torch import Tensor
 from models.config import Config
 from models.own import Handle, handle_of
 from models.pretrained import files, modern, numbers
-from models.pretrained.described import activation
+from models.pretrained.described import activation, head_of
 from models.pretrained.files import NotLoaded, mend
 from models.pretrained.modern import Tensors, pair
 from models.pretrained.own_tokenizer import tokenizer_of
@@ -109,6 +109,8 @@ def build(described: dict, tensors: Tensors) -> Model:
     family = FAMILIES[described["model_type"]]
     bare = {_today(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
     config = family.config(described, bare)
+    if head := head_of(described.get("architectures")):
+        config = replace(config, readout=None, head=head)
     _expect_all_used(family, described["model_type"], config, bare)
     with torch.device("meta"):  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
@@ -267,7 +269,7 @@ def bert_tensors(
         for ours, theirs in layer_names.items():
             yield from pair(f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors)
     for marker, (dense, norm, bias) in READOUTS.items():
-        if marker in tensors:
+        if config.readout and marker in tensors:
             yield from pair("transform", dense, tensors)
             yield from pair("transform_norm", norm, tensors)
             yield "readout_bias", tensors[bias]
@@ -353,7 +355,8 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
             for ours, theirs in (("attention_out.norm", "ln_1"), ("feed_forward_out.norm", "ln_2")):
                 yield f"layers.{layer}.{ours}.{part}", tensors[f"{at}.{theirs}.{part}"]
     yield from pair("last_norm.norm", "ln_f", tensors)
-    yield "readout_bias", torch.zeros(len(embedding))
+    if config.readout:
+        yield "readout_bias", torch.zeros(len(embedding))
 
 
 FAMILIES = {

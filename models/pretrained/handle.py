@@ -10,13 +10,13 @@ from torch import Tensor
 
 from models.pretrained import files, hub, numbers
 from models.pretrained.described import LONGEST, longest
-from models.pretrained.files import NotLoaded
-from models.pretrained.from_files import model_of, quietly, tokenizer_of
-from models.pretrained.hooks import put_hooks, register
+from models.pretrained.files import NotLoaded, mend
+from models.pretrained.from_files import first_line, model_of, quietly, tokenizer_of
+from models.pretrained.hooks import LayersDiffer, put_hooks, register
 from models.pretrained.hub import Progress
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.stream import Unfollowed
-from models.pretrained.survey import Plan, survey, words_of
+from models.pretrained.survey import N_SOURCE, Plan, survey, words_of
 from models.recording import Card
 
 if TYPE_CHECKING:
@@ -75,11 +75,9 @@ def handle_of(
         raise NotLoaded(
             f"Headlight cannot show {name}: {error}; choose a model of another family."
         ) from error
-    # a family's code may want more than a bare text
+    # a family's code, with settings from anywhere, breaks off in many ways
     except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
-        raise NotLoaded(
-            f"{name} does not run on a bare text; choose a model of another family."
-        ) from error
+        raise NotLoaded(_why_it_breaks_off(error, name)) from error
     put_hooks([place.module for stream in plan.streams for place in stream.places()], plan.door)
     card = Card(
         name=name,
@@ -95,6 +93,37 @@ def handle_of(
         weights=weights,
     )
     return Handle(card, tokenizer, model, plan, start)
+
+
+def _why_it_breaks_off(error: Exception, name: str) -> str:
+    """What is wrong with a model whose code does not come to the end of the trial's text, and what
+    to do, by the kind of error that it ended with."""
+    if isinstance(error, LayersDiffer):
+        return (
+            f"Headlight cannot show {name}: some of its layers see a window of fewer than "
+            f"{N_SOURCE} tokens, and others do not; choose a version with a wider window."
+        )
+    if isinstance(error, IndexError):
+        return (
+            f"A token or position that the config.json of {name} names lies beyond the end of its "
+            f"tables; {mend(name)} or choose another."
+        )
+    if isinstance(error, RuntimeError) and "allocate memory" in str(error):
+        return f"{name} needs more memory than is free; close something or choose a smaller model."
+    if isinstance(error, RuntimeError):
+        return (
+            f"The sizes in the config.json of {name} do not fit together; {mend(name)} or choose "
+            "another."
+        )
+    if isinstance(error, ValueError):  # written by its authors, for who uses it
+        return (
+            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{first_line(error)}”); "
+            "change its settings or choose a model of another family."
+        )
+    return (
+        f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
+        f"config.json; {mend(name)} or choose another."
+    )
 
 
 def _start(model: PreTrainedModel) -> int:

@@ -48,6 +48,10 @@ class Place:
         return id(self.module), self.side, self.call
 
 
+class LayersDiffer(ValueError):
+    """The layers of a model allow different keys on this text, such as within windows."""
+
+
 @dataclass
 class Heads:
     """What an attention's calls handed over, copied layer by layer into one array of all: (layer,
@@ -59,10 +63,10 @@ class Heads:
 
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
         """One layer's tensors, (1, head, ...) each, keys and values that heads share once if all
-        layers share them alike, and what it multiplies q . k by. Raises ValueError where layers
+        layers share them alike, and what it multiplies q . k by. Raises LayersDiffer where layers
         differ in what they allow."""
         if not np.array_equal(self.allowed, allowed):
-            raise ValueError(
+            raise LayersDiffer(
                 "this model's layers see different parts of a text of this length; shorten the text"
             )
         self.arrays.setdefault("scale", np.zeros(self.n_layer))[layer] = scale

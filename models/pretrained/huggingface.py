@@ -164,6 +164,7 @@ def offers(handle: Handle) -> Offers:
         edits=(*always, *(HONOURED if plan.opens else ())),
         weights=False,
         no_parts=parts.missing(handle),
+        no_readout=own_readout.no_readout(handle),
         writes=plan.door is not None and handle.card.kind != "encoder",
         rms=not centres(plan.streams[-1].final_norm),
     )

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS
+from models.offers import without_readout
+from models.pretrained.described import head_of
 from models.pretrained.handle import Handle
 from models.pretrained.hooks import Pass, listening
 from models.pretrained.overheard import Moment, everything, same
@@ -32,13 +34,19 @@ def readout(handle: Handle, vectors: Tensor) -> Tensor:
     return torch.cat(said)
 
 
+def no_readout(handle: Handle) -> str:
+    """Why a model predicts no words, as the predicate of a sentence, "" where it does."""
+    if handle.plan.door is not None:
+        return ""
+    if handle.model.get_output_embeddings() is not None:
+        return "has a readout that cannot be run on its last vector alone"
+    return without_readout(head_of(handle.model.config.architectures))
+
+
 def expect_readout(handle: Handle, stream: str) -> None:
     """Raises ValueError for a model without a readout, and for a stream that it does not read."""
     if handle.plan.door is None:
-        raise ValueError(
-            f"{handle.card.name} was saved without a readout over the vocabulary, so it says "
-            "no words"
-        )
+        raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it predicts no words")
     if stream != handle.plan.streams[-1].name:
         raise ValueError(
             f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"

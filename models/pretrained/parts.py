@@ -10,7 +10,7 @@ from models.prediction import Attribution, Part
 from models.pretrained.handle import Handle
 from models.pretrained.held import held_still
 from models.pretrained.overheard import same
-from models.pretrained.own_readout import expect_readout, readout_of
+from models.pretrained.own_readout import expect_readout, no_readout, readout_of
 from models.pretrained.stream import StreamPlan
 from models.readouts.bend import BIAS, Key
 from models.recording import Recording, Stream
@@ -21,7 +21,7 @@ def missing(handle: Handle) -> str:
     """Why no logit of a model can be taken apart, as the end of a sentence; "" where it can."""
     plan = handle.plan.streams[-1]
     if handle.plan.door is None:
-        return "it was saved without a readout over the vocabulary"
+        return f"it {no_readout(handle)}"
     if readout_of(handle) is None:
         return (
             "between its last vector and the words stands something that is neither linear nor a "

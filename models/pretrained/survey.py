@@ -10,6 +10,7 @@ has no sum between the two, and none is made up.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,10 +64,13 @@ def survey(model: PreTrainedModel, start: int | None) -> Plan:
     Raises Unfollowed where its states are not found, and where not every layer has attention.
     """
     inputs = _probe(model, start)
+    _expect_text_alone(model, inputs)
     true = model(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
     patterns, states = patterns_of(true), _states_of(true)
     if not patterns or any(
-        each is None or each.dim() != 4 for layers in patterns.values() for each in layers
+        not isinstance(each, Tensor) or each.dim() != 4
+        for layers in patterns.values()
+        for each in layers
     ):
         raise Unfollowed("its code hands out no attention")
     if not all(
@@ -128,9 +132,13 @@ def _states_of(output: ModelOutput) -> dict[str, Sequence[Tensor]]:
 
 
 def words_of(model: PreTrainedModel) -> Tensor:
-    """The embeddings of a model's vocabulary, (id, d_model)."""
-    weight = model.get_input_embeddings().weight
-    assert isinstance(weight, Tensor)
+    """The embeddings of a model's vocabulary, (id, d_model). Raises Unfollowed for none."""
+    try:
+        weight = getattr(model.get_input_embeddings(), "weight", None)
+    except NotImplementedError:
+        weight = None
+    if not isinstance(weight, Tensor) or weight.dim() != 2:
+        raise Unfollowed("it has no table with an embedding for each token")
     return weight
 
 
@@ -155,6 +163,19 @@ def _probe(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
             [[start, *ids[N_SOURCE : N_SOURCE + N_TARGET - 1]]]
         )
     return inputs
+
+
+def _expect_text_alone(model: PreTrainedModel, inputs: dict[str, Tensor]) -> None:
+    """Raises Unfollowed where a model's code cannot be called without something beside a text."""
+    needed = [
+        name
+        for name, each in inspect.signature(model.forward).parameters.items()
+        if each.default is each.empty
+        and each.kind is each.POSITIONAL_OR_KEYWORD
+        and name not in inputs
+    ]
+    if needed:
+        raise Unfollowed(f"beside a text its code needs {', '.join(needed)}")
 
 
 def _ours(
@@ -205,8 +226,8 @@ def _head_width(model: PreTrainedModel, n_head: int, d_model: int) -> int:
 
 
 def _kind_of_positions(model: PreTrainedModel, table: nn.Module | None, biased: bool) -> str:
-    """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "distance" (a
-    bias on the scores), "relative", or "unknown"."""
+    """How a model knows the order of its tokens: "learned", "sinusoids", "rotary", "buckets" (a
+    learned bias on the scores, by distance), "distance" (a fixed one), "relative", or "unknown"."""
     if any("Rotary" in type(module).__name__ for module in model.modules()):
         return "rotary"
     if table is not None:
@@ -216,6 +237,8 @@ def _kind_of_positions(model: PreTrainedModel, table: nn.Module | None, biased: 
             or getattr(model.config, "sinusoidal_pos_embds", False)
             else "learned"
         )
+    if any("relative_attention_bias" in name for name, _ in model.named_parameters()):
+        return "buckets"
     if biased or any(hasattr(module, "build_alibi_tensor") for module in model.modules()):
         return "distance"
     return (

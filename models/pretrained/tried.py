@@ -64,7 +64,7 @@ FAMILIES = (
     Family("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     Family("Qwen3", "qwen3", "Qwen/Qwen3-0.6B", "decoder", "pre", "rotary"),
     Family("Gemma", "gemma", "google/gemma-2b", "decoder", "pre", "rotary"),
-    Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "distance"),
+    Family("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "buckets"),
     Family("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
     Family(
         "Marian", "marian", "Helsinki-NLP/opus-mt-en-fr", "encoder-decoder", "post", "sinusoids"

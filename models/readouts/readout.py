@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from models.edits import Edit, PatchSite
+from models.offers import without_readout
 from models.own import Handle
 from models.prediction import Attribution, Lens, Part
 from models.readouts.bend import BIAS, Key, Linear, bend
@@ -246,7 +247,10 @@ def expect_a_sum(handle: Handle, recording: Recording, stream: str, asked: tuple
     if not all(0 <= word < handle.card.n_vocab for word in words):
         raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
     if handle.model.config.readout is None:
-        raise ValueError(f"{handle.card.name} has no readout that could be taken apart into a sum")
+        raise ValueError(
+            f"{handle.card.name} {without_readout(handle.model.config.head)}, so there is no logit "
+            "to take apart into a sum"
+        )
     first = recording.streams[0].name
     if any(
         isinstance(edit, PatchSite)

@@ -70,7 +70,7 @@ def _answer(side: Side, recording: Recording, place: int | None) -> Answer:
     edits."""
     offers, title = models.offers(side.model), literal(models.title(side.model))
     if not offers.logits:
-        return Answer(why=f"{title} gives a vector for each token and says no words.")
+        return Answer(why=f"{title} {offers.no_readout}, so it predicts no words.")
     stream, kind = recording.stream(offers.logits), "goes on"
     token = len(stream.tokens) - 1 if place is None else max(0, place - 1)
     word = "" if stream.special[token] else stream.tokens[token]

@@ -20,7 +20,7 @@ from explorer.views.residual.screen import Screen, not_shown, pick_place
 def show(on: Screen) -> None:
     """The way back from the output, the same in a deep stack, and one sub-layer."""
     model = on.recording.model.name
-    ours = models.offers(model).weights
+    ours, why = models.offers(model).weights, models.offers(model).no_readout
     st.session_state["followed"] = on.token
     labels = numbered(on.stream.tokens)
     token = st.selectbox(
@@ -31,9 +31,9 @@ def show(on: Screen) -> None:
         on_change=_take_followed,
         width=320,
     )
-    if models.readout(model) is None:
+    if why:
         st.info(
-            f"**{models.named(model)} has no readout**: it predicts no words, so there is no "
+            f"**{models.named(model)} {why}**: it predicts no words, so there is no "
             "output whose gradient could go back through its layers. A stack of random layers and "
             "one of its own sub-layers can be differentiated:"
         )
