@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from models import learn
+from models.arguments import edits_of, expect_handle, expect_recording_of, expect_text
 from models.edits import Edit
 from models.known import (
     IN_ITS_OWN_CODE,
@@ -155,8 +156,9 @@ def families() -> list[dict[str, str]]:
     ]
 
 
-def offers(handle: Handle) -> Offers:
+def offers(handle: Handle | str) -> Offers:
     """What a loaded model shows of itself."""
+    handle = _handle(handle)
     return _source(handle).offers(handle)
 
 
@@ -165,46 +167,70 @@ def _source(handle: Handle) -> Source:
     return cast("Source", import_module(handle.source))
 
 
+def _handle(model: Handle | str) -> Handle:
+    """The model itself, or the one of that name."""
+    if isinstance(model, str):
+        return load(model)
+    expect_handle(model)
+    return model
+
+
+def _reads(model: Handle | str, recording: Recording, stream: str, token: int = 0) -> Handle:
+    """The model, which made the recording, with this stream and token."""
+    handle = _handle(model)
+    expect_recording_of(handle, recording, stream, token)
+    return handle
+
+
 def record(
-    handle: Handle,
+    handle: Handle | str,
     text: str,
-    edits: tuple[Edit, ...] = (),
+    edits: Edit | tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
-    """One forward pass of the model over the text under the edits, as a frozen Recording. `target`:
-    what a translator's decoder reads, as a text or as bare token ids; where None, what it would say
-    itself."""
-    return _source(handle).record(handle, text, edits, target)
+    """One forward pass of the model over the text under the edits, as a frozen Recording.
+
+    handle: a loaded model; a name loads it each time anew. `target`: what a translator's decoder
+    reads, as a text or as bare token ids; where None, what it would say itself. Raises ValueError
+    for edits that the model or the text cannot follow.
+    """
+    handle = _handle(handle)
+    expect_text(text)
+    return _source(handle).record(handle, text, edits_of(edits), target)
 
 
-def writing(handle: Handle, text: str) -> Writing:
+def writing(handle: Handle | str, text: str) -> Writing:
     """A text in the making: of a decoder, going on from `text`; of a translator, its translation
     from the first word on.
 
     Raises ValueError for a model that does not write, and for a text that leaves no room.
     """
+    handle = _handle(handle)
     return _source(handle).writing(handle, text)
 
 
-def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
+def beams(handle: Handle | str, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, one step at a time: the `how` many best hypotheses
     so far, best first, or the one that is drawn as `how` says. Raises ValueError for a model that
     translates nothing."""
+    handle = _handle(handle)
     return _source(handle).beams(handle, text, how)
 
 
-def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Lens:
+def lens(handle: Handle | str, recording: Recording, stream: str, top: int = 10) -> Lens:
     """What every state of a stream would say if it were the last: the logit lens."""
+    handle = _reads(handle, recording, stream)
     return _source(handle).lens(handle, recording, stream, top)
 
 
-def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.ndarray:
+def logits(handle: Handle | str, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores over the vocabulary (id) at one token of a stream."""
+    handle = _reads(handle, recording, stream, token)
     return _source(handle).logits(handle, recording, stream, token)
 
 
 def attribute(
-    handle: Handle,
+    handle: Handle | str,
     recording: Recording,
     stream: str,
     token: int,
@@ -213,42 +239,50 @@ def attribute(
 ) -> Attribution:
     """A word's logit at a token, taken apart into what each part of the model wrote; with `against`
     the difference to another word's."""
+    handle = _reads(handle, recording, stream, token)
     return _source(handle).attribute(handle, recording, stream, token, id, against)
 
 
-def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(handle: Handle | str, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words of the vocabulary whose embeddings come nearest to vectors (row, d_model), by
     cosine: ids and cosines, each (row, rank)."""
+    handle = _handle(handle)
     return _source(handle).nearest(handle, vectors, top)
 
 
-def norms(handle: Handle, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
+def norms(
+    handle: Handle | str, stream: str, edits: Edit | tuple[Edit, ...] = ()
+) -> dict[str, Norm]:
     """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps, and
     whether it subtracts the mean."""
     from models.readouts import parameters
 
-    return parameters.norms(ours(handle), stream, edits)
+    return parameters.norms(ours(_handle(handle)), stream, edits_of(edits))
 
 
-def outputs(handle: Handle) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def outputs(handle: Handle | str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
     bias (layer, d_model)."""
     from models.readouts import parameters
 
-    return parameters.outputs(ours(handle))
+    return parameters.outputs(ours(_handle(handle)))
 
 
-def highway(handle: Handle, recording: Recording, stream: str, token: int) -> Highway:
+def highway(handle: Handle | str, recording: Recording, stream: str, token: int) -> Highway:
     """The gradient of the likeliest word's logit at a token, back to every state of a stream, with
     residual and LayerNorm and without; of a model in its own code as it is alone."""
+    handle = _reads(handle, recording, stream, token)
     return _source(handle).highway(handle, recording, stream, token)
 
 
-def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+def jacobian(
+    handle: Handle | str, recording: Recording, stream: str, token: int, site: str
+) -> Jacobian:
     """The Jacobians of a sub-layer, such as "0.attn", at one token: of what it writes, of the sum,
     and after its LayerNorm."""
     from models.readouts import gradients
 
+    handle = _reads(handle, recording, stream, token)
     return gradients.jacobian(ours(handle), recording, stream, token, site)
 
 
@@ -260,46 +294,51 @@ def depth(vectors: np.ndarray) -> Depth:
     return deep.depth(vectors)
 
 
-def inside(handle: Handle, recording: Recording, stream: str, layer: int, token: int) -> Inside:
+def inside(
+    handle: Handle | str, recording: Recording, stream: str, layer: int, token: int
+) -> Inside:
     """The hidden units of a layer's feed-forward network at one token, and what each of them
     writes."""
     from models.readouts import inside as ffn
 
+    handle = _reads(handle, recording, stream, token)
     return ffn.inside(ours(handle), recording, stream, layer, token)
 
 
 def sweep_heads(
-    handle: Handle,
+    handle: Handle | str,
     text: str,
     donor: str,
     attention: str,
     token: int,
     id: int,
     against: int,
-    edits: tuple[Edit, ...] = (),
+    edits: Edit | tuple[Edit, ...] = (),
 ) -> Sweep:
     """Every head of an attention in turn taken from the run of another text, and what that does to
     logit(id) - logit(against) at a token."""
     from models.readouts import patching
 
-    return patching.heads(ours(handle), text, donor, attention, token, id, against, edits)
+    where = attention, token, id, against
+    return patching.heads(ours(_handle(handle)), text, donor, *where, edits_of(edits))
 
 
 def sweep_sites(
-    handle: Handle,
+    handle: Handle | str,
     text: str,
     donor: str,
     stream: str,
     token: int,
     id: int,
     against: int,
-    edits: tuple[Edit, ...] = (),
+    edits: Edit | tuple[Edit, ...] = (),
 ) -> Sweep:
     """Every state of a stream at every token in turn taken from the run of another text, and what
     that does to the same difference."""
     from models.readouts import patching
 
-    return patching.sites(ours(handle), text, donor, stream, token, id, against, edits)
+    where = stream, token, id, against
+    return patching.sites(ours(_handle(handle)), text, donor, *where, edits_of(edits))
 
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
@@ -317,14 +356,15 @@ def longest_lag(n: int) -> int:
     return tokens.longest_lag(n)
 
 
-def embeddings(handle: Handle) -> np.ndarray:
+def embeddings(handle: Handle | str) -> np.ndarray:
     """Every word's embedding as the stream begins with it, (id, d_model): of our own models times
     sqrt(d_model)."""
     from models import own
 
-    return own.embeddings(ours(handle))
+    return own.embeddings(ours(_handle(handle)))
 
 
-def labels(handle: Handle, ids: Iterable[int]) -> list[str]:
+def labels(handle: Handle | str, ids: Iterable[int]) -> list[str]:
     """Tokens of the vocabulary as a person reads them."""
-    return [handle.tokenizer.label(int(token)) for token in ids]
+    tokenizer = _handle(handle).tokenizer
+    return [tokenizer.label(int(token)) for token in ids]

@@ -10,7 +10,7 @@ of the same model as `STEP/name`, in fp16 or coarser (models/coarse.py); such a 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import ClassVar
 
@@ -54,7 +54,7 @@ class Handle:
     source: ClassVar[str] = "models.ours"
     card: Card
     tokenizer: Tokenizer
-    model: Model
+    model: Model = field(repr=False)
     ends: tuple[tuple[str, ...], tuple[str, ...]]
 
     @cached_property
@@ -315,13 +315,13 @@ def _puts(handle: Handle, edits: tuple[Edit, ...]) -> dict[str, tuple[Put, ...]]
         elif isinstance(edit, PatchSite):
             held = donor(edit.text)
             stream = edit.stream or next(iter(held))
-            if stream not in held or edit.site not in held[stream] or edit.site.endswith(".z"):
-                raise ValueError(f"{edit}: {handle.card.name} has no such site")
-            if edit.token is not None and not 0 <= edit.token < len(held[stream][edit.site]):
-                raise ValueError(
-                    f"{edit}: the other text has tokens 0 to "
-                    f"{len(held[stream][edit.site]) - 1} there"
-                )
+            sites = [site for site in held.get(stream, {}) if not site.endswith(".z")]
+            if edit.site not in sites:
+                there = f"has {', '.join(sites)}" if sites else f"is none of {', '.join(held)}"
+                raise ValueError(f"{edit}: no site {edit.site!r}; stream {stream} {there}")
+            n = len(held[stream][edit.site])
+            if edit.token is not None and not 0 <= edit.token < n:
+                raise ValueError(f"{edit}: the other text has tokens 0 to {n - 1} there")
             found[stream].append(Put(edit.site, held[stream][edit.site], token=edit.token))
     return {stream: tuple(puts) for stream, puts in found.items()}
 

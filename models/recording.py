@@ -100,6 +100,10 @@ class Stream:
             raise ValueError(f"stream {self.name} names a site twice: {self.sites}")
         _freeze(self)
 
+    def __repr__(self) -> str:
+        sites, n, d_model = self.resid.shape
+        return f"Stream({self.name!r}, {n} tokens, {sites} sites, d_model {d_model})"
+
     def at(self, site: str) -> np.ndarray:
         """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not
         have."""
@@ -169,6 +173,11 @@ class Attention:
         if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
             raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
+
+    def __repr__(self) -> str:
+        layers, heads, queries, keys = self.pattern.shape
+        size = f"{layers} layers, {heads} heads, {queries} queries, {keys} keys"
+        return f"Attention({self.name!r}, {size}{'' if self.opens else ', pattern alone'})"
 
     @property
     def key_heads(self) -> int:
@@ -253,6 +262,12 @@ class Recording:
         raise ValueError(
             f"no stream is called {name!r}; there are {', '.join(s.name for s in self.streams)}"
         )
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 60 else f"{self.text[:59]}…"
+        edits = f", {len(self.edits)} edits" if self.edits else ""
+        parts = ", ".join(map(repr, (*self.streams, *self.attention)))
+        return f"Recording({self.model.name!r}, {text!r}{edits}, {parts})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recording) and _equal(self, other)

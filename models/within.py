@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from models.arguments import expect_handle, expect_recording_of
 from models.prediction import Circuits, Neurons
 from models.recording import Recording
 
@@ -27,6 +28,8 @@ def neurons(
     `against` to the difference to another word's."""
     from models.readouts import neurons as of_ffn
 
+    expect_handle(handle)
+    expect_recording_of(handle, recording, stream, token)
     return of_ffn.neurons(ours(handle), recording, stream, layer, token, id, against)
 
 

@@ -120,9 +120,8 @@ def logits(handle: Handle, recording: Recording, stream: str, token: int) -> np.
     """The model's scores (id) over the vocabulary at one token of a stream, by its own readout.
     Raises ValueError where it has none there."""
     expect_readout(handle, stream)
-    return own_readout.readout(
-        handle, torch.tensor(recording.stream(stream).resid[-1, token])[None]
-    )[0].numpy()
+    last = torch.tensor(recording.stream(stream).resid[-1, token])
+    return own_readout.readout(handle, last[None].to(words_of(handle.model).dtype))[0].numpy()
 
 
 @torch.inference_mode()
@@ -137,7 +136,7 @@ def lens(handle: Handle, recording: Recording, stream: str, top: int = 10) -> Le
     sites = states(of)
 
     def said(site: str) -> Tensor:
-        vectors = torch.tensor(of.at(site))
+        vectors = torch.tensor(of.at(site)).to(words_of(handle.model).dtype)
         return own_readout.readout(
             handle, vectors if norm is None or site == "final.normed" else norm(vectors)
         )

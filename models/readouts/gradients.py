@@ -166,10 +166,14 @@ def jacobian(handle: Handle, recording: Recording, stream: str, token: int, site
     of = recording.stream(stream)
     written = {wrote.rpartition(".")[0] for _, wrote, _ in of.writes()}
     if site not in written or site == "pos" or not 0 <= token < len(of.tokens):
-        raise ValueError(f"stream {stream} has no sub-layer {site!r} or no token {token}")
+        raise ValueError(
+            f"stream {stream} has no sub-layer {site!r} or no token {token}; it has "
+            f"{', '.join(sorted(written - {'pos'}))} and tokens 0 to {len(of.tokens) - 1}"
+        )
     number, _, place = site.partition(".")
     layer = layers_of(handle, stream)[int(number)]
     x = torch.tensor(of.at(looks_at(layer, of, place, ())))
+    x = x.to(handle.model.embedding.token.weight.dtype)
     out = {"attn": layer.attention_out, "ffn": layer.feed_forward_out}.get(place)
     out = layer.cross_out if out is None else out
     stands = {out.norm_at(()): out.norm or nn.Identity()}

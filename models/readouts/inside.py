@@ -47,7 +47,10 @@ def reads(
     """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
     of, layers = recording.stream(stream), layers_of(handle, stream)
     if not 0 <= layer < len(layers) or not 0 <= token < len(of.tokens):
-        raise ValueError(f"stream {stream} has no layer {layer} or no token {token}")
+        raise ValueError(
+            f"stream {stream} has no layer {layer} or no token {token}; it has layers 0 to "
+            f"{len(layers) - 1} and tokens 0 to {len(of.tokens) - 1}"
+        )
     if applies(recording.edits, WithoutFeedForward, layer):
         raise ValueError(f"the FFN of layer {layer} was taken away")
     first = recording.streams[0].name
@@ -61,7 +64,8 @@ def reads(
     site = f"{layer}.ffn.read"
     if site not in of.sites:
         site = looks_at(layers[layer], of, "ffn", recording.edits)
-    return layers[layer].feed_forward, torch.tensor(of.at(site))
+    x = torch.tensor(of.at(site)).to(handle.model.embedding.token.weight.dtype)
+    return layers[layer].feed_forward, x
 
 
 def bias_of(network: FeedForward | GatedFeedForward) -> Tensor:

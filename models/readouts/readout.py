@@ -79,7 +79,7 @@ def lens_of(stream: str, sites: tuple[str, ...], said: Callable[[str], Tensor], 
 
 def _last(handle: Handle, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
     """A site's vectors (token, d_model) as they would stand at the stack's end."""
-    x = torch.tensor(stream.at(site))
+    x = torch.tensor(stream.at(site)).to(handle.model.embedding.token.weight.dtype)
     return (
         handle.model.last_norm.normed(x, edits)
         if "final.normed" in stream.sites and site != "final.normed"

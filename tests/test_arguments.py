@@ -1,0 +1,136 @@
+"""What a caller of the library hands in by mistake is said in a clear sentence, and what is plainly
+meant is taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bounds import PASSED
+
+from models import library
+from models.edits import HideToken, PatchSite, ZeroHead
+from models.recording import Recording
+
+TEXT = "The cat sat on the mat."
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return library.load("encoder")
+
+
+@pytest.fixture(scope="module")
+def recording(encoder) -> Recording:
+    return library.record(encoder, TEXT)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda model, made: library.logits(model, made, "encoder", 1),
+        lambda model, made: library.lens(model, made, "encoder"),
+        lambda model, made: library.attribute(model, made, "encoder", 1, 5),
+        lambda model, made: library.highway(model, made, "encoder", 1),
+        lambda model, made: library.jacobian(model, made, "encoder", 1, "0.attn"),
+        lambda model, made: library.inside(model, made, "encoder", 0, 1),
+        lambda model, made: library.neurons(model, made, "encoder", 0, 1, 5),
+    ],
+)
+def test_a_recording_of_other_weights_is_refused(read, encoder, recording: Recording) -> None:
+    other = library.load("encoder@permuted")
+    with pytest.raises(
+        ValueError, match="this recording is of encoder .* the model is encoder@per"
+    ):
+        read(other, recording)
+    read(encoder, recording)
+    with pytest.raises(TypeError, match="a recording is what library.record.*ndarray"):
+        read(encoder, recording.streams[0].resid)
+    with pytest.raises(TypeError, match="a model is a name or what library.load"):
+        read(None, recording)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float16])
+def test_vectors_of_one_s_own_are_read_in_any_precision(
+    kind, encoder, recording: Recording
+) -> None:
+    (stream,) = recording.streams
+    mine = replace(recording, streams=(replace(stream, resid=stream.resid.astype(kind)),))
+    rough = PASSED if kind is np.float64 else 0.1  # a logit of about 10 with 11 bits
+    for read in (
+        lambda made: library.logits(encoder, made, "encoder", 1),
+        lambda made: library.lens(encoder, made, "encoder").logprob[-1],
+        lambda made: library.jacobian(encoder, made, "encoder", 1, "0.attn").wrote,
+        lambda made: library.inside(encoder, made, "encoder", 0, 1).after,
+    ):
+        np.testing.assert_allclose(read(mine), read(recording), atol=rough)
+
+
+def test_vectors_of_another_width_are_refused(encoder, recording: Recording) -> None:
+    (stream,) = recording.streams
+    narrow = replace(recording, streams=(replace(stream, resid=stream.resid[..., :64].copy()),))
+    with pytest.raises(ValueError, match="stream encoder have 64 dimensions and those of encoder"):
+        library.lens(encoder, narrow, "encoder")
+
+
+def test_a_name_stands_for_the_model(recording: Recording) -> None:
+    assert library.record("encoder", TEXT) == recording
+    np.testing.assert_array_equal(
+        library.logits("encoder", recording, "encoder", 1),
+        library.logits(library.load("encoder"), recording, "encoder", 1),
+    )
+    with pytest.raises(ValueError, match="no model is called 'encodr'; there are encoder, decoder"):
+        library.record("encodr", TEXT)
+
+
+def test_one_edit_is_a_tuple_of_one(encoder) -> None:
+    for edit in (ZeroHead(0, 3), HideToken(2)):
+        assert library.record(encoder, TEXT, edit) == library.record(encoder, TEXT, (edit,))
+    assert library.record(encoder, TEXT, [ZeroHead(0, 3)]).edits == (ZeroHead(0, 3),)
+
+
+@pytest.mark.parametrize("edits", ["0.3", ("0.3",), 5, [None], ZeroHead])
+def test_what_is_no_edit_is_refused(edits, encoder) -> None:
+    with pytest.raises(
+        TypeError, match=r"edits are those of models.edits, such as ZeroHead\(0, 3\)"
+    ):
+        library.record(encoder, TEXT, edits)
+
+
+@pytest.mark.parametrize("text", [None, ["a", "b"], 5, b"bytes"])
+def test_what_is_no_text_is_refused(text, encoder) -> None:
+    with pytest.raises(TypeError, match="a text is a str; "):
+        library.record(encoder, text)
+
+
+def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:
+    for edit, there in (
+        (PatchSite("A dog sat.", "0.attn.sun"), "stream encoder has .*0.attn.wrote, 0.attn.sum"),
+        (PatchSite("A dog sat.", "embed", stream="decoder"), "stream decoder is none of encoder"),
+    ):
+        with pytest.raises(ValueError, match=f"no site '{edit.site}'; {there}"):
+            library.record(encoder, TEXT, edit)
+    with pytest.raises(ValueError, match="it has 0.attn, 0.ffn, 1.attn"):
+        library.jacobian(encoder, recording, "encoder", 1, "0.atn")
+    with pytest.raises(ValueError, match="it has layers 0 to 3 and tokens 0 to"):
+        library.inside(encoder, recording, "encoder", 9, 1)
+    with pytest.raises(ValueError, match="stream encoder has tokens 0 to 8, not 99"):
+        library.logits(encoder, recording, "encoder", 99)
+
+
+def test_a_recording_is_printed_in_a_few_words(encoder) -> None:
+    long = library.record(encoder, TEXT * 20, (ZeroHead(0, 3),))
+    shown = repr(long)
+    assert len(shown) < 400 and "\n" not in shown
+    for part in (
+        "'encoder'",
+        "The cat sat on the mat.",
+        "1 edit",
+        "4 layers, 8 heads",
+        "d_model 256",
+    ):
+        assert part in shown
+    assert "Stream('encoder', " in repr(long.streams[0]) and len(repr(long.streams[0])) < 100
+    assert len(repr(encoder)) < 800
+    assert "Attention('self', " in repr(long.attention[0]) and len(repr(long.attention[0])) < 100
