@@ -35,6 +35,7 @@ class Offers:
     is added then. Those from gate on are known of models in our own classes alone.
     no_parts: why no logit can be taken apart into a sum, as the end of a sentence, "" where it can.
     no_readout: why it predicts no words, as the predicate of a sentence, "" where it does.
+    mask: what the token is called that a typed "[MASK]" stands for, "" where that is plain text.
     writes: `library.writing` writes a text with it, a token at a time.
     """
 
@@ -61,6 +62,7 @@ class Offers:
     readout_bias: bool = True
     no_parts: str = ""
     no_readout: str = ""
+    mask: str = ""
     writes: bool = True
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

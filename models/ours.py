@@ -56,6 +56,7 @@ def offers(handle: Handle) -> Offers:
         readout_bias=handle.has_readout_bias,
         no_parts=f"it {no_readout}" if no_readout else "",
         no_readout=no_readout,
+        mask=handle.tokenizer.mask_name if kind == "encoder" else "",
         writes=kind != "encoder" and config.readout is not None,
     )
 

@@ -349,7 +349,8 @@ def frame(handle: Handle, text: str) -> tuple[Tokens, int]:
     [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
     encoder-decoder. A model that puts nothing around a text reads its end mark where there is
     none."""
-    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, *handle.ends)
+    limit, masks = handle.card.n_positions, handle.card.kind == "encoder"
+    tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, masks=masks)
     if not tokens.ids:
         if handle.tokenizer.eos is None:
             raise ValueError(

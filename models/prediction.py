@@ -7,6 +7,7 @@ over the vocabulary.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -199,3 +200,13 @@ class Circuits:
     key_ids: np.ndarray
     keys: np.ndarray
     among: np.ndarray
+
+
+# BERT's mask token and RoBERTa's; a reader may type either for any model.
+MASKS = ("[MASK]", "<mask>")
+
+
+def spelling(name: str = "") -> re.Pattern[str]:
+    """What is read as a mask token called `name`, in capitals or not."""
+    names = dict.fromkeys(each for each in (name, *MASKS) if each)
+    return re.compile("|".join(map(re.escape, names)), re.IGNORECASE)

@@ -17,6 +17,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from models.encoding import decode, encode, encode_all, from_file
+from models.typed_mask import TypedMask
 
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
 # The special tokens of a model that fills masked words, and of one that writes.
@@ -51,10 +52,13 @@ class Tokenizer:
         names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS),
         more: Iterable[str] = (),
     ) -> None:
-        bpe.encode_special_tokens = True  # a user who types "[MASK]" means these six characters
+        bpe.encode_special_tokens = True  # a special token that a user types is text, but for masks
         self.bpe = bpe
         self._alone = lru_cache(maxsize=None)(lambda token: decode(bpe, [token]))
         self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
+        self._typed = (
+            None if self.mask is None else TypedMask(bpe, bpe.id_to_token(self.mask) or "")
+        )
         self.special = frozenset(
             token for token in map(bpe.token_to_id, (*names, *more)) if token is not None
         )
@@ -111,14 +115,15 @@ class Tokenizer:
         limit: int,
         before: tuple[str, ...] = (CLS,),
         after: tuple[str, ...] = (SEP,),
+        masks: bool = False,
     ) -> tuple[Tokens, int]:
         """The text between the special tokens `before` and `after`, at most `limit` tokens in all,
-        and how many tokens were dropped at its end."""
-        encoding = encode(self.bpe, text, special=False)
+        and how many tokens were dropped at its end. `masks`: a typed mask token is one."""
+        every, offsets = self._split(text, masks)
         room = limit - len(before) - len(after)
-        ids = encoding.ids[:room]
+        ids = every[:room]
         blank = [not self._alone(token).strip() for token in ids]
-        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(encoding.offsets[:room])]
+        spans = [_trim(text, *span, blank[at]) for at, span in enumerate(offsets[:room])]
         none = (-1, -1)
         tokens = Tokens(
             ids=(*map(self._id, before), *ids, *map(self._id, after)),
@@ -126,7 +131,19 @@ class Tokenizer:
             spans=(*[none] * len(before), *spans, *[none] * len(after)),
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
-        return tokens, len(encoding.ids) - len(ids)
+        return tokens, len(every) - len(ids)
+
+    def _split(self, text: str, masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
+        if masks and self._typed is not None and self._typed.pattern.search(text):
+            ids, _, spans = self._typed.split(text, framed=False)
+            return ids, spans
+        encoding = encode(self.bpe, text, special=False)
+        return encoding.ids, encoding.offsets
+
+    @property
+    def mask_name(self) -> str:
+        """What the mask token is called, "" where there is none."""
+        return "" if self.mask is None else self.label(self.mask)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -188,6 +205,9 @@ class Tokenizer:
         whole = ["\ufffd" not in self._alone(token) for token in ids]
         labels = []
         for at, (start, end) in enumerate(spans):
+            if ids[at] == self.mask:
+                labels.append(self.label(ids[at]))
+                continue
             piece = text[start:end]
             label = readable(
                 piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " "

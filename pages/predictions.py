@@ -5,9 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import lens as reading
+from explorer.analysis import predictions as numbers
 from explorer.frame import onscreen
 from explorer.memory import address, models, told
 from explorer.memory.passes import Shown
+from explorer.sentences import predictions as sentences
 from explorer.sentences.escape import literal
 from explorer.views.predictions import filling, lens, neurons, parts, writing
 from explorer.views.predictions.screen import way_to
@@ -34,6 +36,8 @@ def explore(source: Shown) -> None:
     which Streamlit would keep for as long as the visit lasts."""
     recording = source.recording()
     model, text, kind = source.model, source.text, recording.model.kind
+    if (typed := numbers.spelled_mask(text)) and not models.offers(model).mask:
+        st.info(sentences.mask_is_text(models.title(model), typed, writes=kind == "decoder"))
     edits: tuple[HideToken, ...] = ()
     place = None
     if kind == "encoder" and HideToken in models.offers(model).edits:

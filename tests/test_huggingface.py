@@ -279,8 +279,10 @@ def test_special_tokens_typed_by_a_person_are_plain_text(handle: Handle) -> None
     ).streams[0]
     plain = hf.record(handle, "the cat", target="" if handle.start is not None else None).streams[0]
     assert int(stream.special.sum()) == int(plain.special.sum())
+    # A masked model's own mask token is read as one (tests/test_typed_mask.py).
+    read = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
     assert not set(stream.ids[~stream.special]) & (
-        handle.tokenizer.special - {handle.tokenizer._unknown}
+        handle.tokenizer.special - {handle.tokenizer._unknown} - read
     )
 
 

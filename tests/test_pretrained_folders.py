@@ -124,8 +124,9 @@ def test_a_bert_in_a_folder(bert_folder: Path) -> None:
         np.testing.assert_allclose(
             stream.at(before) + stream.at(wrote), stream.at(after), atol=SUMMED
         )
-    assert library.record(handle, "[MASK] cat").streams[0].tokens[1] != "[MASK]", (
-        "what a reader types is text"
+    assert library.record(handle, "[MASK] cat").streams[0].tokens[1] == "[MASK]"
+    assert library.record(handle, "[SEP] cat").streams[0].tokens[1] != "[SEP]", (
+        "any other special token that a reader types is text"
     )
     hidden = library.record(handle, "the cat sat", (edits.HideToken(2),))
     assert hidden.streams[0].tokens == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")

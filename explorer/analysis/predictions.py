@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from models.prediction import Sampling, probabilities, softmax
+from models.prediction import Sampling, probabilities, softmax, spelling
 from models.recording import Stream
 
 MOST_ROWS = 10
@@ -197,9 +197,26 @@ def draw(of: Distribution, seed: int, place: int) -> Draw:
 # ---- the words of a sentence ----
 
 
-def word_to_hide(stream: Stream) -> int | None:
-    """The word to begin with: the last one that is a single token and is written in letters, else
-    the last token of the text; None for none."""
+def typed_masks(stream: Stream, mask: str) -> tuple[int, ...]:
+    """The places where a reader typed the mask token; mask: what it is called, "" for none."""
+    return tuple(
+        at
+        for at, (token, special) in enumerate(zip(stream.tokens, stream.special))
+        if mask and token == mask and not special
+    )
+
+
+def spelled_mask(text: str) -> str:
+    """The first mask token in a text as it is typed, "" for none."""
+    found = spelling().search(text)
+    return found.group() if found else ""
+
+
+def word_to_hide(stream: Stream, mask: str = "") -> int | None:
+    """The word to begin with: the first typed `mask`, else the last word that is a single token and
+    is written in letters, else the last token of the text; None for none."""
+    if typed := typed_masks(stream, mask):
+        return typed[0]
     places = np.flatnonzero(~stream.special)
     words = [
         at

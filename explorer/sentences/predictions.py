@@ -92,6 +92,24 @@ def stood(own: numbers.Word, label: str, hidden: bool, n: int) -> str:
     )
 
 
+def typed(label: str, n: int) -> str:
+    """That the reader typed the mask token looked at, one of n."""
+    one = f"**{literal(label)}** is the model’s mask token"
+    if n == 1:
+        return f"{one}. The model predicts a word for it from all other words."
+    return f"{one}, one of {n} in the text. The model predicts each by itself, without the others."
+
+
+def mask_is_text(model: str, spelled: str, writes: bool) -> str:
+    """That a typed mask is plain text to a model, and what to do; writes: it predicts the next
+    token."""
+    here = "; here, end the text where the word is missing" if writes else ""
+    return (
+        f"{literal(model)} has no mask token and reads {literal(spelled)} as plain text. Choose "
+        f"encoder to fill a gap{here}."
+    )
+
+
 def how_drawn(drawn: numbers.Draw, word: str, seed: int, place: int) -> str:
     """What Step will write, and why."""
     word = literal(word)

@@ -14,7 +14,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
+from models.prediction import spelling
 from models.tokenizer import CONTINUES, SPACE, Tokens, readable
+from models.typed_mask import TypedMask
 
 if TYPE_CHECKING:
     import tokenizers
@@ -42,9 +44,13 @@ class HubTokenizer:
         if self._rules is not None:
             self._rules.no_truncation()
             self._rules.no_padding()
-            self._rules.encode_special_tokens = (
-                True  # a user who types "[MASK]" means these six characters
-            )
+            # a special token that a user types is text, but for masks
+            self._rules.encode_special_tokens = True
+        self._typed = (
+            None
+            if self._rules is None or self.mask is None
+            else TypedMask(self._rules, str(own.mask_token))
+        )
         self._alone = lru_cache(maxsize=None)(self._decode)
         self._bytes_in_letters, self._sentencepiece = (
             self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE)
@@ -58,14 +64,19 @@ class HubTokenizer:
     def __len__(self) -> int:
         return len(self.own)
 
-    def tokens(self, text: str, limit: int) -> tuple[Tokens, int]:
+    @property
+    def mask_name(self) -> str:
+        """What the mask token is called, "" where there is none."""
+        return "" if self.mask is None else self.label(self.mask)
+
+    def tokens(self, text: str, limit: int, masks: bool = False) -> tuple[Tokens, int]:
         """The text as the model reads it, special tokens and all, at most `limit` tokens, and how
-        many of the text's own were left out at its end.
+        many of the text's own were left out at its end. `masks`: a typed mask token is one.
 
         A text of no tokens becomes one special token, since a model reads at least one. Raises
         ValueError where the model has none for that.
         """
-        ids, special, spans = self._split(text)
+        ids, special, spans = self._split(text, masks)
         own = [at for at, mark in enumerate(special) if not mark]
         dropped = max(0, len(ids) - limit)
         gone = set(own[len(own) - dropped :]) if dropped else set()
@@ -125,14 +136,27 @@ class HubTokenizer:
         word = readable(raw.strip() or raw)
         return CONTINUES + word if goes_on else word
 
-    def _split(self, text: str) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+    def _split(self, text: str, masks: bool) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+        if masks and self._typed is not None and self._typed.pattern.search(text):
+            return self._typed.split(text, framed=True)
         if self._rules is not None:
             read = encoding.encode(self._rules, text)
             return read.ids, [bool(mark) for mark in read.special_tokens_mask], read.offsets
         with self._slow, encoding.guarded():
-            ids = self.own(text, split_special_tokens=True).input_ids
+            ids = self._slowly(text, masks)
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
         return ids, [bool(mark) for mark in special], [NOWHERE] * len(ids)
+
+    def _slowly(self, text: str, masks: bool) -> list[int]:
+        """A slow tokenizer's ids, the text between typed masks read by itself."""
+        if not masks or self.mask is None:
+            return list(self.own(text, split_special_tokens=True).input_ids)
+        parts = spelling(str(self.own.mask_token)).split(text)
+        ids: list[int] = []
+        for at, part in enumerate(parts):
+            ids += [self.mask] * (at > 0)
+            ids += self.own(part, add_special_tokens=False, split_special_tokens=True).input_ids
+        return list(self.own.build_inputs_with_special_tokens(ids))
 
     def _some_special(self) -> int:
         for token in (
@@ -151,7 +175,7 @@ class HubTokenizer:
     ) -> list[str]:
         labels = []
         for at, (token, (start, end)) in enumerate(zip(ids, spans)):
-            if special[at] or start < 0 or start == end:
+            if special[at] or token == self.mask or start < 0 or start == end:
                 labels.append(self.label(token))
                 continue
             label = readable(text[start:end])

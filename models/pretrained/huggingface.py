@@ -76,7 +76,8 @@ def record(
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
-    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions)
+    masks = handle.card.kind == "encoder"
+    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, masks)
     tokens = shuffled(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = hidden(
@@ -164,6 +165,7 @@ def offers(handle: Handle) -> Offers:
         weights=False,
         no_parts=parts.missing(handle),
         no_readout=own_readout.no_readout(handle),
+        mask=handle.tokenizer.mask_name if handle.card.kind == "encoder" else "",
         writes=plan.door is not None and handle.card.kind != "encoder",
         rms=not centres(plan.streams[-1].final_norm),
     )

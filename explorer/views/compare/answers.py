@@ -54,7 +54,7 @@ def _place(recording: Recording) -> int | None:
     token = address.whole("token", len(stream.tokens))
     if token is not None and not stream.special[token]:
         return token
-    return numbers.word_to_hide(stream)
+    return numbers.word_to_hide(stream, models.offers(recording.model.name).mask)
 
 
 def _beside(both: Both, place: int | None) -> int | None:
@@ -62,7 +62,8 @@ def _beside(both: Both, place: int | None) -> int | None:
     axes = (alignment.axis(each, each.streams[0].name) for _, each in both.sides)
     units = both.kept("sources", lambda: alignment.align(*axes)).units
     there = next((unit.b[0] for unit in units if place in unit.a and not unit.special), None)
-    return numbers.word_to_hide(both.b.streams[0]) if there is None else there
+    mask = models.offers(both.b.model.name).mask
+    return numbers.word_to_hide(both.b.streams[0], mask) if there is None else there
 
 
 def _answer(side: Side, recording: Recording, place: int | None) -> Answer:

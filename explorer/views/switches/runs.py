@@ -251,7 +251,8 @@ def chosen(plain: Recording) -> int:
         return at
     if plain.model.kind == "encoder-decoder":
         return 0
-    word, end = word_to_hide(stream) or 0, len(stream.tokens) - 1
+    mask = models.offers(plain.model.name).mask
+    word, end = word_to_hide(stream, mask) or 0, len(stream.tokens) - 1
     if plain.model.kind == "encoder":
         return word
     return end if word == end else max(0, word - 1)
