@@ -199,14 +199,14 @@ def record(
     return _source(handle).record(handle, text, edits_of(edits), target)
 
 
-def writing(handle: Handle | str, text: str) -> Writing:
+def writing(handle: Handle | str, text: str, then: tuple[int, ...] = ()) -> Writing:
     """A text in the making: of a decoder, going on from `text`; of a translator, its translation
-    from the first word on.
+    from the first word on. `then`: ids that were written already.
 
     Raises ValueError for a model that does not write, and for a text that leaves no room.
     """
     handle = _handle(handle)
-    return _source(handle).writing(handle, text)
+    return _source(handle).writing(handle, text, then)
 
 
 def beams(handle: Handle | str, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:

@@ -128,8 +128,8 @@ class Source(Protocol):
     def nearest(self, handle: Any, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
 
-    def writing(self, handle: Any, text: str) -> Writing:
-        """A text in the making, going on from `text`."""
+    def writing(self, handle: Any, text: str, then: tuple[int, ...] = ()) -> Writing:
+        """A text in the making, going on from `text` and what was written after it."""
 
     def beams(self, handle: Any, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:
         """The translation of `text`, with so many beams or drawn, a step at a time."""

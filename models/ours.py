@@ -66,17 +66,17 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
     return readout.nearest(handle.model.embedding.token.weight, vectors, top)
 
 
-def writing(handle: Handle, text: str) -> generation.Writing:
+def writing(handle: Handle, text: str, then: tuple[int, ...] = ()) -> generation.Writing:
     """A text in the making, as `library.writing`."""
     if handle.card.kind == "encoder":
         raise ValueError(f"{handle.card.name} fills masked words and does not write")
     tokens, dropped = own.frame(handle, own.clean(text))
     if handle.card.kind == "encoder-decoder":
         return generation.Writing(
-            handle.model, [handle.tokenizer.ends[0]], own.memory_of(handle, tokens)
+            handle.model, [handle.tokenizer.ends[0], *then], own.memory_of(handle, tokens)
         )
-    generation.expect_room(handle.card, len(tokens.ids), dropped)
-    return generation.Writing(handle.model, list(tokens.ids))
+    generation.expect_room(handle.card, len(tokens.ids) + len(then), dropped)
+    return generation.Writing(handle.model, [*tokens.ids, *then])
 
 
 def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:

@@ -202,6 +202,17 @@ class Circuits:
     among: np.ndarray
 
 
+@dataclass(frozen=True)
+class Whole:
+    """A word of several pieces: as a person reads it, its pieces, and its own probability, the
+    product of theirs. `cut`: it goes on after the last of them."""
+
+    word: str
+    pieces: tuple[str, ...]
+    own: float
+    cut: bool
+
+
 # BERT's mask token and RoBERTa's; a reader may type either for any model.
 MASKS = ("[MASK]", "<mask>")
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from explorer.analysis.csv import Columns
 from models.prediction import Sampling, probabilities, softmax, spelling
+from models.prediction import Whole as Whole  # handed on to the sentences
 from models.recording import Stream
 
 MOST_ROWS = 10

@@ -54,9 +54,9 @@ function drawn({ label, short, says, lit, gap, bar }, onclick) {
 // Of a map as long as a translator's only the likeliest word is drawn, and all are said.
 const LONG = 12;
 
-function said({ words, stops }, onclick) {
+function said({ words, stops, note }, onclick) {
   const each = words.map(([word, p]) => `${word} ${whole(p)}`).join(", ");
-  const label = `The likeliest words: ${each}`;
+  const label = `The likeliest words: ${each}${note}`;
   return make(
     "button",
     { type: "button", onclick, title: label },

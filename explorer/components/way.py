@@ -29,12 +29,14 @@ class Stop:
 @dataclass(frozen=True)
 class Said:
     """What the model says now: the likeliest words with their probabilities, and the head that
-    pushed the first of them most (on the map, when pointed at, where it leads), "" for none."""
+    pushed the first of them most (on the map, when pointed at, where it leads), "" for none. note:
+    what the words say besides when pointed at."""
 
     words: Sequence[tuple[str, float]] = ()
     head: str = ""
     says: str = ""
     goal: str = ""
+    note: str = ""
 
 
 _mount = st.components.v2.component(
@@ -57,6 +59,7 @@ def show(
         "words": [[word, float(p)] for word, p in said.words],
         "pushed": [said.head, said.says, said.goal] if said.head else [],
         "lit": lit,
+        "note": said.note,
         "about": about,
     }
     _mount(data=wire.encode(header, {}), key="way", on_goal_change=on_goal)

@@ -14,6 +14,7 @@ from explorer.components import way
 from explorer.components.way import Said, Stop
 from explorer.frame import onscreen, opening
 from explorer.memory import models, passes
+from explorer.memory.whole_words import whole_words
 from models.recording import Recording
 
 PAGES = {
@@ -106,18 +107,27 @@ def _said(recording: Recording, stream: str, token: int) -> Said:
         return Said()
     best, p = likeliest(passes.logits(recording, stream, token))
     labels = models.labels(model, best)
-    words = list(zip(labels, p))
+    whole = {}
+    if token == len(recording.stream(stream).tokens) - 1 < opening.MOST_TOKENS:
+        whole = whole_words(model, recording.text, (), list(zip(best, p)))
+    words = [
+        (whole[id].word if id in whole else label, own) for id, label, own in zip(best, labels, p)
+    ]
+    pieces = "".join(
+        f". {each.word}: the probability is that of its first piece, {each.pieces[0]}"
+        for each in whole.values()
+    )
     if models.offers(model).no_parts:  # a logit that is no sum has no parts
-        return Said(words)
+        return Said(words, note=pieces)
     try:
         part = pusher(passes.attribution(recording, stream, token, best[0]))
     except ValueError:  # what a model in its own code was heard to write does not add up here
         part = None
     if part is None:
-        return Said(words)
+        return Said(words, note=pieces)
     says = f"{part_name(part)} pushed “{labels[0]}” most: {signed(part.value)} to its logit"
     head = f"L{part.layer} {'cross ' * (part.attention == 'cross')}H{part.head}"
-    return Said(words, head, says, f"predictions:{token}:{part_key(part)}")
+    return Said(words, head, says, f"predictions:{token}:{part_key(part)}", pieces)
 
 
 def _go() -> None:

@@ -110,6 +110,17 @@ def mask_is_text(model: str, spelled: str, writes: bool) -> str:
     )
 
 
+def whole_word(of: numbers.Whole) -> str:
+    """Whose probability stands beside a word of several pieces, and what the word's own is."""
+    first, *rest = of.pieces
+    then = ", ".join(f"“{literal(piece)}”" for piece in rest)
+    least = "at most " * of.cut
+    return (
+        f"“{literal(of.word)}”: the number and bar are its first piece, “{literal(first)}”. With "
+        f"{then} likeliest after it, the whole word has {least}{chance(of.own)}."
+    )
+
+
 def how_drawn(drawn: numbers.Draw, word: str, seed: int, place: int) -> str:
     """What Step will write, and why."""
     word = literal(word)

@@ -176,7 +176,7 @@ def nearest(handle: Handle, vectors: np.ndarray, top: int) -> tuple[np.ndarray, 
     return readout.nearest(words_of(handle.model), vectors, top)
 
 
-def writing(handle: Handle, text: str) -> Writing:
+def writing(handle: Handle, text: str, then: tuple[int, ...] = ()) -> Writing:
     """A text in the making, as `library.writing`, by the model's own code."""
     card = handle.card
     if card.kind == "encoder":
@@ -184,9 +184,9 @@ def writing(handle: Handle, text: str) -> Writing:
     expect_readout(handle, handle.plan.streams[-1].name)
     tokens, dropped = handle.tokenizer.tokens(clean(text), card.n_positions)
     if handle.start is not None:
-        return Writing(handle, [handle.start], list(tokens.ids))
-    expect_room(card, len(tokens.ids), dropped)
-    return Writing(handle, list(tokens.ids))
+        return Writing(handle, [handle.start, *then], list(tokens.ids))
+    expect_room(card, len(tokens.ids) + len(then), dropped)
+    return Writing(handle, [*tokens.ids, *then])
 
 
 def beams(handle: Handle, text: str, how: int | Drawn) -> Iterator[tuple[Beam, ...]]:

@@ -13,6 +13,7 @@ from explorer.analysis import predictions as numbers
 from explorer.analysis.numbers import chance
 from explorer.components import bars
 from explorer.memory import shelf
+from explorer.memory.whole_words import whole_words
 from explorer.sentences import predictions as sentences
 from explorer.sentences.escape import literal
 from explorer.views.predictions import steps
@@ -25,13 +26,15 @@ TAIL = 5  # tokens that say after what something comes
 @dataclass(frozen=True, eq=False)
 class Next:
     """What may come next: the distribution, the tokens before it, and what is drawn with a seed;
-    `drawn` is None where nothing can be written. scores: what gives them in lines of Python."""
+    `drawn` is None where nothing can be written. scores: what gives them in lines of Python; then:
+    the ids that were written after the text."""
 
     of: numbers.Distribution
     tokens: Sequence[str]
     drawn: numbers.Draw | None
     seed: int
     scores: str
+    then: tuple[int, ...] = ()
 
 
 def choices(recording: Recording, after: Next) -> None:
@@ -41,7 +44,10 @@ def choices(recording: Recording, after: Next) -> None:
     words = numbers.top(of, [drawn.id] if drawn else ())
     more = "… " * (len(tokens) > TAIL)
     st.markdown(f"After “{more}**{literal(numbers.joined(tokens[-TAIL:]))}**” comes:")
-    likeliest(recording, after, words)
+    whole = begun(recording, after, words)
+    likeliest(recording, after, words, whole)
+    if whole:
+        st.caption("  \n".join(map(sentences.whole_word, whole.values())))
     others = numbers.rest(of, words)
     st.caption(sentences.sums(others, words, len(of.order), writes=drawn is not None))
     told = drawn or words[0]
@@ -58,18 +64,37 @@ def choices(recording: Recording, after: Next) -> None:
     whole_vocabulary(recording, of, about, f"after-{len(tokens)}-tokens", after.scores)
 
 
-def likeliest(recording: Recording, after: Next, words: Sequence[numbers.Word]) -> None:
-    """The tokens as bars, and all others as one: pale the model's own, solid what is drawn from."""
+def begun(
+    recording: Recording, after: Next, words: Sequence[numbers.Word]
+) -> dict[int, numbers.Whole]:
+    """The words of several pieces that the likeliest tokens begin, by the token."""
+    if after.drawn is None:
+        return {}
+    firsts = [(word.id, word.own) for word in words]
+    return whole_words(recording.model.name, recording.text, after.then, firsts)
+
+
+def likeliest(
+    recording: Recording,
+    after: Next,
+    words: Sequence[numbers.Word],
+    whole: Mapping[int, numbers.Whole],
+) -> None:
+    """The tokens as bars, and all others as one: pale the model's own, solid what is drawn from. A
+    token that begins a word of several pieces is shown as the `whole` word."""
     others, drawn = numbers.rest(after.of, words), after.drawn
     rows = [
         bars.Bar(
-            label,
+            whole[word.id].word if word.id in whole else label,
             word.drawn,
             (chance(word.own), chance(word.drawn) if word.kept else "cut"),
             str(word.id) if drawn else "",
             behind=word.own,
             tone="" if word.kept else "cut",
-            mark="next" if drawn and word.id == drawn.id else "",
+            mark=" · ".join(
+                ["next"] * (drawn is not None and word.id == drawn.id)
+                + [f"first piece “{label}”"] * (word.id in whole)
+            ),
             gap=word.rank >= numbers.MOST_ROWS,
         )
         for word, label in zip(words, labels_of(recording, words))

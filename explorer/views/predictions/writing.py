@@ -58,7 +58,8 @@ def show(model: str, text: str) -> None:
     numbers_of(draft)
     left, right = st.columns([1, 1], gap="large")
     with left:
-        choices(recording, Next(of, tokens, drawn, seed, "writing.logits"))
+        then = tuple(word.id for word in draft.said)
+        choices(recording, Next(of, tokens, drawn, seed, "writing.logits", then))
         if draft.said:
             written(recording, draft, labels)
     with right:
