@@ -124,6 +124,14 @@ def test_predict_shows_what_would_stand_at_each_typed_mask(encoder) -> None:
         assert "stands in the text. The model does not see it" not in said
 
 
+def test_masks_alone_are_not_said_to_be_predicted_from_words() -> None:
+    for text in ("[MASK]", "[MASK] <mask>"):
+        app = clean(page_at("predictions", text=text, model="encoder"))
+        said = " ".join(each.value for each in app.markdown)
+        assert "No other word stands in the text, so the model predicts without any." in said
+        assert "from all other words" not in said
+
+
 def test_a_word_can_be_hidden_beside_a_typed_mask(encoder) -> None:
     text = "The [MASK] sat on the mat."
     app = clean(page_at("predictions", text=text, model="encoder", hidden="6", token="6"))

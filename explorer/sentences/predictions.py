@@ -92,9 +92,12 @@ def stood(own: numbers.Word, label: str, hidden: bool, n: int) -> str:
     )
 
 
-def typed(label: str, n: int) -> str:
-    """That the reader typed the mask token looked at, one of n."""
+def typed(label: str, n: int, others: int) -> str:
+    """That the reader typed the mask token looked at, one of n; others: how many other tokens the
+    text has."""
     one = f"**{literal(label)}** is the model’s mask token"
+    if not others:
+        return f"{one}. No other word stands in the text, so the model predicts without any."
     if n == 1:
         return f"{one}. The model predicts a word for it from all other words."
     return f"{one}, one of {n} in the text. The model predicts each by itself, without the others."

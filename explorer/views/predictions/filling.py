@@ -39,7 +39,8 @@ def show(model: str, text: str) -> tuple[tuple[HideToken, ...], int | None]:
     with left:
         sentence(recording, plain, hidden, place)
         label, best = plain.tokens[place], numbers.top(of, most=1)
-        stood = sentences.typed(label, len(typed))
+        others = int((~plain.special).sum()) - len(typed)
+        stood = sentences.typed(label, len(typed), others)
         if place not in typed:
             (own,) = numbers.top(of, [int(plain.ids[place])], most=0)
             stood = sentences.stood(own, label, place in hidden, len(of.order))
