@@ -156,7 +156,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own.Handle) -> None:
         (MeanHead(0, 4), "head 4"),
         (UniformHead(3, 0), "layer 3"),
         (PatchHead(OTHER, 0, 0, "cross"), "cross"),
-        (PatchSite(OTHER, "9.lunch"), "no such site"),
+        (PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
         (WithMask(), "decoder"),
         (edits.HideToken(1), "masked words"),
         (PatchSite(OTHER, "embed", -1), "tokens 0 to"),

@@ -285,7 +285,7 @@ def test_the_word_is_hidden_from_both_runs_of_a_model_that_fills_gaps() -> None:
         ("ScaledBy:nan:,WithoutScale:", "above 0"),
         ("HideToken:1,WithoutScale:", "same tokens"),
         ("ZeroHead:0:0:<i>,WithoutScale:", "<i>"),
-        ("PatchSite:a:nowhere,WithoutScale:", "no such site"),
+        ("PatchSite:a:nowhere,WithoutScale:", "no site 'nowhere'; stream encoder has embed"),
         ("ShiftPositions:99999,WithoutScale:", "positions"),
         ("ScaledBy:1e-42:,WithoutScale:", "between 3e-39 and"),
     ],

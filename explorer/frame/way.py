@@ -109,7 +109,7 @@ def _said(recording: Recording, stream: str, token: int) -> Said:
     labels = models.labels(model, best)
     whole = {}
     if token == len(recording.stream(stream).tokens) - 1 < opening.MOST_TOKENS:
-        whole = whole_words(model, recording.text, (), list(zip(best, p)))
+        whole = whole_words(model, recording.text, (), list(zip(best, p)), most=1)
     words = [
         (whole[id].word if id in whole else label, own) for id, label, own in zip(best, labels, p)
     ]

@@ -17,17 +17,21 @@ CONTINUES = "\u2027"  # what the label of a piece that goes on inside a word beg
 
 
 def whole_words(
-    model: str, text: str, then: tuple[int, ...], firsts: Sequence[tuple[int, float]]
+    model: str,
+    text: str,
+    then: tuple[int, ...],
+    firsts: Sequence[tuple[int, float]],
+    most: int = MOST_WORDS,
 ) -> dict[int, Whole]:
     """The words that the likeliest next tokens begin, by the token, each gone on with the likeliest
     piece until the word ends; none for a token that is a whole word.
 
     then: what was written after the text. firsts: tokens with their probabilities, the likeliest
-    first. Kept by its cause.
+    first, of which `most` are followed. Kept by its cause.
     """
     if models.facts(model)["kind"] != "decoder" or not models.offers(model).writes:
         return {}
-    followed = tuple((id, own) for id, own in firsts[:MOST_WORDS] if own >= LEAST)
+    followed = tuple((id, own) for id, own in firsts[:most] if own >= LEAST)
     labels = models.labels(model, [id for id, _ in followed])
     followed = tuple(
         first for first, label in zip(followed, labels) if label[-1:].isalnum() and label.strip()
@@ -40,7 +44,11 @@ def whole_words(
         try:
             with turn():
                 writing = library.writing(loaded, beginning(text), then)
-                made = {id: _whole(loaded, writing, id, own) for id, own in followed}
+                n, made = len(writing.ids), {}
+                for id, own in followed:
+                    while len(writing.ids) > n:
+                        writing.back()
+                    made[id] = _whole(loaded, writing, id, own)
         except ValueError:  # no room for a token more
             return {}
         return {id: each for id, each in made.items() if len(each.pieces) > 1}
@@ -50,8 +58,8 @@ def whole_words(
 
 
 def _whole(loaded: library.Handle, writing: library.Writing, id: int, own: float) -> Whole:
-    """The word that a token begins; the writing is left as it was."""
-    pieces, n, cut = library.labels(loaded, [id]), len(writing.ids), False
+    """The word that a token begins; its pieces are added to the writing."""
+    pieces, cut = library.labels(loaded, [id]), False
     writing.add(id)
     while not writing.is_full:
         likely = softmax(writing.logits)
@@ -64,7 +72,5 @@ def _whole(loaded: library.Handle, writing: library.Writing, id: int, own: float
         pieces.append(label)
         own *= float(likely[best])
         writing.add(best)
-    while len(writing.ids) > n:
-        writing.back()
     word = pieces[0] + "".join(piece.removeprefix(CONTINUES) for piece in pieces[1:])
     return Whole(word + "…" * cut, tuple(pieces), own, cut)
