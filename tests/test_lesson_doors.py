@@ -12,7 +12,8 @@ import driver
 import httpx2
 import pytest
 
-from explorer.memory.lessons import CODE_SIGNS, MOST_LINES, SIGNS
+from explorer.memory.lessons import MOST_LINES
+from explorer.memory.lessons_codes import CODE_SIGNS, SIGNS
 
 pytestmark = pytest.mark.slow
 SCRIPT = "<script>alert(1)</script>"

@@ -7,21 +7,30 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from explorer.memory import lessons_store as law
 from explorer.memory.lessons_store import TooMany
 
 
 @dataclass
 class Kept:
-    """A class: its fields, its students, their answers by the question's number, how many listen,
-    what its teacher's
-    window shows, and when it ends."""
+    """A class: its fields, its starter's address, when it lapses without an open line and when it
+    ends; the lines of each process, the answers, and what its teacher's window shows."""
 
     fields: dict[str, str]
+    address: str
+    lapses: float
     ends: float
-    students: set[str] = field(default_factory=set)
-    answers: dict[str, dict[str, str]] = field(default_factory=dict)
-    here: dict[str, int] = field(default_factory=dict)
-    picture: tuple[str, bytes] = "", b""
+    stamps: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, tuple[float, set[str]]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    picture: bytes = b""
+
+    def newer(self, kind: str, stamp: int) -> bool:
+        """True, and this stamp is the last one, where none of its kind is newer."""
+        if self.stamps.get(kind, 0) > stamp:
+            return False
+        self.stamps[kind] = stamp
+        return True
 
 
 class Here:
@@ -31,94 +40,123 @@ class Here:
         self.clock = clock
         self.news: Callable[[str, str], None] = lambda code, whom: None
         self._classes: dict[str, Kept] = {}
-        self._counts: dict[str, tuple[int, float]] = {}
+        self._ended: list[str] = []
+        self._secret = ""
+        self._timer: asyncio.TimerHandle | None = None
 
-    async def make(self, code: str, fields: dict[str, str], life: float, most: int) -> bool:
+    async def secret(self, candidate: str) -> str:
+        self._secret = self._secret or candidate
+        return self._secret
+
+    async def make(
+        self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
+    ) -> bool:
         self.sweep()
-        if code in self._classes:
+        if code in self._classes or code in self._ended:
             return False
-        if len(self._classes) >= most:
-            raise TooMany("This server holds as many classes as it can; try again later.")
-        self._classes[code] = Kept(dict(fields), self.clock() + life)
-        # Nobody may ask again: it is gone all the same.
-        asyncio.get_running_loop().call_later(life + 1, self.sweep)
+        now = self.clock()
+        mine = [code for code, kept in self._classes.items() if kept.address == address]
+        empty = self._empty(mine)
+        if len(mine) >= law.OF_ONE or len(empty) >= law.EMPTY_OF_ONE:
+            if not empty:
+                raise TooMany(law.FULL_OF_ONE)
+            del self._classes[empty[0]]
+        elif len(self._classes) >= law.MOST_CLASSES:
+            empty = self._empty(list(self._classes))
+            if not empty:
+                raise TooMany(law.FULL)
+            del self._classes[empty[0]]
+        lapses = now + law.LAPSE - (0 if occupied else law.STALE)
+        self._classes[code] = Kept(dict(fields), address, lapses, ends)
+        self.sweep()
         return True
 
     async def read(self, code: str) -> dict[str, str] | None:
         kept = self._at(code)
         return dict(kept.fields) if kept else None
 
-    async def write(self, code: str, fields: dict[str, str]) -> bool:
+    async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
         kept = self._at(code)
-        if kept:
-            if fields.get("number", kept.fields["number"]) != kept.fields["number"]:
-                kept.answers.clear()
-            kept.fields.update(fields)
-        return kept is not None
+        if kept is None or not kept.newer(kind, stamp):
+            return False
+        kept.fields.update(fields)
+        return True
+
+    async def ask(self, code: str, stamp: int, question: str) -> int:
+        kept = self._at(code)
+        if kept is None or not kept.newer("question", stamp):
+            return 0
+        number = str(int(kept.fields["number"]) + 1)
+        opened = number if question else ""
+        kept.fields.update(number=number, open=opened, asked=question, tally="")
+        kept.answers.clear()
+        return int(number)
 
     async def drop(self, code: str) -> None:
-        self._classes.pop(code, None)
-
-    async def add(self, code: str, student: str, most: int) -> bool:
-        kept = self._at(code)
-        if kept and len(kept.students) >= most:
-            raise TooMany("This class is full.")
-        if kept:
-            kept.students.add(student)
-        return kept is not None
-
-    async def knows(self, code: str, student: str) -> bool:
-        kept = self._at(code)
-        return kept is not None and student in kept.students
+        if self._classes.pop(code, None):
+            self._ended = [*self._ended, code][-law.MOST_ENDED :]
 
     async def put(self, code: str, number: str, student: str, choice: str) -> bool:
         kept = self._at(code)
         if kept is None or kept.fields["open"] != number:
             return False
-        kept.answers.setdefault(number, {})[student] = choice
+        if len(kept.answers) >= law.MOST_ANSWERS:
+            present, _ = await self.room(code)
+            kept.answers = {word: at for word, at in kept.answers.items() if word in present}
+        kept.answers[student] = choice
         return True
 
-    async def answers(self, code: str, number: str) -> dict[str, str]:
-        kept = self._at(code)
-        return dict(kept.answers.get(number, {})) if kept else {}
+    async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
+        kept, now = self._at(code), self.clock()
+        if kept is None or not kept.newer(f"lines {place}", stamp):
+            return
+        kept.lines[place] = now + law.STALE, set(words)
+        if words:
+            kept.lapses = now + law.LAPSE
 
-    async def show(self, code: str, name: str, picture: bytes) -> None:
+    async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
+        kept, now = self._at(code), self.clock()
+        if kept is None:
+            return set(), {}
+        open_lines = [words for until, words in kept.lines.values() if until > now]
+        return set().union(*open_lines), dict(kept.answers)
+
+    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
         kept = self._at(code)
-        if kept:
-            kept.picture = name, picture
+        if kept is None or not await self.write(code, "picture", stamp, fields):
+            return False
+        kept.picture = picture
+        return True
 
     async def shown(self, code: str, name: str) -> bytes | None:
         kept = self._at(code)
-        return kept.picture[1] if kept and name and kept.picture[0] == name else None
-
-    async def tally(self, name: str, by: int, window: float) -> int:
-        self.sweep()
-        number, ends = self._counts.get(name, (0, self.clock() + window))
-        self._counts[name] = max(0, number + by), ends
-        return number + by
-
-    async def here(self, code: str, place: str, number: int, stale: float) -> int:
-        kept = self._at(code)
-        if kept is None:
-            return 0
-        kept.here[place] = number
-        return sum(kept.here.values())
+        return kept.picture if kept and name and kept.fields["picture"] == name else None
 
     async def tell(self, code: str, whom: str) -> None:
         self.news(code, whom)
 
     async def close(self) -> None:
         self._classes.clear()
-        self._counts.clear()
+        self.sweep()
 
     def sweep(self) -> None:
-        """Forget what has ended."""
-        now = self.clock()
-        for code in [code for code, kept in self._classes.items() if kept.ends <= now]:
+        """Forget what has ended or lapsed, now and whenever the next class does."""
+        for code in [code for code in self._classes if not self._at(code)]:
             del self._classes[code]
-        for name in [name for name, (_, ends) in self._counts.items() if ends <= now]:
-            del self._counts[name]
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if self._classes:
+            next_end = min(min(kept.ends, kept.lapses) for kept in self._classes.values())
+            wait = max(0.0, next_end - self.clock()) + 0.01
+            self._timer = asyncio.get_running_loop().call_later(wait, self.sweep)
+
+    def _empty(self, codes: list[str]) -> list[str]:
+        """Those of the classes without an open line, the one that was longest so first."""
+        occupied = self.clock() + law.LAPSE - law.STALE
+        empty = [code for code in codes if self._classes[code].lapses <= occupied]
+        return sorted(empty, key=lambda code: self._classes[code].lapses)
 
     def _at(self, code: str) -> Kept | None:
         kept = self._classes.get(code)
-        return kept if kept and kept.ends > self.clock() else None
+        return kept if kept and min(kept.ends, kept.lapses) > self.clock() else None

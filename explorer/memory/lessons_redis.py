@@ -1,19 +1,19 @@
 """Classes kept in Redis, where several processes serve one class. It needs the package `redis`
 (requirements-classes.txt) and a server of version 6 or newer.
 
-Every key of a class ends with the class, so that Redis itself forgets what a process that has died
-would have had to drop.
+Every key of a class expires with the class, so that Redis itself forgets what a process that has
+died would have had to drop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from explorer.memory import lessons_store as law
 from explorer.memory.lessons_store import TooMany
 
 try:
@@ -29,54 +29,137 @@ except ImportError as problem:
 
 PREFIX = "headlight:"
 NEWS = f"{PREFIX}news"
+CLASSES, ENDED, SECRET = f"{PREFIX}classes", f"{PREFIX}ended", f"{PREFIX}secret"
+PARTS = ("", "stamps", "lines", "answers", "picture")  # the keys of a class
 AGAIN = 0.5  # seconds between two tries to hear the news
 
-# One step each. KEYS: the class, its students, its answers, those here; all end with the class.
-MAKE = """
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-if redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[3]) then return -1 end
-for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('ZADD', KEYS[2], tonumber(ARGV[1]) + tonumber(ARGV[2]), KEYS[1])
-return 1
-"""
-WRITE = """
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-for i = 1, #ARGV, 2 do
-  if ARGV[i] == 'number' and redis.call('HGET', KEYS[1], 'number') ~= ARGV[i + 1] then
-    redis.call('DEL', KEYS[2])
-  end
-  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+# What follows is one step each. CLASSES holds "address code" by the moment of its lapse, so that
+# the class that has been longest without an open line comes first. The keys of a class expire
+# then, or at its end.
+SHARED = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- False where a newer stamp of this kind is stored.
+local function newer(stamps, kind, stamp)
+  if tonumber(redis.call('HGET', stamps, kind) or 0) > tonumber(stamp) then return false end
+  redis.call('HSET', stamps, kind, stamp)
+  return true
 end
+local function expire(key, keys)
+  local left = math.max(1, redis.call('PTTL', key))
+  for _, each in ipairs(keys) do redis.call('PEXPIRE', each, left) end
+end
+-- The words with an open line, as one string for each process.
+local function present(lines)
+  local open = {}
+  for _, each in ipairs(redis.call('HVALS', lines)) do
+    local till, words = each:match('^(%d+) (.*)$')
+    if tonumber(till) > now then open[#open + 1] = words end
+  end
+  return open
+end
+"""
+# KEYS: the class, CLASSES, ENDED. ARGV: its address, OF_ONE, EMPTY_OF_ONE, MOST_CLASSES, its end,
+# LAPSE and STALE in ms, 1 for an occupied class, then its fields.
+MAKE = """
+local address, of_one, empty_of_one, most = ARGV[1] .. ' ', ARGV[2], ARGV[3], ARGV[4]
+local left, lapse, stale = tonumber(ARGV[5]) - now, tonumber(ARGV[6]), tonumber(ARGV[7])
+if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('ZSCORE', KEYS[3], KEYS[1]) then return 0 end
+local all = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
+local number, mine, empty, my_empty = 0, 0, {}, {}
+for i = 1, #all, 2 do
+  local member, is_mine = all[i], all[i]:sub(1, #address) == address
+  if redis.call('EXISTS', member:match(' (.*)$')) == 0 then
+    redis.call('ZREM', KEYS[2], member)
+  else
+    number = number + 1
+    if is_mine then mine = mine + 1 end
+    if tonumber(all[i + 1]) <= now + lapse - stale then
+      empty[#empty + 1] = member
+      if is_mine then my_empty[#my_empty + 1] = member end
+    end
+  end
+end
+local goes = nil
+if mine >= tonumber(of_one) or #my_empty >= tonumber(empty_of_one) then
+  goes = my_empty[1]
+  if not goes then return -2 end
+elseif number >= tonumber(most) then
+  goes = empty[1]
+  if not goes then return -1 end
+end
+if goes then
+  local key = goes:match(' (.*)$')
+  redis.call('ZREM', KEYS[2], goes)
+  redis.call('DEL', key, key .. ':stamps', key .. ':lines', key .. ':answers', key .. ':picture')
+end
+redis.call('HSET', KEYS[1], 'address', ARGV[1])
+for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if ARGV[8] ~= '1' then lapse = lapse - stale end
+redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(left, lapse)))
+redis.call('ZADD', KEYS[2], now + lapse, address .. KEYS[1])
 return 1
 """
-ADD = """
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then return 0 end
-if redis.call('SCARD', KEYS[2]) >= tonumber(ARGV[2]) then return -1 end
-redis.call('SADD', KEYS[2], ARGV[1])
-redis.call('PEXPIRE', KEYS[2], left)
+# KEYS from here on: the class and its PARTS.
+WRITE = """
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], ARGV[1], ARGV[2]) then return 0 end
+for i = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+expire(KEYS[1], {KEYS[2]})
 return 1
+"""
+ASK = """
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'question', ARGV[1]) then return 0 end
+local number = redis.call('HINCRBY', KEYS[1], 'number', 1)
+local open = ARGV[2] == '' and '' or tostring(number)
+redis.call('HSET', KEYS[1], 'open', open, 'asked', ARGV[2], 'tally', '')
+redis.call('DEL', KEYS[4])
+expire(KEYS[1], {KEYS[2]})
+return number
 """
 PUT = """
 if redis.call('HGET', KEYS[1], 'open') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], math.max(1, redis.call('PTTL', KEYS[1])))
+if redis.call('HLEN', KEYS[4]) >= tonumber(ARGV[4]) then
+  local open = {}
+  for _, words in ipairs(present(KEYS[3])) do
+    for word in words:gmatch('%S+') do open[word] = true end
+  end
+  for _, word in ipairs(redis.call('HKEYS', KEYS[4])) do
+    if not open[word] then redis.call('HDEL', KEYS[4], word) end
+  end
+end
+redis.call('HSET', KEYS[4], ARGV[2], ARGV[3])
+expire(KEYS[1], {KEYS[4]})
 return 1
 """
+LINES = """
+local ends, lapse = redis.call('HGET', KEYS[1], 'ends'), tonumber(ARGV[5])
+if not ends or not newer(KEYS[2], 'lines ' .. ARGV[1], ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[3], ARGV[1], now + tonumber(ARGV[4]) .. ' ' .. ARGV[3])
+if ARGV[3] ~= '' then
+  redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(lapse, tonumber(ends) * 1000 - now)))
+  local member = redis.call('HGET', KEYS[1], 'address') .. ' ' .. KEYS[1]
+  redis.call('ZADD', ARGV[6], now + lapse, member)
+end
+expire(KEYS[1], KEYS)
+return 1
+"""
+DROP = """
+local address = redis.call('HGET', KEYS[1], 'address')
+if not address then return 0 end
+redis.call('ZREM', ARGV[1], address .. ' ' .. KEYS[1])
+redis.call('ZADD', ARGV[2], now, KEYS[1])
+redis.call('ZREMRANGEBYRANK', ARGV[2], 0, -1 - ARGV[3])
+for _, each in ipairs(KEYS) do redis.call('DEL', each) end
+return 1
+"""
+ROOM = "return {present(KEYS[3]), redis.call('HGETALL', KEYS[4])}"
 SHOW = """
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then return 0 end
-redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[2], left)
+if redis.call('EXISTS', KEYS[1]) == 0 or not newer(KEYS[2], 'picture', ARGV[1]) then return 0 end
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('DEL', KEYS[5])
+redis.call('HSET', KEYS[5], ARGV[2], ARGV[3])
+expire(KEYS[1], {KEYS[2], KEYS[5]})
 return 1
-"""
-COUNT = """
-local n = redis.call('INCRBY', KEYS[1], ARGV[1])
-if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return n
 """
 
 
@@ -93,66 +176,54 @@ class InRedis:
         )
         self._hearing: asyncio.Task[None] | None = None
 
-    async def make(self, code: str, fields: dict[str, str], life: float, most: int) -> bool:
-        flat = [part for pair in fields.items() for part in pair]
-        now, ms = int(time.time() * 1000), max(1, int(life * 1000))
-        made = await self._run(MAKE, [_key(code), f"{PREFIX}classes"], [now, ms, most, *flat])
+    async def secret(self, candidate: str) -> str:
+        await _asked(self._redis.set(SECRET, candidate, nx=True))
+        return await _asked(self._redis.get(SECRET))
+
+    async def make(
+        self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
+    ) -> bool:
+        limits = [law.OF_ONE, law.EMPTY_OF_ONE, law.MOST_CLASSES]
+        times = [_ms(ends), _ms(law.LAPSE), _ms(law.STALE)]
+        values = [address, *limits, *times, int(occupied), *_flat(fields)]
+        made = await self._run(MAKE, [_key(code), CLASSES, ENDED], values)
         if made < 0:
-            raise TooMany("This server holds as many classes as it can; try again later.")
+            raise TooMany(law.FULL if made == -1 else law.FULL_OF_ONE)
         return made == 1
 
     async def read(self, code: str) -> dict[str, str] | None:
         await self._hear()
         return await _asked(self._redis.hgetall(_key(code))) or None
 
-    async def write(self, code: str, fields: dict[str, str]) -> bool:
-        flat = [part for pair in fields.items() for part in pair]
-        return await self._run(WRITE, [_key(code), _key(code, "answers")], flat) == 1
+    async def write(self, code: str, kind: str, stamp: int, fields: dict[str, str]) -> bool:
+        return await self._run(WRITE, _keys(code), [kind, stamp, *_flat(fields)]) == 1
+
+    async def ask(self, code: str, stamp: int, question: str) -> int:
+        return await self._run(ASK, _keys(code), [stamp, question])
 
     async def drop(self, code: str) -> None:
-        keys = [_key(code, part) for part in ("", "students", "answers", "here", "picture")]
-        await _asked(self._redis.delete(*keys))
-        await _asked(self._redis.zrem(f"{PREFIX}classes", _key(code)))
-
-    async def add(self, code: str, student: str, most: int) -> bool:
-        made = await self._run(ADD, [_key(code), _key(code, "students")], [student, most])
-        if made < 0:
-            raise TooMany("This class is full.")
-        return made == 1
-
-    async def knows(self, code: str, student: str) -> bool:
-        return bool(await _asked(self._redis.sismember(_key(code, "students"), student)))
+        await self._run(DROP, _keys(code), [CLASSES, ENDED, law.MOST_ENDED])
 
     async def put(self, code: str, number: str, student: str, choice: str) -> bool:
-        keys = [_key(code), _key(code, "answers")]
-        return await self._run(PUT, keys, [number, student, choice]) == 1
+        values = [number, student, choice, law.MOST_ANSWERS]
+        return await self._run(PUT, _keys(code), values) == 1
 
-    async def answers(self, code: str, number: str) -> dict[str, str]:
-        return await _asked(self._redis.hgetall(_key(code, "answers")))
+    async def lines(self, code: str, place: str, stamp: int, words: list[str]) -> None:
+        values = [place, stamp, " ".join(words), _ms(law.STALE), _ms(law.LAPSE), CLASSES]
+        await self._run(LINES, _keys(code), values)
 
-    async def show(self, code: str, name: str, picture: bytes) -> None:
-        said = [name, b64encode(picture).decode()]
-        await self._run(SHOW, [_key(code), _key(code, "picture")], said)
+    async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
+        open_lines, answers = await self._run(ROOM, _keys(code), [])
+        present = set(" ".join(open_lines).split())
+        return present, dict(zip(answers[::2], answers[1::2]))
+
+    async def show(self, code: str, stamp: int, fields: dict[str, str], picture: bytes) -> bool:
+        values = [stamp, fields["picture"], b64encode(picture).decode(), *_flat(fields)]
+        return await self._run(SHOW, _keys(code), values) == 1
 
     async def shown(self, code: str, name: str) -> bytes | None:
         kept = await _asked(self._redis.hget(_key(code, "picture"), name))
         return None if kept is None else b64decode(kept)
-
-    async def tally(self, name: str, by: int, window: float) -> int:
-        return int(await self._run(COUNT, [f"{PREFIX}count:{name}"], [by, int(window * 1000)]))
-
-    async def here(self, code: str, place: str, number: int, stale: float) -> int:
-        left = await _asked(self._redis.pttl(_key(code)))
-        if left < 0:
-            return 0
-        key, now = _key(code, "here"), time.time()
-        async with self._redis.pipeline(transaction=True) as steps:
-            steps.hset(key, place, f"{number} {now}")
-            steps.pexpire(key, left)
-            steps.hvals(key)
-            said = (await _asked(steps.execute()))[-1]
-        kept = [each.split() for each in said]
-        return sum(int(many) for many, when in kept if now - float(when) < stale)
 
     async def tell(self, code: str, whom: str) -> None:
         await _asked(self._redis.publish(NEWS, f"{code} {whom}"))
@@ -164,8 +235,8 @@ class InRedis:
                 await self._hearing
         await self._redis.aclose()
 
-    async def _run(self, script: str, keys: list[str], said: list[Any]) -> int:
-        return await _asked(self._redis.eval(script, len(keys), *keys, *said))
+    async def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
+        return await _asked(self._redis.eval(SHARED + script, len(keys), *keys, *values))
 
     async def _hear(self) -> None:
         """Listen to the news from here on; the first time, wait until Redis says that we do."""
@@ -196,6 +267,18 @@ class InRedis:
 
 def _key(code: str, part: str = "") -> str:
     return f"{PREFIX}class:{code}" + (f":{part}" if part else "")
+
+
+def _keys(code: str) -> list[str]:
+    return [_key(code, part) for part in PARTS]
+
+
+def _flat(fields: dict[str, str]) -> list[str]:
+    return [part for pair in fields.items() for part in pair]
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
 
 
 async def _asked(answer: Awaitable[Any]) -> Any:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from explorer.components import bundle
-from explorer.memory.lessons import CODE_SIGNS, spelled
+from explorer.memory.lessons_codes import CODE_SIGNS, spelled
 
 LONGEST = 300  # characters of an address in a code
 

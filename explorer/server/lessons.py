@@ -15,11 +15,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from explorer.memory import told
-from explorer.memory.lessons import Lessons, spelled
+from explorer.memory.lessons import Lessons
+from explorer.memory.lessons_codes import spelled
 from explorer.memory.lessons_here import Here
 from explorer.memory.lessons_store import TooMany, Unknown
 from explorer.memory.settings import settings
 from explorer.server import sent
+from explorer.server.clients import network
 from explorer.server.doors import FIRST_PAGE, pages
 
 MOST_BYTES = 16_384  # of what is sent here
@@ -101,7 +103,7 @@ async def _join(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, A
 
 
 async def _move(classes: Lessons, said: dict[str, Any], who: str) -> dict[str, Any]:
-    await classes.move(spelled(said.get("code")), _key(said), goal(said.get("at")))
+    await classes.move(spelled(said.get("code")), _key(said), goal(said.get("at")), who)
     return {}
 
 
@@ -149,8 +151,7 @@ async def act(request: Request) -> Response:
 
     async def made() -> Response:
         said = await sent.json_object(request, MOST_BYTES)
-        who = request.client.host if request.client else ""
-        answer = await ACTS[request.path_params["what"]](lessons(), said, who)
+        answer = await ACTS[request.path_params["what"]](lessons(), said, network(request.scope))
         return JSONResponse(answer, headers=NO_STORE)
 
     return await _answered(made)
@@ -210,11 +211,13 @@ async def news(request: Request) -> Response:
     """The line of a student or of the teacher. To one who has no part in a class it says that the
     class is over: a browser would ask again and again after an error."""
     code, word = spelled(request.query_params.get("code")), request.query_params.get("as", "")[:64]
-    heard = lessons().listen(code, word)
+    heard = lessons().listen(code, word, network(request.scope))
     try:
         first = await anext(heard)
     except (Unknown, StopAsyncIteration):
         first = '{"over": true}'
+    except TooMany as problem:  # the browser asks again
+        return _refused(429, str(problem))
     except ConnectionError:
         return _refused(503, "The class cannot be reached just now.")
     return StreamingResponse(_events(first, heard), headers=STREAM, media_type="text/event-stream")
