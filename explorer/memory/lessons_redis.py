@@ -31,6 +31,7 @@ PREFIX = "headlight:"
 NEWS = f"{PREFIX}news"
 CLASSES, ENDED, SECRET = f"{PREFIX}classes", f"{PREFIX}ended", f"{PREFIX}secret"
 PARTS = ("", "stamps", "lines", "answers", "picture")  # the keys of a class
+CONNECTIONS, TIMEOUT = 50, 10  # of a process; seconds for an answer, and for a free connection
 AGAIN = 0.5  # seconds between two tries to hear the news
 
 # What follows is one step each. CLASSES holds "address code" by the moment of its lapse, so that
@@ -171,8 +172,16 @@ class InRedis:
         self.news: Callable[[str, str], None] = lambda code, whom: None
         # A connection from before Redis was started anew breaks at its first use.
         once_more = Retry(NoBackoff(), 1)
-        self._redis = redis.from_url(
-            address, decode_responses=True, socket_timeout=10, retry=once_more
+        # A crowd waits for a connection; the default pool refuses whoever is one too many.
+        self._redis = redis.Redis.from_pool(
+            redis.BlockingConnectionPool.from_url(
+                address,
+                max_connections=CONNECTIONS,
+                timeout=TIMEOUT,
+                decode_responses=True,
+                socket_timeout=TIMEOUT,
+                retry=once_more,
+            )
         )
         self._hearing: asyncio.Task[None] | None = None
 
