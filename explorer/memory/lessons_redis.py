@@ -39,7 +39,8 @@ AGAIN = 0.5  # seconds between two tries to hear the news
 # then, or at its end.
 SHARED = """
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local exact = time[1] * 1000 + time[2] / 1000
+local now = math.floor(exact)
 -- False where a newer stamp of this kind is stored.
 local function newer(stamps, kind, stamp)
   if tonumber(redis.call('HGET', stamps, kind) or 0) > tonumber(stamp) then return false end
@@ -98,7 +99,7 @@ redis.call('HSET', KEYS[1], 'address', ARGV[1])
 for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 if ARGV[8] ~= '1' then lapse = lapse - stale end
 redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(left, lapse)))
-redis.call('ZADD', KEYS[2], now + lapse, address .. KEYS[1])
+redis.call('ZADD', KEYS[2], exact + lapse, address .. KEYS[1])
 return 1
 """
 # KEYS from here on: the class and its PARTS.
@@ -139,7 +140,7 @@ redis.call('HSET', KEYS[3], ARGV[1], now + tonumber(ARGV[4]) .. ' ' .. ARGV[3])
 if ARGV[3] ~= '' then
   redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(lapse, tonumber(ends) * 1000 - now)))
   local member = redis.call('HGET', KEYS[1], 'address') .. ' ' .. KEYS[1]
-  redis.call('ZADD', ARGV[6], now + lapse, member)
+  redis.call('ZADD', ARGV[6], exact + lapse, member)
 end
 expire(KEYS[1], KEYS)
 return 1
@@ -148,7 +149,7 @@ DROP = """
 local address = redis.call('HGET', KEYS[1], 'address')
 if not address then return 0 end
 redis.call('ZREM', ARGV[1], address .. ' ' .. KEYS[1])
-redis.call('ZADD', ARGV[2], now, KEYS[1])
+redis.call('ZADD', ARGV[2], exact, KEYS[1])
 redis.call('ZREMRANGEBYRANK', ARGV[2], 0, -1 - ARGV[3])
 for _, each in ipairs(KEYS) do redis.call('DEL', each) end
 return 1
