@@ -24,11 +24,12 @@ const [A_PAGE, FEW, FIRST] = [45, 8, 800];
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 
 /** What is true in this window. @type {{ line?: EventSource, part?: Part | null, sent: string,
- *   gone: string, acted: boolean, timer: any, turn: any, shown: string, defaults: Record<string, string>, fits: boolean }} */
+ *   gone: string, acted: boolean, moving: boolean, picture?: Promise<any>, timer: any, turn: any, shown: string, defaults: Record<string, string>, fits: boolean }} */
 const own = {
   sent: "",
   gone: "",
   acted: false,
+  moving: false,
   timer: 0,
   turn: 0,
   shown: "",
@@ -136,8 +137,10 @@ function heard(seen) {
   const last = bus.now.lesson || {};
   const mine = "mine" in seen ? seen.mine : last.number === seen.number ? last.mine : null;
   tell({ ...seen, tally: seen.tally, mine, lost: false });
-  if (part()?.key) publish(0);
-  else follow();
+  if (part()?.key) {
+    if (!seen.at) own.sent = own.shown = ""; // the class was made anew: it is nowhere yet
+    publish(0);
+  } else follow();
 }
 
 /** Where this window is, as the class calls it. */
@@ -221,9 +224,11 @@ async function show(at) {
   // Once when the page seems to be there, and again where more has come to it.
   for (const looks of [2, 10]) {
     const body = (await atRest(still, looks)) && (await taken());
+    await own.picture; // one at a time, so that they arrive in their order
     if (!body || !still() || body.length === last) return;
     last = body.length;
-    await fetch(to, { method: "POST", headers, body: /** @type {any} */ (body) });
+    const init = { method: "POST", headers, body: /** @type {any} */ (body) };
+    await (own.picture = fetch(to, init).catch(() => {}));
   }
 }
 
@@ -244,14 +249,18 @@ function publish(wait, tries = 0) {
     const at = here();
     if (!part()?.key || at === own.sent || bus.now.lesson?.over || at.startsWith(DESK)) return;
     if (!own.fits) return tell({ unfit: true });
+    if (own.moving) return publish(SOON, tries); // one at a time, so that they arrive in their order
     tell({ unfit: false });
+    own.moving = true;
     try {
       await send("move", { at });
       own.sent = at;
       show(at).catch(() => {}); // students' own pages are on their way
     } catch (/** @type {any} */ problem) {
-      if (problem.status) return; // the class has ended: its line says so
+      if (problem.status && problem.status < 500) return; // the class has ended: its line says so
       publish(AGAIN[Math.min(tries, AGAIN.length - 1)], tries + 1);
+    } finally {
+      own.moving = false;
     }
   }, wait);
 }

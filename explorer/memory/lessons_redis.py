@@ -76,7 +76,7 @@ for i = 1, #all, 2 do
   else
     number = number + 1
     if is_mine then mine = mine + 1 end
-    if tonumber(all[i + 1]) <= now + lapse - stale then
+    if tonumber(all[i + 1]) <= exact + lapse - stale then
       empty[#empty + 1] = member
       if is_mine then my_empty[#my_empty + 1] = member end
     end
