@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from test_lessons import QUESTION, listening, play, redis_address
+from test_lessons import QUESTION, listening, play, redis_address, redis_server
 
 from explorer.memory import lessons as law
 from explorer.memory import lessons_codes as codes
@@ -14,7 +14,7 @@ from explorer.memory.lessons import Lessons
 from explorer.memory.lessons_store import TooMany, Unknown
 from explorer.server.clients import network
 
-__all__ = ["play", "redis_address"]  # pytest finds them here
+__all__ = ["play", "redis_address", "redis_server"]  # pytest finds them here
 
 
 async def living(classes: Lessons, *made: law.Opened) -> list[bool]:

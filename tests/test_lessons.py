@@ -27,8 +27,8 @@ Play = Callable[[Lessons], Awaitable[None]]
 
 
 @pytest.fixture(scope="session")
-def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Redis server of its own."""
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """A real Redis server of its own: its address, and the number of its process."""
     if REDIS is None and not os.environ.get("CI"):
         pytest.skip("no redis-server on this machine; under CI this is an error")
     pytest.importorskip("redis")
@@ -43,9 +43,19 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 break
         time.sleep(0.05)
-    yield f"redis://127.0.0.1:{port}/0"
+    yield f"redis://127.0.0.1:{port}/0", process.pid
     process.terminate()
     process.wait(10)
+
+
+@pytest.fixture
+def redis_address(redis_server: tuple[str, int]) -> str:
+    return redis_server[0]
+
+
+@pytest.fixture
+def redis_pid(redis_server: tuple[str, int]) -> int:
+    return redis_server[1]
 
 
 @pytest.fixture(params=["here", "redis"])
