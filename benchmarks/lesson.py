@@ -52,10 +52,12 @@ def goal(move: int) -> tuple[str, str, str]:
     return f"/?layer={layer}&head={head}{token}", f"{layer}.{head}", f"Layer {layer}, head {head}"
 
 
-async def asked(port: int, what: str, said: dict[str, Any]) -> dict[str, Any]:
-    """What the server answers to something that is sent to a class."""
+async def asked(
+    port: int, what: str, said: dict[str, Any], source: str = "127.0.0.1"
+) -> dict[str, Any]:
+    """What the server answers to something that is sent to a class from an address."""
     body = json.dumps(said).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
     writer.write(
         f"POST /class/{what} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()

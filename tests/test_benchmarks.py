@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from models import shipped
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last of them run in tests of their own.
-COMMANDS = {"browser", "class", "forward", "generation", "lesson", "pretrained"} | {
+COMMANDS = {"browser", "class", "class_attack", "forward", "generation", "lesson", "pretrained"} | {
     "findings",
     "lesson_texts",
     "names",
@@ -88,6 +89,17 @@ def test_lesson(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     head, row = capsys.readouterr().out.splitlines()
     told = dict(zip(head.split(), row.split()))
     assert "event95" in told and told["followers"] == told["answers"] == "2"
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server on this machine")
+def test_class_attack(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import class_attack
+
+    sizes = {"students": 6, "votes": 40, "wrong": 40, "sockets": 10, "starts": 8, "stall": 1}
+    class_attack.main([part for name, size in sizes.items() for part in (f"--{name}", str(size))])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert "connected" in head and len(rows) == 8
+    assert {tuple(row[34:].split()[:2]) for row in rows} == {("6", "6")}, rows
 
 
 @pytest.mark.parametrize("case", ["make 2x2x8 #1", "grid 2x2x8 #2", "plotly 2x2x8 #3", "empty #4"])
