@@ -1,0 +1,49 @@
+"""A teacher's window that moves while its last move is on its way."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+
+from driver import MARKS, Visitor
+from playwright.sync_api import Route
+
+pytestmark = MARKS
+
+
+def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
+    browser: object, server: str
+) -> None:
+    request = urllib.request.Request(
+        f"{server}/class/start", b"{}", {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        made = json.load(answer)
+    part = json.dumps({name: made[name] for name in ("code", "key", "watch", "ends")})
+    moves: list[Route] = []
+    one = Visitor(browser, server)
+    visitor = one.page
+    visitor.goto(server)
+    visitor.evaluate("part => sessionStorage.setItem('headlight class', part)", part)
+    visitor.route("**/class/move", lambda route: moves.append(route))
+    visitor.goto(f"{server}/?layer=1&head=1")
+
+    def sent(number: int) -> str:
+        for _ in range(200):
+            if len(moves) >= number:
+                return moves[number - 1].request.post_data_json["at"]
+            visitor.wait_for_timeout(50)
+        raise AssertionError(f"{number - 1} moves were sent")
+
+    assert "head=1" in sent(1)
+    for head in (2, 3):
+        visitor.evaluate(f"history.pushState({{}}, '', '/?layer=1&head={head}')")
+        visitor.wait_for_timeout(400)
+    assert len(moves) == 1, "the first is still on its way"
+    moves[0].fulfill(status=200, json={})
+    assert "head=3" in sent(2), "of what came meanwhile the last is sent"
+    moves[1].fulfill(status=503, json={"problem": "The class cannot be reached just now."})
+    assert "head=3" in sent(3), "and once more when the store was away"
+    moves[2].fulfill(status=200, json={})
+    one.context.close()
+    assert all("503" in error for error in one.errors), one.errors
