@@ -80,12 +80,12 @@ def test_the_table_holds_every_width_of_both() -> None:
 def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     """Three layers with residuals, by differences: the same stack, the same output."""
     vectors = np.random.default_rng(0).standard_normal((5, 48))
-    found = deep.depth(vectors, layers=3)
+    found = deep.gradients(vectors, layers=3)
     generator = torch.Generator().manual_seed(deep.SEED)
-    x = torch.tensor(vectors) @ deep._random(48, deep.WIDTH, generator) / 48**0.5
-    x = torch.nn.functional.layer_norm(x, (deep.WIDTH,))
     stack = deep._stack(3, deep.GAIN, generator)
-    ends = deep._random(5, deep.WIDTH, generator)
+    onto = deep._random(generator, deep.DRAWS, 48, deep.WIDTH)[0]
+    x = torch.nn.functional.layer_norm(torch.tensor(vectors) @ onto / 48**0.5, (deep.WIDTH,))
+    ends = deep._random(generator, deep.DRAWS, 5, deep.WIDTH)[0]
 
     @torch.no_grad()
     def output(start: torch.Tensor) -> float:
@@ -102,7 +102,9 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
             slopes.append((output(x + nudge) - output(x - nudge)) / (2 * step))
     # Central differences of a smooth function in float64: an error of the order of the step
     # squared, and rounding over the step.
-    assert found.norm[0, 0] == pytest.approx(np.linalg.norm(slopes), rel=SUMMED)
+    assert found[0, 0, 0] == pytest.approx(np.linalg.norm(slopes), rel=SUMMED)
+    shares = found[:, 0, 0] / found[:, 0, -1]
+    assert deep.depth(vectors, layers=3).norm[0, 0] == pytest.approx(np.median(shares))
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "induction"])

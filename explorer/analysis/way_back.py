@@ -32,7 +32,7 @@ def highway_columns(found: Any, token: int) -> Columns:
 
 
 def stack_columns(found: Any) -> Columns:
-    """The length of the gradient of a `library.depth` at every layer, each way."""
+    """The gradient of a `library.depth` at every layer, of that at the last one, each way."""
     return {"layer": list(range(found.layers + 1))} | dict(zip(found.ways, found.norm))
 
 

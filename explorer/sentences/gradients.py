@@ -89,14 +89,15 @@ def deep(ways: Sequence[str], norm: np.ndarray) -> str:
     )
 
 
-def stack(width: int, layers: int, tokens: int, gain: float) -> str:
+def stack(width: int, layers: int, tokens: int, gain: float, draws: int) -> str:
     """How the deep stack is made."""
     return (
         f"{layers} layers as in the paper (LayerNorm after each sum, no mask), {width} "
         f"numbers wide, {4} heads, on the first {plural(tokens, 'token')} of this text: "
         f"its embeddings, projected at random onto {width} numbers. Matrices Xavier-uniform "
         f"times {gain:g}, biases 0, nothing trained. "
-        "The output is a sum of the last vectors’ products with random vectors. The same "
+        "The output is a sum of the last vectors’ products with random vectors. Projection and "
+        f"output are drawn {draws} times, and every number is the median. The same "
         "weights in all four. At Xavier’s own size the gradient "
         "fades with LayerNorm after each sum too, and explodes without LayerNorm: such "
         "stacks are trained with a warm-up, or with LayerNorm in front."

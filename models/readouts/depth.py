@@ -19,7 +19,8 @@ from models.edits import Edit, WithoutNorm, WithoutResidual
 from models.transformer import Config, Layer
 
 LAYERS, WIDTH, N_HEAD, D_FF, SEED = 64, 32, 4, 64, 0
-LONGEST = 32  # tokens of a text that count
+DRAWS = 20  # of what is random beside the weights; one draw may be a hundred times off the median
+LONGEST = 12  # tokens of a text that count
 GAIN = 0.4  # of Xavier's size: at 1 the paper's own arrangement fades too, residual or not
 WAYS: dict[str, tuple[Edit, ...]] = {
     "residual on": (),
@@ -31,16 +32,17 @@ WAYS: dict[str, tuple[Edit, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Depth:
-    """Norms of d(output)/d(state) over all tokens: norm (way, layers + 1), at the input and after
-    each layer; the output is the sum of the last vectors' products with fixed random vectors. ways:
-    names as in WAYS. tokens: how many of the text counted; gain: the size of the weights, of
-    Xavier's."""
+    """Norms of d(output)/d(state) over all tokens, each of that at the last state: norm (way,
+    layers + 1), at the input and after each layer, the median of `draws`. The output is the sum of
+    the last vectors' products with random vectors. ways: names as in WAYS. tokens: how many of the
+    text counted; gain: the size of the weights, of Xavier's."""
 
     ways: tuple[str, ...]
     norm: np.ndarray
     tokens: int
     width: int
     gain: float
+    draws: int = DRAWS
 
     @property
     def layers(self) -> int:
@@ -52,32 +54,36 @@ def depth(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> Dept
     """The gradients of the stack on embeddings (token, d_model), in float64: without residuals they
     get too small for float32.
 
-    The embeddings are projected at random onto WIDTH numbers and normalised. Layers are the paper's
-    (LayerNorm after each sum, no mask); matrices Xavier-uniform times `gain`, biases 0. The same
-    for every way, and the same each time.
+    The embeddings are projected at random onto WIDTH numbers and normalised, in DRAWS ways. Layers
+    are the paper's (LayerNorm after each sum, no mask); matrices Xavier-uniform times `gain`,
+    biases 0. The same for every way, and the same each time.
     """
+    norms = gradients(vectors, gain, layers)
+    middle = np.median(norms / norms[..., -1:], axis=0)
+    return Depth(tuple(WAYS), middle, min(len(vectors), LONGEST), WIDTH, gain, len(norms))
+
+
+def gradients(vectors: np.ndarray, gain: float = GAIN, layers: int = LAYERS) -> np.ndarray:
+    """The norms of every draw, (draw, way, layers + 1)."""
     x = torch.tensor(vectors[:LONGEST], dtype=torch.float64)
-    onto, stack, state = _fixed(x.shape[1], gain, layers)
-    x = x @ onto / x.shape[1] ** 0.5
-    x = torch.nn.functional.layer_norm(x, (WIDTH,))
+    stack, state = _fixed(gain, layers)
     generator = torch.Generator()
     generator.set_state(state)
-    ends = _random(len(x), WIDTH, generator)
-    norms = [_norms(stack, x, ends, edits) for edits in WAYS.values()]
-    return Depth(tuple(WAYS), np.array(norms), len(x), WIDTH, gain)
+    onto = _random(generator, DRAWS, x.shape[1], WIDTH)
+    x = torch.nn.functional.layer_norm(x @ onto / x.shape[1] ** 0.5, (WIDTH,))
+    ends = _random(generator, DRAWS, len(vectors[:LONGEST]), WIDTH)
+    return np.stack([_norms(stack, x, ends, edits) for edits in WAYS.values()], axis=1)
 
 
 @lru_cache(maxsize=4)  # 4 MB each
-def _fixed(d_model: int, gain: float, layers: int) -> tuple[Tensor, list[Layer], Tensor]:
-    """What no text changes: the projection (d_model, WIDTH), the stack, and the state of the random
-    numbers after it."""
+def _fixed(gain: float, layers: int) -> tuple[list[Layer], Tensor]:
+    """What no text changes: the stack, and the state of the random numbers after it."""
     generator = torch.Generator().manual_seed(SEED)
-    onto = _random(d_model, WIDTH, generator)
-    return onto, _stack(layers, gain, generator), generator.get_state()
+    return _stack(layers, gain, generator), generator.get_state()
 
 
-def _random(rows: int, columns: int, generator: torch.Generator) -> Tensor:
-    return torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+def _random(generator: torch.Generator, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
@@ -92,11 +98,13 @@ def _stack(layers: int, gain: float, generator: torch.Generator) -> list[Layer]:
     return stack
 
 
-def _norms(stack: list[Layer], x: Tensor, ends: Tensor, edits: tuple[Edit, ...]) -> list[float]:
-    everyone = torch.ones(len(x), len(x), dtype=torch.bool)
+def _norms(stack: list[Layer], x: Tensor, ends: Tensor, edits: tuple[Edit, ...]) -> np.ndarray:
+    """The norms of the gradient of each draw of x (draw, token, WIDTH), (draw, layers + 1)."""
+    everyone = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
     with torch.enable_grad():
-        states = [x[None].detach().requires_grad_()]
+        states = [x.detach().requires_grad_()]
         for layer in stack:
             states.append(layer(states[-1], everyone, edits=edits))
-        gradients = torch.autograd.grad((states[-1][0] * ends).sum(), states)
-    return [each.norm().item() for each in gradients]
+        # Draws do not mix, so the gradient of their sum is that of each.
+        gradients = torch.autograd.grad((states[-1] * ends).sum(), states)
+    return np.stack([each.flatten(1).norm(dim=1).numpy() for each in gradients], axis=1)

@@ -35,6 +35,6 @@ def panel(recording: Recording, stream: str, caption: Sequence[str]) -> None:
     with right:
         st.markdown(words.table(found.ways, found.norm))
         st.markdown(words.deep(found.ways, found.norm))
-        st.caption(words.stack(found.width, found.layers, found.tokens, found.gain))
+        st.caption(words.stack(found.width, found.layers, found.tokens, found.gain, found.draws))
     columns = way_back.stack_columns(found)
     with_table(columns, about, "headlight-gradient-deep-stack", form="%.4g")
