@@ -7,7 +7,6 @@ import streamlit as st
 from explorer.frame import onscreen
 from explorer.memory import address, told
 from explorer.memory.passes import Shown
-from explorer.sentences import tour as story
 from explorer.views.tour import step as panel
 from explorer.views.tour.seen import seen_of
 
@@ -23,9 +22,9 @@ def page() -> None:
 @told.fragment
 def walk(source: Shown) -> None:
     """The step on screen. Another step runs this alone."""
-    steps = story.way(source.recording().model.kind)
-    at = panel.chosen(steps)
-    panel.show(seen_of(source), steps, at)
+    seen = seen_of(source)
+    steps = panel.way(seen)
+    panel.show(seen, steps, panel.chosen(steps))
     address.write()
 
 

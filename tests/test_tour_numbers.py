@@ -107,23 +107,29 @@ def test_words_waves_and_order(seen: dict[str, Seen]) -> None:
 
 
 def test_what_a_recurrent_network_forgets_is_its_gradient(seen: dict[str, Seen]) -> None:
-    """By finite differences of the last state's sum along the direction that the gradient has."""
+    """By finite differences of the last state's sum along the direction that the gradient has, in
+    every network that is drawn."""
     each = seen["encoder"]
     stream, draw, width = each.recording.streams[0], each.evidence.draw, tour_words.WIDTH
     x = stream.at(stream.sites[0])[1:13].astype(np.float64)
-    x = x / x.std(axis=1, keepdims=True)
-    w = draw(width, width) / np.sqrt(width)
-    inward = x @ (draw(width, x.shape[1]) / np.sqrt(x.shape[1])).T
+    x, n = x / x.std(axis=1, keepdims=True), tour_words.NETWORKS
+    weights = draw(n * width, width).reshape(n, width, width) / np.sqrt(width)
+    onto = draw(n * width, x.shape[1]).reshape(n, width, -1) / np.sqrt(x.shape[1])
+    left = []
+    for w, inward in zip(weights, x @ onto.swapaxes(1, 2)):
 
-    def last(first: np.ndarray) -> float:
-        h = first
-        for one in inward[1:]:
-            h = np.tanh(w @ h + one)
-        return float(h.sum() / np.sqrt(width))
+        def last(first: np.ndarray, w: np.ndarray = w, inward: np.ndarray = inward) -> float:
+            h = first
+            for one in inward[1:]:
+                h = np.tanh(w @ h + one)
+            return float(h.sum() / np.sqrt(width))
 
-    h, step = np.tanh(inward[0]), 1e-6
-    slopes = [(last(h + step * e) - last(h - step * e)) / (2 * step) for e in np.eye(width)]
-    assert abs(tour_words.before(each).value / np.linalg.norm(slopes) - 1) < 1e-5
+        h, step = np.tanh(inward[0]), 1e-6
+        slopes = [(last(h + step * e) - last(h - step * e)) / (2 * step) for e in np.eye(width)]
+        left.append(np.linalg.norm(slopes))
+    assert abs(tour_words.before(each).value / np.median(left) - 1) < 1e-5
+    steps = tour_words.before(each).panels[1]
+    assert [row.values for row in steps.rows] == [(11.0,), (1.0,)], "both in steps"
 
 
 def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, Seen]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from explorer.analysis import residual
@@ -11,6 +13,7 @@ from explorer.analysis.grounds import at_least, enough, factor, text_places, tri
 from explorer.analysis.numbers import fixed
 
 WIDTH = 64  # of the recurrent network
+NETWORKS = 20  # whose weights are drawn; a number is their median
 # The size of its weights: the first decides, the second shows how much hangs on it.
 GAINS = (1.0, 2.0)
 NEAR_AND_FAR = 8  # tokens that a text must have before near and far differ
@@ -135,20 +138,17 @@ def recurrent_fades(e: Evidence) -> Measured:
     stream = e.recording.streams[0]
     at_least(stream)
     x = residual.at(stream, stream.sites[0])
-    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
-    w = e.draw(WIDTH, WIDTH) / np.sqrt(WIDTH)
-    inward = x @ (e.draw(WIDTH, x.shape[1]) / np.sqrt(x.shape[1])).T
-    lengths = {gain: back_through(gain * w, inward) for gain in GAINS}
+    lengths = {gain: recurrent(e.draw, x, gain) for gain in GAINS}
     steps = {gain: _a_step(found) for gain, found in lengths.items()}
     own, other = GAINS
-    back = len(inward) - 1
+    back = len(x) - 1
     return Measured(
         steps[own],
-        f"A recurrent network of width {WIDTH}, its weights at random with a gain of {own:g}, "
-        f"read this text’s embeddings. From the last state back over {back} tokens the gradient "
-        f"comes to {number(lengths[own][-1])} of itself, × {fixed(steps[own], 2)} a token. The "
-        f"gain decides: at {other:g}, with the same tanh, it is × {fixed(steps[other], 2)} a "
-        "token.",
+        f"{NETWORKS} recurrent networks of width {WIDTH}, their weights at random with a gain of "
+        f"{own:g}, read this text’s embeddings. From the last state back over {back} tokens the "
+        f"gradient comes to {number(lengths[own][-1])} of itself in the median, "
+        f"× {fixed(steps[own], 2)} a token. The gain decides: at {other:g}, with the same tanh, "
+        f"it is × {fixed(steps[other], 2)} a token.",
         tuple(
             (
                 f"{at} back; at a gain of {other:g}",
@@ -160,22 +160,34 @@ def recurrent_fades(e: Evidence) -> Measured:
     )
 
 
-def back_through(w: np.ndarray, inward: np.ndarray) -> list[float]:
-    """The length of a gradient at the last state of a tanh network, and at each one before it, that
-    one first; inward (token, width)."""
-    h, states = np.zeros(len(w)), []
-    for each in inward:
-        h = np.tanh(w @ h + each)
+def recurrent(
+    draw: Callable[[int, int], np.ndarray], x: np.ndarray, gain: float = 1.0
+) -> np.ndarray:
+    """The length of a gradient at the last state of untrained tanh networks and at each one before
+    it, of that at the last, that one first: the median of NETWORKS; x (token, d_model)."""
+    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
+    w = gain * draw(NETWORKS * WIDTH, WIDTH).reshape(NETWORKS, WIDTH, WIDTH) / np.sqrt(WIDTH)
+    onto = draw(NETWORKS * WIDTH, x.shape[1]).reshape(NETWORKS, WIDTH, -1) / np.sqrt(x.shape[1])
+    return np.median(back_through(w, x @ onto.swapaxes(1, 2)), axis=0)
+
+
+def back_through(w: np.ndarray, inward: np.ndarray) -> np.ndarray:
+    """The length of a gradient of length 1 at the last state of each tanh network, and at each one
+    before it, that one first, (network, token); w (network, width, width), inward (network, token,
+    width)."""
+    h, states = np.zeros(w.shape[:2]), []
+    for each in inward.swapaxes(0, 1):
+        h = np.tanh((w @ h[..., None])[..., 0] + each)
         states.append(h)
-    gradient = np.ones(len(w)) / np.sqrt(len(w))
-    found = [1.0]
+    gradient = np.ones_like(h) / np.sqrt(w.shape[-1])
+    found = [np.ones(len(w))]
     for h in states[:0:-1]:
-        gradient = w.T @ ((1 - h**2) * gradient)
-        found.append(float(np.linalg.norm(gradient)))
-    return found
+        gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
+        found.append(np.linalg.norm(gradient, axis=-1))
+    return np.stack(found, axis=1)
 
 
-def _a_step(lengths: list[float]) -> float:
+def _a_step(lengths: np.ndarray) -> float:
     """The mean factor a step, up to where the numbers underflow."""
     alive = [at for at, value in enumerate(lengths) if value > 1e-280][-1]
-    return lengths[alive] ** (1 / alive) if alive else 0.0
+    return float(lengths[alive] ** (1 / alive)) if alive else 0.0

@@ -183,14 +183,15 @@ class Loops(Panel):
 @dataclass(frozen=True)
 class Shown:
     """A step on this sentence: its number, as it stands on the picture and as a value; the words
-    that its sentence names; its pictures side by side; and the choices of the address that show the
-    same on the step's page."""
+    that its sentence names; its pictures side by side; the choices of the address that show the
+    same on the step's page; and which of the step's sentences is true here, "" for the first."""
 
     number: str
     value: float
     panels: tuple[Panel, ...]
     words: dict[str, str] = field(default_factory=dict)
     address: tuple[tuple[str, str], ...] = ()
+    variant: str = ""
 
 
 def plain(panel: Panel) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis.evidence import Untestable
-from explorer.analysis.grounds import enough
-from explorer.analysis.numbers import percent, power
+from explorer.analysis.grounds import enough, masked
+from explorer.analysis.numbers import percent, power_of_e
 from explorer.analysis.plates import (
     Bars,
     Box,
@@ -18,7 +18,8 @@ from explorer.analysis.plates import (
     Shown,
     left_out,
 )
-from explorer.analysis.tour_seen import Seen, word_held, words_of
+from explorer.analysis.tour_seen import NO_WORD, Seen, word_held, words_of
+from models.edits import HideToken
 from models.recording import Stream
 
 MOST_RUNGS, MOST_ROWS = 9, 10
@@ -26,14 +27,16 @@ MOST_RUNGS, MOST_ROWS = 9, 10
 
 def words(seen: Seen) -> Shown:
     """What each layer's vector would say if it were the last one: of a decoder after its last word,
-    of an encoder at the held word. The number is the last layer's probability of its likeliest
-    word."""
+    of a translator where it said its last one, of an encoder at the followed word, which is hidden.
+    The number is the last layer's probability of its likeliest word."""
     stream = seen.recording.streams[-1]
-    decodes = stream.name == "decoder"
-    token = len(stream.tokens) - 1 if decodes else word_held(seen, stream)
-    if decodes and len(stream.tokens) < 2:
-        raise Untestable("This step needs a sentence: type one above.")
-    lens = seen.evidence.lens(stream.name)
+    token, hides = place_read(seen), stream.name != "decoder"
+    word = stream.tokens[token]
+    recording = seen.recording
+    if hides:
+        recording = seen.evidence.again(f"HideToken:{token}", "", None)
+        stream = recording.stream(stream.name)
+    lens = seen.lens(recording, stream.name)
     sites = [at for at, site in enumerate(lens.sites) if _ends_a_layer(lens.sites, at)]
     sites = sites[:1] + sites[-(MOST_RUNGS - 1) :] if len(sites) > MOST_RUNGS else sites
     rungs, number = [], ""
@@ -52,16 +55,31 @@ def words(seen: Seen) -> Shown:
     final = int(lens.final_id[token])
     first = [at for at in sites if lens.top_ids[at, token, 0] == final]
     settled = next(at for at in first if all(later in first for later in sites[sites.index(at) :]))
-    ladder = Ladder(
-        title=f"{'after' if decodes else 'at'} “{stream.tokens[token]}”", rungs=tuple(rungs)
-    )
+    mask = stream.tokens[token]
+    title = f"at {mask}, in place of “{word}”" if hides else f"after “{word}”"
+    ladder = Ladder(title=title, rungs=tuple(rungs))
     value = float(np.exp(lens.top_logprobs[sites[-1], token, 0]))
     said = {
         "answer": rungs[-1].words[0][0],
         "settled": _called(lens.sites[settled]),
-        "word": stream.tokens[token],
+        "word": word,
+        "mask": mask,
     }
-    return Shown(number, value, (ladder,), said, (("token", str(token)),))
+    address = (("token", str(token)),)
+    return Shown(number, value, (ladder,), said, address, "masked" if hides else "")
+
+
+def place_read(seen: Seen) -> int:
+    """The place that a step on the readout looks at. Raises Untestable where none can be read."""
+    seen.reads_words()
+    stream = seen.recording.streams[-1]
+    if stream.name != "decoder":
+        seen.can(HideToken)
+        return word_held(seen, stream)
+    if not words_of(stream).any():
+        raise Untestable(NO_WORD)
+    two = len(seen.recording.streams) > 1  # it says the end after its last word
+    return int(np.flatnonzero(words_of(stream))[-1]) - 1 if two else len(stream.tokens) - 1
 
 
 def _ends_a_layer(sites: tuple[str, ...], at: int) -> bool:
@@ -86,13 +104,11 @@ def chain(seen: Seen) -> Shown:
     """The probability of each next token given those before it, and their product, which is the
     number."""
     stream = seen.recording.streams[-1]
+    says_next(seen)
     n = len(stream.tokens)
-    if stream.name != "decoder" or not words_of(stream).any():
-        raise Untestable("This step needs a model that writes, and a sentence.")
-    enough(n, "tokens", 3)
     found = _chances(seen, stream)
     total = float(found.sum())
-    number = power(float(np.exp(total)), 2) if total > -600 else f"10^{total / np.log(10):.0f}"
+    number = power_of_e(total, 2)
     rows = [
         Row(
             stream.tokens[at + 1],
@@ -120,6 +136,15 @@ def chain(seen: Seen) -> Shown:
     return Shown(number, total, (bars,), said)
 
 
+def says_next(seen: Seen) -> None:
+    """Raises Untestable for a model that does not say next words, TooShort for fewer than two."""
+    stream = seen.recording.streams[-1]
+    if stream.name != "decoder" or not words_of(stream).any():
+        raise Untestable("This step needs a model that writes, and a sentence.")
+    seen.reads_words()
+    enough(len(stream.tokens), "tokens", 3)
+
+
 def _chances(seen: Seen, stream: Stream) -> np.ndarray:
     """ln p(token i + 1 | tokens to i), (token - 1), float64."""
     made = []
@@ -134,9 +159,7 @@ def loops(seen: Seen) -> Shown:
     """Generation as nested loops, with what is stored: the number is how many numbers lie there
     after this text."""
     model, stream = seen.recording.model, seen.recording.streams[-1]
-    own = next((one for one in seen.recording.attention if one.query == one.key == "decoder"), None)
-    if own is None:
-        raise Untestable("An encoder reads all its tokens at once: it has no loop.")
+    own = masked(seen.recording)[0]
     n, layers, heads = len(stream.tokens), own.pattern.shape[0], own.pattern.shape[1]
     stored = 2 * n * layers * (seen.key_heads or heads) * model.d_head
     number = f"{stored:,}"
@@ -162,5 +185,10 @@ def loops(seen: Seen) -> Shown:
         (Box("take its embedding"), block, Box("say the next token")),
     )
     without = n * (n + 1) // 2
-    said = {"n": str(n), "layers": str(layers), "without": f"{without:,}"}
+    said = {
+        "n": str(n),
+        "layers": str(layers),
+        "without": f"{without:,}",
+        "whose": "the decoder’s own" if cross else "the",
+    }
     return Shown(number, float(stored), (Loops(boxes=(token,)),), said)

@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.analysis.constructions import constructions, entering
 from explorer.analysis.evidence import CLOSED, Untestable
-from explorer.analysis.grounds import softmax
+from explorer.analysis.grounds import opened, softmax
 from explorer.analysis.numbers import fixed, percent, plural
 from explorer.analysis.plates import (
     Bars,
@@ -23,10 +23,12 @@ from explorer.analysis.plates import (
 )
 from explorer.analysis.scale import at_random, of_model
 from explorer.analysis.sinks import FAINT
-from explorer.analysis.tour_seen import NO_WORD, Held, Seen, held, words_of
+from explorer.analysis.tour_seen import Held, Seen, held, text_of, words_of
 from models.recording import Recording
 
 MOST_KEYS = 9  # of a softmax that is written out
+MOST_HEADS = 12  # of a layer that are written out
+APART = 1.5  # times: heads that look as far as this of each other look about equally far
 
 
 def query_key_value(seen: Seen) -> Shown:
@@ -98,8 +100,8 @@ def _named(one: Held) -> dict[str, str]:
 def scale(seen: Seen) -> Shown:
     """Var(q . k) against the width, with the scale and without; the number is this model's own at
     the width of its heads."""
-    if not seen.recording.attention or not seen.recording.attention[0].opens:
-        raise Untestable(CLOSED)
+    opened(seen.recording)
+    text_of(seen.recording.streams[0])
     random, own = at_random(seen.evidence.draw), of_model(seen.recording.attention[0])
     d_head = seen.recording.model.d_head
     end = max(at for at, width in enumerate(own.widths) if width <= d_head or at == 0)
@@ -120,7 +122,7 @@ def scale(seen: Seen) -> Shown:
         Series("this sentence, ÷ √dₖ", widths, numbers(mine / np.array(widths)), said[1]),
     )
     curves = Curves(
-        title="Variance of q · k",
+        title="Variance of q · k, each of mean square 1",
         series=series,
         x_title="width of queries and keys, dₖ",
         y_title="Var(q · k)",
@@ -128,19 +130,19 @@ def scale(seen: Seen) -> Shown:
         log_y=True,
         ticks=tuple((float(each), str(each)) for each in random.widths[::2]),
     )
-    words = {"d": str(own.widths[end]), "after": said[1]}
+    words = {
+        "d": str(own.widths[end]),
+        "after": said[1],
+        "scaled": fixed(own.scaled[end]),
+        "raw": fixed(own.raw[end]),
+    }
     return Shown(said[0], variance, (curves,), words)
 
 
 def match(seen: Seen) -> Shown:
     """Three ways to score pairs: the vectors as they are, one matrix for both sides, two matrices;
     the number is the last one's asymmetry."""
-    one = held(seen, "" if len(seen.recording.streams) == 1 else seen.recording.attention[0].name)
-    if not one.attention.opens or one.attention.query != one.attention.key:
-        raise Untestable(CLOSED)
-    x = entering(seen.recording, one.attention, one.layer)
-    if x is None:
-        raise Untestable("This model does not show what its heads read.")
+    one, x = entered(seen)
     made = constructions(x, one.attention, one.layer, one.head)
     at = window(len(one.rows.tokens), (one.query, one.key), 6)
     labels = tuple(one.rows.tokens[each] for each in at)
@@ -170,7 +172,20 @@ def match(seen: Seen) -> Shown:
         )
     there, back = made[-1].scores[one.query, one.key], made[-1].scores[one.key, one.query]
     words = _named(one) | {"there": fixed(there, 1), "back": fixed(back, 1)}
-    return Shown(number, made[-1].asymmetry, tuple(grids), words, one.address())
+    variant = "alike" if words["there"] == words["back"] else ""
+    return Shown(number, made[-1].asymmetry, tuple(grids), words, one.address(), variant)
+
+
+def entered(seen: Seen) -> tuple[Held, np.ndarray]:
+    """The pair within one text, and the vectors that its layer reads. Raises Untestable where these
+    are not known."""
+    one = held(seen, "" if len(seen.recording.streams) == 1 else seen.recording.attention[0].name)
+    if not one.attention.opens or one.attention.query != one.attention.key:
+        raise Untestable(CLOSED)
+    x = entering(seen.recording, one.attention, one.layer)
+    if x is None:
+        raise Untestable("This model does not show what its heads read.")
+    return one, x
 
 
 def heads(seen: Seen) -> Shown:
@@ -200,7 +215,7 @@ def heads(seen: Seen) -> Shown:
             ),
             on=head == best,
         )
-        for head in range(min(len(pattern), 12))
+        for head in map(int, window(len(pattern), (best, near), MOST_HEADS))
     )
     query = one.words[0]
     columns = ("tokens away, on average", f"share of what is written at “{query}”")
@@ -209,15 +224,18 @@ def heads(seen: Seen) -> Shown:
         note=left_out(len(made), len(pattern), "heads"),
         columns=columns[: len(made[0].values)],
         rows=made,
-        mark=(best, 0),
+        mark=([row.on for row in made].index(True), 0),
     )
     words = {
         "best": str(best),
         "near": str(near),
+        "shortest": f"{far[near]:.1f}",
         "nearest": "at the token itself" if far[near] < 0.05 else f"{far[near]:.1f} tokens away",
     }
     number = f"{far[best]:.1f}"
-    return Shown(number, float(far[best]), (bars,), words | _named(one), one.address())
+    variant = "alike" if far[best] < APART * far[near] else ""
+    said = words | _named(one)
+    return Shown(number, float(far[best]), (bars,), said, one.address(), variant)
 
 
 def _written(seen: Seen, one: Held) -> np.ndarray | None:
@@ -239,53 +257,52 @@ def kinds(seen: Seen) -> Shown:
     """Who may look at whom: with and without a causal mask, and between two texts; the number is
     the share of attention to later tokens where nothing is masked."""
     recording = seen.recording
-    own = recording.attention[0] if recording.attention else None
-    if own is None or not own.opens:
-        raise Untestable(CLOSED)
+    own = opened(recording)[0]
     one = held(seen, own.name)
     allowed = np.ones_like(own.allowed)
     free = softmax(own.scores, allowed)
     rows = words_of(one.rows)
-    if not rows.any():
-        raise Untestable(NO_WORD)
     later = np.triu(allowed, 1)
     ahead = float((free * later).sum(axis=-1)[..., rows].mean())
     at = window(len(one.rows.tokens), (one.query, one.key), 8)
     labels = tuple(one.rows.tokens[each] for each in at)
     number = percent(ahead)
     causal = np.tril(allowed) if own.allowed.all() else own.allowed
+    variant = "" if own.allowed.all() else "decoder"
     masked = softmax(own.scores[one.layer, one.head], causal)
     if len(recording.attention) > 1:
+        causal, variant = next(
+            (each.allowed, "both") for each in recording.attention if each.key == "decoder"
+        )
         panels = _three(recording, number)
     else:
         cut = np.ix_(at, at)
         panels = (
             Grid(
                 f"no mask: {number} looks ahead",
-                "",
+                left_out(len(at), len(one.rows.tokens)),
                 labels,
                 labels,
                 matrix(free[one.layer, one.head][cut]),
             ),
             Grid(
                 "masked: 0% looks ahead",
-                "",
+                left_out(len(at), len(one.rows.tokens)),
                 labels,
                 labels,
                 matrix(masked[cut], causal[cut].astype(bool)),
                 bare=True,
             ),
         )
-    n = len(one.rows.tokens)
-    words = {"n": str(n), "cells": str(int((~causal.astype(bool)).sum()))}
-    return Shown(number, ahead, panels, words, one.address())
+    words = {"n": str(len(causal)), "cells": str(int((~causal.astype(bool)).sum()))}
+    return Shown(number, ahead, panels, words, one.address(), variant)
 
 
 def _three(recording: Recording, number: str) -> tuple[Grid, ...]:
     """The three attentions of an encoder-decoder, each the mean of its heads."""
     titles = {
         "encoder self": f"encoder: {number} looks ahead",
-        "decoder self": "decoder: masked, 0%",
+        "decoder self": "decoder: masked, 0% ahead",
         "cross": "cross: the source",
     }
     made = []
@@ -296,7 +313,7 @@ def _three(recording: Recording, number: str) -> tuple[Grid, ...]:
         made.append(
             Grid(
                 titles.get(each.name, each.name),
-                "",
+                left_out(len(i), len(rows)),
                 tuple(rows[at] for at in i),
                 tuple(keys[at] for at in j),
                 matrix(mean, each.allowed[np.ix_(i, j)]),
@@ -312,11 +329,8 @@ PIZZA = "I love to eat pizza."
 def pizza(seen: Seen) -> Shown:
     """The note's own sentence in this model, beside what the note says of it; the number is what
     its words give themselves."""
-    recording = seen.evidence.again("", PIZZA, None)
+    recording, at = splits_into_words(seen)
     own, stream = recording.attention[0], recording.streams[0]
-    at = np.flatnonzero(words_of(stream))
-    if stream.tokens[at[-1]].strip().lower() != "pizza" or len(at) != 5:
-        raise Untestable("This model splits the note’s five words into other tokens.")
     mean = own.pattern.mean(axis=(0, 1), dtype=np.float64)
     labels = tuple(stream.tokens[each] for each in at)
     cut = mean[np.ix_(at, at)]
@@ -352,3 +366,14 @@ def pizza(seen: Seen) -> Shown:
     return Shown(
         number, value, (here, there), words, (("text", PIZZA), ("token", ""), ("source", ""))
     )
+
+
+def splits_into_words(seen: Seen) -> tuple[Recording, np.ndarray]:
+    """The note's sentence as this model reads it, and the places of its five words. Raises
+    Untestable where these are not tokens."""
+    recording = seen.evidence.again("", PIZZA, None)
+    tokens = recording.streams[0].tokens
+    at = np.flatnonzero(words_of(recording.streams[0]))
+    if [tokens[each].strip().lower() for each in at] != PIZZA.lower().strip(".").split():
+        raise Untestable("This model splits the note’s five words into other tokens.")
+    return recording, at

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import residual
-from explorer.analysis.evidence import Untestable
+from explorer.analysis.claims_stream import layers_of
+from explorer.analysis.evidence import LACKS, Untestable
 from explorer.analysis.grounds import another, enough, patched, state_before
 from explorer.analysis.numbers import fixed, power
 from explorer.analysis.plates import (
@@ -23,24 +24,23 @@ from explorer.analysis.plates import (
     window,
 )
 from explorer.analysis.tour_seen import Seen, text_of, word_held
+from models.edits import PatchSite
 from models.recording import Stream
 
 MOST_UNITS = 8  # of an FFN that are written out
 MOST_DIALS = 8
 MOST_LAYERS = 4  # in which a word is exchanged
+STILL = 5e-4  # of a length: a smaller change is written as 0%
 
 
 def stages(seen: Seen) -> Shown:
     """One word's vector exchanged before attention, and before the FFN: how much each token's part
     then writes differently. The number is the largest change at another word."""
     stream = seen.recording.streams[0]
-    places = text_of(stream)
-    enough(len(places), "tokens", 2)
+    places = exchangeable(seen)
     place = int(places[0]) if stream.name == "decoder" else word_held(seen, stream)
     others = np.delete(np.arange(len(stream.tokens)), place)
     others = others[~stream.special[others]]
-    if not len(others):
-        raise Untestable("This step needs two words.")
     # Some layers rest on a special token altogether: the one of the first few where most is seen.
     tried = [
         _changed(seen, stream, layer, place, "attn")
@@ -49,6 +49,8 @@ def stages(seen: Seen) -> Shown:
     layer = int(np.argmax([each[others].max() for each in tried]))
     attention, alone = tried[layer], _changed(seen, stream, layer, place, "ffn")
     best = int(others[attention[others].argmax()])
+    if attention[best] < STILL:
+        raise Untestable("Attention writes nothing of this word at the others here.")
     shown = window(len(stream.tokens), (place, best), 11)
     rows = tuple(
         Row(
@@ -71,6 +73,18 @@ def stages(seen: Seen) -> Shown:
     return Shown(share(attention[best]), float(attention[best]), (bars,), words)
 
 
+def exchangeable(seen: Seen) -> np.ndarray:
+    """The places of the text's tokens, whose vectors can be exchanged. Raises Untestable where they
+    cannot, TooShort for fewer than two."""
+    stream = seen.recording.streams[0]
+    places = text_of(stream)
+    enough(len(places), "tokens", 2)
+    seen.can(PatchSite)
+    for part in ("attn", "ffn"):
+        state_before(stream, 0, part)
+    return places
+
+
 def _changed(seen: Seen, stream: Stream, layer: int, place: int, part: str) -> np.ndarray:
     """By how much of its length what a part of a layer writes at each token changes, when one
     token's vector before it is another, (token)."""
@@ -87,8 +101,6 @@ def ffn(seen: Seen) -> Shown:
     stream = seen.recording.streams[-1]
     token = word_held(seen, stream)
     own = [each for each in residual.sublayers(stream) if each.place == "ffn"]
-    if not own:
-        raise Untestable("This model does not show what its FFN reads and writes.")
     shares = [
         residual.share(
             residual.at(stream, each.before)[token], residual.at(stream, each.wrote)[token]
@@ -97,6 +109,8 @@ def ffn(seen: Seen) -> Shown:
     ]
     layer = own[int(np.argmax(shares))].layer
     found = seen.inside(stream.name, layer, token)
+    silent = not np.any(found.after[found.before <= 0])
+    added = "vectors and a bias are" if seen.ffn_biases else "sum is"
     above, units = int((found.before > 0).sum()), len(found.before)
     lengths = np.linalg.norm(found.writes, axis=1)
     best = np.argsort(-lengths, kind="stable")[:MOST_UNITS]
@@ -120,9 +134,27 @@ def ffn(seen: Seen) -> Shown:
         rows=rows,
         wide=True,
     )
-    words = {"word": stream.tokens[token], "units": str(units), "layer": str(layer)}
+    words = {
+        "word": stream.tokens[token],
+        "units": str(units),
+        "layer": str(layer),
+        "sum": f"their {added} what the FFN writes",
+    }
     address = (("token", str(token)),)
-    return Shown(number, float(above), (counted, strongest), words, address)
+    variant = "" if silent else "smooth"
+    return Shown(number, float(above), (counted, strongest), words, address, variant)
+
+
+def opens_its_ffn(seen: Seen) -> None:
+    """Raises Untestable where the inside of an FFN cannot be seen."""
+    stream = seen.recording.streams[-1]
+    token = word_held(seen, stream)
+    if not any(each.place == "ffn" for each in residual.sublayers(stream)):
+        raise Untestable("This model does not show what its FFN reads and writes.")
+    try:
+        seen.inside(stream.name, 0, token)
+    except (ValueError, AttributeError) as error:
+        raise Untestable(f"{LACKS}.") from error
 
 
 def _towards(seen: Seen, writes: np.ndarray) -> list[str]:
@@ -147,6 +179,7 @@ def deep(seen: Seen) -> Shown:
     layers = numbers(np.arange(found.layers, -1, -1))
     curves = Curves(
         title=f"{found.layers} layers, random weights, this sentence’s embeddings",
+        note=f"At every layer the median of {found.draws} draws.",
         series=(
             Series("with residuals", layers, numbers(on[::-1]), kept),
             Series("without", layers, numbers(np.maximum(off[::-1], 1e-300)), number, on=True),
@@ -165,9 +198,7 @@ def sphere(seen: Seen) -> Shown:
     the largest turn."""
     stream = seen.recording.streams[-1]
     token = word_held(seen, stream)
-    own = [each for each in residual.sublayers(stream) if each.layer >= 0][:MOST_DIALS]
-    if not own:
-        raise Untestable("This model does not show its sub-layers.")
+    own = layers_of(stream)
     width = float(np.sqrt(stream.resid.shape[-1]))
     dials, turned = [], []
     for each in own:
@@ -181,14 +212,18 @@ def sphere(seen: Seen) -> Shown:
         dials.append((f"{each.layer} · {NAMES.get(each.place, each.place)}", lengths, half, angle))
     best = int(np.nanargmax(turned))
     number = f"{turned[best]:.0f}°"
+    ends = [lengths[2] for _, lengths, _, _ in dials]
+    chosen = window(len(dials), (best,), MOST_DIALS)
     post = any(each.after.endswith(".normed") for each in own)
     full = width if post else max(lengths[2] for _, lengths, _, _ in dials)
     made = tuple(
         Dial(
             label, lengths[0], (lengths[1], half), (lengths[2], angle), f"{angle:.0f}°", at == best
         )
-        for at, (label, lengths, half, angle) in enumerate(dials)
+        for at in map(int, chosen)
+        for label, lengths, half, angle in [dials[at]]
     )
+    cut = left_out(len(made), len(dials), "turns")
     panel = Dials(
         title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
         note=(
@@ -201,19 +236,23 @@ def sphere(seen: Seen) -> Shown:
                 f"{seen.norm} stands before each sub-layer here (pre-LN): nothing brings the sum "
                 "back to a circle. Circle: the longest."
             )
-        ),
+        )
+        + (f" {cut}." if cut else ""),
         dials=made,
         full=full,
     )
     words = {
         "word": stream.tokens[token],
-        "where": dials[best][0],
-        "then": f"{seen.norm} sets its length again: what is left is a turn"
-        if post
-        else "nothing sets its length again: it grows, and turns",
+        "where": f"the {residual.PLACES[own[best].place]} of layer {own[best].layer}",
+        "norm": seen.norm,
+        "short": fixed(min(ends), 1),
+        "long": fixed(max(ends), 1),
+        "radius": fixed(width, 1),
+        "first": fixed(dials[0][1][0], 1),
+        "last": fixed(ends[-1], 1),
     }
     address = (("token", str(token)),)
-    return Shown(number, turned[best], (panel,), words, address)
+    return Shown(number, turned[best], (panel,), words, address, "" if post else "pre")
 
 
 NAMES = {"attn": "attention", "cross": "cross", "ffn": "FFN"}

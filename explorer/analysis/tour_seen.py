@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis.evidence import Evidence, Untestable
+from explorer.analysis.evidence import LACKS, Evidence, Untestable
 from explorer.analysis.finding import Finding
 from explorer.analysis.findings_links import is_word
 from explorer.analysis.grounds import text_places
+from models.edits import Edit
+from models.prediction import Lens
 from models.recording import Attention, Recording, Stream
 
 NO_WORD = "This step needs a sentence: type one above."
@@ -23,15 +25,19 @@ class Seen:
     """evidence: the recording and ways to ask its model for more, as for claims. first: the
     recording's strongest finding that is seen in a head, None where there is none. labels(ids):
     tokens of the vocabulary as a person reads them. inside(stream, layer, token): the FFN's hidden
-    units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines. scale: by
-    what embeddings are multiplied, None where that is not known. norm: what the model's norms are
-    called. key_heads, gate, ffn_biases: as in `models.offers`. turns: positions turn q and k."""
+    units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
+    lens(recording, stream): what every state of a recording would say. scale: by what embeddings
+    are multiplied, None where that is not known. norm: what the model's norms are called. edits,
+    logits, key_heads, gate, ffn_biases: as in `models.offers`. turns: positions turn q and k."""
 
     evidence: Evidence
     first: Finding | None
     labels: Callable[[Iterable[int]], list[str]]
     inside: Callable[[str, int, int], Any]
     nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+    lens: Callable[[Recording, str], Lens]
+    edits: tuple[type[Edit], ...] = ()
+    logits: str = ""
     scale: float | None = None
     norm: str = "LayerNorm"
     key_heads: int | None = None
@@ -42,6 +48,16 @@ class Seen:
     @property
     def recording(self) -> Recording:
         return self.evidence.recording
+
+    def can(self, *kinds: type[Edit]) -> None:
+        """Raises Untestable where the model does not honour an edit of each of these kinds."""
+        if not all(issubclass(kind, self.edits) for kind in kinds):
+            raise Untestable(f"{LACKS}.")
+
+    def reads_words(self) -> None:
+        """Raises Untestable where no words are read off the model's last stream."""
+        if self.logits != self.recording.streams[-1].name:
+            raise Untestable("This model has no readout, so it says no words.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 from explorer.analysis import residual
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.plates import Bars, Row, Shown, share
-from explorer.analysis.tour_seen import Seen
+from explorer.analysis.tour_seen import Seen, text_of
+from models.edits import OtherNorm, OtherPositions, SharedKeys, SideBySide, Window
 from models.recording import Stream
 
 # What models of today have, as an edit of an address.
@@ -19,15 +20,14 @@ CHANGES = {
     "a window of near tokens": "Window:4",
     "one key and value for all heads": "SharedKeys:1",
 }
+KINDS = (OtherNorm, SideBySide, OtherPositions, Window, SharedKeys)
 
 
 def since(seen: Seen) -> Shown:
     """How far the last vectors of the text's words move with each change, in the mean, of their
     length; the number is the largest. What the model has already is left out."""
     stream = seen.recording.streams[-1]
-    text = [at for at, special in enumerate(stream.special) if not special]
-    if not text:
-        raise Untestable("This step needs a sentence: type one above.")
+    text = changeable(seen)
     moved = {}
     for name, edit in CHANGES.items():
         try:
@@ -42,7 +42,7 @@ def since(seen: Seen) -> Shown:
     most = max(moved, key=lambda name: moved[name])
     rows = tuple(Row(name, (far,), (share(far),), on=name == most) for name, far in moved.items())
     bars = Bars(
-        title="How far the words’ last vectors move, the weights left as they are",
+        title="How far the last vectors move when a part is exchanged after training",
         columns=("moved",),
         rows=rows,
         mark=(list(moved).index(most), 0),
@@ -50,10 +50,20 @@ def since(seen: Seen) -> Shown:
         wide=True,
     )
     words = {"most": most, "least": min(moved, key=lambda name: moved[name])}
-    return Shown(share(moved[most]), moved[most], (bars,), words, (("edits", CHANGES[most]),))
+    address = (("edits", CHANGES[most]),)
+    variant = "single" if len(moved) == 1 else ""
+    return Shown(share(moved[most]), moved[most], (bars,), words, address, variant)
 
 
-def _moved(one: Stream, other: Stream, text: list[int]) -> float:
+def changeable(seen: Seen) -> np.ndarray:
+    """The places of the text. Raises Untestable without words, and where no part can be
+    exchanged."""
+    if not any(issubclass(kind, seen.edits) for kind in KINDS):
+        raise Untestable("This model runs in its own code, so its parts cannot be exchanged.")
+    return text_of(seen.recording.streams[-1])
+
+
+def _moved(one: Stream, other: Stream, text: np.ndarray) -> float:
     """The mean distance of last vectors, of their length."""
     a, b = (residual.at(each, each.sites[-1])[text] for each in (one, other))
     return float((np.linalg.norm(a - b, axis=-1) / np.linalg.norm(a, axis=-1)).mean())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.analysis import positions, residual
-from explorer.analysis.claims_gradients import WIDTH, back_through
+from explorer.analysis.claims_gradients import NETWORKS, WIDTH, recurrent
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.grounds import enough
 from explorer.analysis.numbers import fixed, power
@@ -25,29 +25,21 @@ from explorer.analysis.plates import (
     window,
 )
 from explorer.analysis.tour_seen import Seen, text_of, word_held, words_of
+from models.edits import ShuffleTokens, WithoutPositions
 from models.recording import Recording, Stream
 
 DRAWN = 64  # components of a vector that a strip shows
-SHUFFLE = "ShuffleTokens:1"
+MOST_SHUFFLES = 16  # drawn, to find one that moves two words
+STILL = 1e-3  # of a vector's length: what moves by less has not moved
 
 
 def before(seen: Seen) -> Shown:
-    """How much of a gradient comes back over the sentence: through an untrained recurrent network,
-    and along attention's one step; the number is what the recurrent network has left at the first
-    word."""
+    """How much of a gradient comes back over the sentence through an untrained recurrent network,
+    and how many steps it takes there and along attention; the number is what the recurrent network
+    has left at the first word."""
     stream = seen.recording.streams[0]
-    places = text_of(stream)
-    told = np.flatnonzero(words_of(stream))
-    places = places[(places >= told[0]) & (places <= told[-1])]
-    enough(len(places), "tokens")
-    x = residual.at(stream, stream.sites[0])[places]
-    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
-    draw = seen.evidence.draw
-    w = draw(WIDTH, WIDTH) / np.sqrt(WIDTH)
-    inward = x @ (draw(WIDTH, x.shape[1]) / np.sqrt(x.shape[1])).T
-    left = np.array(back_through(w, inward))
-    own = next(each for each in seen.recording.attention if each.query == stream.name)
-    looks = own.pattern[:, :, places[-1]][..., places[::-1]].max(axis=(0, 1))
+    places = between_words(stream)
+    left = recurrent(seen.evidence.draw, residual.at(stream, stream.sites[0])[places])
     back = tuple(float(at) for at in range(len(places)))
     number = power(float(left[-1]), 2)
     last, first = stream.tokens[places[-1]], stream.tokens[places[0]]
@@ -57,19 +49,32 @@ def before(seen: Seen) -> Shown:
     )
     curves = Curves(
         title=f"From “{last}” back to “{first}”",
-        note="The network is untrained, gain 1, on this text’s embeddings; attention: the largest "
-        "weight of any head.",
-        series=(
-            Series("a recurrent network", back, numbers(left), number, on=True),
-            Series("attention, one step", back, numbers(looks), fixed(looks[-1])),
-        ),
+        note=f"The median of {NETWORKS} untrained networks, gain 1, on this text’s embeddings.",
+        series=(Series("a recurrent network", back, numbers(left), number, on=True),),
         x_title="words back",
         y_title="what is left of the gradient",
         log_y=True,
         ticks=ticks,
     )
+    steps = len(places) - 1
+    bars = Bars(
+        title=f"Steps between “{last}” and “{first}”",
+        columns=("",),
+        rows=(
+            Row("a recurrent network", (float(steps),), (str(steps),)),
+            Row("attention", (1.0,), ("1",)),
+        ),
+    )
     words = {"first": first, "last": last, "n": str(len(places)), "width": str(WIDTH)}
-    return Shown(number, float(left[-1]), (curves,), words)
+    return Shown(number, float(left[-1]), (curves, bars), words)
+
+
+def between_words(stream: Stream) -> np.ndarray:
+    """The places from the first word of a text to its last one. Raises TooShort for one place."""
+    places, words = text_of(stream), np.flatnonzero(words_of(stream))
+    places = places[(places >= words[0]) & (places <= words[-1])]
+    enough(len(places), "tokens", 2)
+    return places
 
 
 def embed(seen: Seen) -> Shown:
@@ -106,24 +111,26 @@ def embed(seen: Seen) -> Shown:
         ),
         high=high,
     )
-    where = float(np.linalg.norm(strips[at + 1][1])) if len(strips) > at + 1 else 0.0
+    added = len(strips) > at + 1
+    where = float(np.linalg.norm(strips[at + 1][1])) if added else 0.0
+    variant = (
+        ("" if added else "scaled_alone") if scale != 1.0 else "unscaled" if added else "alone"
+    )
     words = {
         "word": stream.tokens[token],
         "d": str(len(word)),
         "alone": fixed(length / scale, 1),
         "position": fixed(where, 1),
     }
-    return Shown(number, length, (drawn,), words, (("token", str(token)),))
+    return Shown(number, length, (drawn,), words, (("token", str(token)),), variant)
 
 
 def waves(seen: Seen) -> Shown:
     """The fastest, a slow and the slowest pair of the sinusoids over this sentence; the number is
     how often the fastest turns."""
     stream = seen.recording.streams[0]
+    sinusoids(seen)
     n, d = len(stream.tokens), stream.resid.shape[-1]
-    enough(n, "tokens")
-    if "pos.wrote" not in stream.sites or positions.off_formula(stream) > positions.SAME:
-        raise Untestable("This model does not add sinusoids, so there are no waves to show.")
     pairs, made = (0, d // 8, d // 2 - 1), []
     for pair in pairs:
         wave = positions.wave(n, d, pair)
@@ -140,8 +147,16 @@ def waves(seen: Seen) -> Shown:
         x_title="position in the sentence",
         ticks=tuple((float(at), stream.tokens[at]) for at in range(0, n, every)),
     )
-    words = {"n": str(n), "pairs": str(d // 2)}
+    words = {"n": str(n), "pairs": str(d // 2), "slowest": made[-1].end}
     return Shown(made[0].end, turns, (curves,), words)
+
+
+def sinusoids(seen: Seen) -> None:
+    """Raises Untestable for a text without words and a model that does not add sinusoids."""
+    stream = seen.recording.streams[0]
+    text_of(stream)
+    if "pos.wrote" not in stream.sites or positions.off_formula(stream) > positions.SAME:
+        raise Untestable("This model does not add sinusoids, so there are no waves to show.")
 
 
 def order(seen: Seen) -> Shown:
@@ -149,12 +164,17 @@ def order(seen: Seen) -> Shown:
     positions and without; the number is the largest with positions."""
     recording, again = seen.recording, seen.evidence.again
     stream = recording.streams[0]
-    text_of(stream)
-    if len({int(each) for each in stream.ids[~stream.special]}) < 2:
-        raise Untestable("All words of this text are the same, so there is no other order.")
+    another_order(seen)
     free = "WithoutPositions" + (",WithoutMask" if stream.name == "decoder" else "")
-    with_ = _moved(recording, again(SHUFFLE, "", None), stream)
-    without = _moved(again(free, "", None), again(f"{free},{SHUFFLE}", "", None), stream)
+    for seed in range(1, MOST_SHUFFLES + 1):
+        shuffle = f"ShuffleTokens:{seed}"
+        with_ = _moved(recording, again(shuffle, "", None), stream)
+        if len(with_) >= 2:
+            break
+    enough(len(with_), "words that a shuffle moves", 2)
+    without = _moved(again(free, "", None), again(f"{free},{shuffle}", "", None), stream)
+    if not max(without.values()) < STILL < max(with_.values()):
+        raise Untestable("This model knows the order of words elsewhere than in its positions.")
     spoken = words_of(stream)
     best = max(with_, key=lambda place: (bool(spoken[place]), with_[place]))
     shown = window(len(with_), [list(with_).index(best)], 11)
@@ -177,8 +197,21 @@ def order(seen: Seen) -> Shown:
         mark=(places.index(best), 0),
         shared=True,
     )
-    words = {"word": stream.tokens[best], "most": share(max(without.values(), default=0.0))}
+    words = {
+        "word": stream.tokens[best],
+        "most": share(max(without.values())),
+        "mask": " and mask" if stream.name == "decoder" else "",
+    }
     return Shown(share(with_[best]), with_[best], (bars,), words)
+
+
+def another_order(seen: Seen) -> None:
+    """Raises Untestable where there is no other order of the words, or none can be tried."""
+    stream = seen.recording.streams[0]
+    text_of(stream)
+    if len({int(each) for each in stream.ids[~stream.special]}) < 2:
+        raise Untestable("All words of this text are the same, so there is no other order.")
+    seen.can(ShuffleTokens, WithoutPositions)
 
 
 def _moved(one: Recording, other: Recording, stream: Stream) -> dict[int, float]:
@@ -187,10 +220,8 @@ def _moved(one: Recording, other: Recording, stream: Stream) -> dict[int, float]
     here, there = one.stream(stream.name), other.stream(stream.name)
     pairs = matched(here, there, same_text=True)
     a, b = residual.at(here, here.sites[-1]), residual.at(there, there.sites[-1])
-    found = {
+    return {
         int(i): float(np.linalg.norm(a[i] - b[j]) / np.linalg.norm(a[i]))
         for i, j in zip(pairs.here, pairs.there)
         if i != j and not stream.special[i]
     }
-    enough(len(found), "words that the shuffle moves", 2)
-    return found

@@ -14,6 +14,18 @@ export const curves = ({ x_title, y_title }) => [
   make("span", "x", x_title),
 ];
 
+/**
+ * The colours of curves: the one that is spoken of has that of numbers in the text, the others have the
+ * rest in turn.
+ * @param {{ on?: boolean }[]} series
+ * @param {{ primary: string, categorical: string[] }} look
+ */
+export function coloured(series, { primary, categorical }) {
+  const rest = categorical.filter((each) => each !== primary);
+  let at = 0;
+  return series.map(({ on }) => (on ? primary : rest[at++ % rest.length]));
+}
+
 /** @param {any} panel */
 function ends(panel) {
   const all = (/** @type {"x" | "y"} */ axis) =>
@@ -71,8 +83,9 @@ export function paintCurves(box, panel, look) {
     made.push(put(text, left(value), height - 0.9 * letter, `tick x-tick ${last ? "last" : ""}`));
   }
   const last = [];
+  const colours = coloured(panel.series, look);
   panel.series.forEach((one, at) => {
-    pen.strokeStyle = look.categorical[at % look.categorical.length];
+    pen.strokeStyle = colours[at];
     pen.lineWidth = letter / (one.on ? 5 : 9);
     pen.setLineDash(DASHES[at % DASHES.length].map((each) => (each * letter) / 20));
     pen.beginPath();
@@ -91,7 +104,7 @@ export function paintCurves(box, panel, look) {
     pen.arc(left(one.x[one.dot]), up(one.y[one.dot]), letter / 3, 0, 7);
     pen.fill();
   });
-  labels.replaceChildren(...made, ...named(panel, last, letter, look, [width, height]));
+  labels.replaceChildren(...made, ...named(panel, last, letter, colours, [width, height]));
 
   /** @param {number} _ @param {number} at @param {number[]} list */
   function thinned(_, at, list) {
@@ -119,7 +132,7 @@ function evened(x, y, shape) {
 }
 
 /** Names at the ends of curves, moved apart where they would meet. */
-function named(panel, last, letter, look, [width, height]) {
+function named(panel, last, letter, colours, [width, height]) {
   const order = panel.series.map((_, at) => at).filter((at) => last[at] && panel.series[at].end);
   order.sort((a, b) => last[a][1] - last[b][1]);
   // As many as there are have room above the ground, the lowest first.
@@ -139,7 +152,7 @@ function named(panel, last, letter, look, [width, height]) {
       left: `${from}px`,
       maxWidth: `${width - from}px`,
       top: `${top}px`,
-      color: look.categorical[at % look.categorical.length],
+      color: colours[at],
     };
     return make(
       "span",

@@ -26,7 +26,7 @@ PAGES = {
 @dataclass(frozen=True)
 class Step:
     """One step: its id, which is its address, what it is called and says, where more is seen, whose
-    way goes by, and what of the notes it shows."""
+    way goes by, and what of the notes it shows. also: what it says instead, by `Shown.variant`."""
 
     id: str
     title: str
@@ -36,6 +36,7 @@ class Step:
     kinds: tuple[str, ...]
     systems: tuple[str, ...]
     address: tuple[tuple[str, str], ...] = ()
+    also: tuple[tuple[str, str], ...] = ()
 
 
 def read() -> tuple[Step, ...]:
@@ -46,10 +47,18 @@ def read() -> tuple[Step, ...]:
 
 
 def _step(
-    kinds: list[str], systems: list[str], choices: dict[str, str] | None = None, **more: str
+    kinds: list[str],
+    systems: list[str],
+    choices: dict[str, str] | None = None,
+    also: dict[str, str] | None = None,
+    **more: str,
 ) -> Step:
     return Step(
-        **more, kinds=tuple(kinds), systems=tuple(systems), address=tuple((choices or {}).items())
+        **more,
+        kinds=tuple(kinds),
+        systems=tuple(systems),
+        address=tuple((choices or {}).items()),
+        also=tuple((also or {}).items()),
     )
 
 
@@ -76,11 +85,15 @@ def more(step: Step, seen: Seen) -> str:
         ffn=ffn(seen.gate, seen.ffn_biases),
         unit="A unit and its gate decide" if seen.gate else "A unit's row of W₁ decides",
         turned="Rotary positions then turn q and k by their places. " if seen.turns else "",
+        turns="three times, by its own text, by the source and by the FFN"
+        if len(seen.recording.streams) > 1
+        else "twice, by the context and by the FFN",
     )
 
 
 def said(step: Step, shown: Shown) -> tuple[str, str, str]:
     """The sentence with this text's words in it: what stands before its number, the number, and
     what stands after it."""
-    before, _, after = step.says.partition("{number}")
+    says = dict(step.also)[shown.variant] if shown.variant else step.says
+    before, _, after = says.partition("{number}")
     return before.format(**shown.words), shown.number, after.format(**shown.words)

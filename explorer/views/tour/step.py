@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.analysis.evidence import Untestable
 from explorer.analysis.plates import Shown, plain
-from explorer.analysis.tour import MEASURES
+from explorer.analysis.tour import MEASURES, possible
 from explorer.analysis.tour_seen import Seen
 from explorer.components import tour as component
 from explorer.memory import address, shelf
@@ -20,9 +20,23 @@ from explorer.sentences.tour import Step
 def chosen(steps: Sequence[Step]) -> int:
     """Which step the address names; the first where it names none of this model's way."""
     ids = tuple(step.id for step in steps)
-    if st.session_state.tour == "":
+    wanted, every = st.session_state.tour, [step.id for step in story.STEPS]
+    if wanted == "":
         return 0
+    if wanted in every and wanted not in ids:  # nothing to show here: the next that has
+        later = (at for at, id in enumerate(ids) if every.index(id) > every.index(wanted))
+        return next(later, len(ids) - 1)
     return ids.index(address.one_of("tour", ids))
+
+
+def way(seen: Seen) -> tuple[Step, ...]:
+    """The steps of this model that have something to show of this text; the first of all where
+    none has, which then says why."""
+    steps = story.way(seen.recording.model.kind)
+    ids = shelf.derived(
+        seen.recording, ("tour", "way"), lambda: possible(seen, [step.id for step in steps])
+    )
+    return tuple(step for step in steps if step.id in ids) or steps[:1]
 
 
 def show(seen: Seen, steps: Sequence[Step], at: int) -> None:
