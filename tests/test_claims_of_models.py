@@ -23,6 +23,7 @@ from explorer.analysis.evidence import (
     FEWEST,
     HOLDS,
     MEASURED,
+    RANDOM,
     SHORT,
     UNTESTABLE,
     Evidence,
@@ -277,20 +278,27 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
             continue
         high = claim.bound == evidence.AT_LEAST
         assert found.bound > found.chance if high else found.bound < found.chance, claim.id
-        assert found.by_chance in claims.beside(found)
+        beside = claims.beside(claim, found)
+        assert found.by_chance in beside and claim.rule in claims.bound(claim)
+        told = evidence.with_unit(found.bound, claim.unit)
+        assert (f"{claim.bound} {told}" in beside) == (found.bound != claim.tolerance), claim.id
         assert claims.parts(found)[1][1] == found.by_chance
     alone = replace(D(), chance=None)
     assert {evidence.settle(claim, alone).verdict for claim in MEASURED_CLAIMS} == {UNTESTABLE}
 
 
 def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
-    built = [claim for claim in claims.CLAIMS if claim.kind == CONSTRUCTION]
-    assert all(claim.because and not claim.times and not claim.more for claim in built)
-    assert {"near-its-words", "rows-sum"} <= {claim.id for claim in built}
+    built, random = (
+        [claim for claim in claims.CLAIMS if claim.kind == kind] for kind in (CONSTRUCTION, RANDOM)
+    )
+    assert all(one.because and not one.times and not one.more for one in (*built, *random))
+    assert {"sphere", "rows-sum"} <= {claim.id for claim in built}
+    assert {"near-its-words", "balance"} <= {claim.id for claim in random}
     assert {"heads-differ", "context-moves"} <= {claim.id for claim in MEASURED_CLAIMS}
     findings = {claim.id: evidence.settle(claim, E()) for claim in claims.CLAIMS}
     counts = {kind: claims.counts(findings, kind) for kind in evidence.KINDS}
     assert sum(counts[CONSTRUCTION].values()) == len(built)
+    assert sum(counts[RANDOM].values()) == len(random)
     assert sum(counts[MEASURED].values()) == len(MEASURED_CLAIMS)
     groups = claims.groups(findings)
     order = [findings[own[0].id].verdict for _, _, own in groups]

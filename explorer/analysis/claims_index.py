@@ -39,7 +39,6 @@ MEASURES: dict[str, Callable[[Evidence], Measured]] = {
     "adds": stream.adds,
     "order-matters": positions.with_positions,
     "offset-by-one": messages.offset,
-    "two-stacks": words.both_halves,
     "soft-lookup": softmax.soft_to_hard,
     "concatenate": heads.concatenated,
     "unit-length": stream.unit_length,

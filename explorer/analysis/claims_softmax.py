@@ -165,9 +165,8 @@ def own_products(e: Evidence) -> Measured:
     more = "more" if ratio > 1 else "less"
     return Measured(
         factor(ratio),
-        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): learned queries "
-        f"and keys are not independent draws, so their products vary {more} than chance would "
-        "have them.",
+        f"In the median head Var(q·k) is {number(ratio)} times dₖ σ²(q) σ²(k): its products vary "
+        f"{more} than those of independent draws, which would give 1.",
         tuple(
             row
             for each, values in zip(e.recording.attention, spread)
@@ -220,6 +219,6 @@ def saturation(e: Evidence) -> Measured:
     return Measured(
         a / b if b else np.inf,
         f"Σ a(1 − a) over a row says how much its weights can still move. It is {number(a)} with "
-        f"the scale and {number(b)} with raw q·k, where a few keys take almost everything.",
+        f"the scale and {number(b)} with raw q·k.",
         (("with the scale", number(a)), ("without", number(b))),
     )

@@ -125,23 +125,6 @@ def readable(e: Evidence) -> Measured:
     )
 
 
-def both_halves(e: Evidence) -> Measured:
-    """How many stacks the model has."""
-    n, kind = len(e.recording.streams), e.recording.model.kind
-    why = {
-        "encoder": "This model is an encoder alone: it reads a text both ways and fills words in.",
-        "decoder": (
-            "This model is a decoder alone, as today’s language models are: it reads from left "
-            "to right and says what comes next."
-        ),
-    }.get(
-        kind,
-        "This model has both: an encoder that reads the source, and a decoder that writes and "
-        "looks back at it.",
-    )
-    return Measured(float(n), why)
-
-
 def context_moves(e: Evidence) -> Measured:
     """The mean cosine between a word's last vector in this text and when it stands alone."""
     stream = writer(e.recording) if len(e.recording.streams) == 1 else e.recording.streams[0]

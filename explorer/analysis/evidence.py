@@ -1,8 +1,10 @@
 """What a claim is, what it is tested with, and how a verdict is reached.
 
-A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict on a
-claim by construction is that number against the claim's tolerance and nothing else. One on what was
-learned must also lie beyond the same number of the same model with its weights permuted (`chance`).
+A claim's measure takes `Evidence` and gives one number with the reason for it. The verdict is that
+number against the claim's tolerance and nothing else: of a claim by construction it hangs on how
+the model is built and not on the text, of one true of random weights on what training left of it.
+One on what was learned must also lie beyond the same number of the same model with its weights
+permuted (`chance`).
 Where a text or a model does not offer what is needed, a measure raises `Untestable`, in words for
 the reader; `TooShort` where a longer text would do."""
 
@@ -21,8 +23,8 @@ from models.recording import Recording
 HOLDS, FAILS = "holds", "does not hold here"
 SHORT, UNTESTABLE = "too short to tell", "cannot be tested here"
 VERDICTS = (FAILS, HOLDS, SHORT, UNTESTABLE)
-CONSTRUCTION, MEASURED = "by construction", "measured here"
-KINDS = (MEASURED, CONSTRUCTION)
+CONSTRUCTION, RANDOM, MEASURED = "by construction", "true of random weights", "measured here"
+KINDS = (MEASURED, RANDOM, CONSTRUCTION)
 AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
 LACKS = "This model or text does not offer what the test needs"
@@ -61,14 +63,15 @@ class Claim:
     """One statement of a lecture note, in our words, and its test.
 
     note: a name of the sentences' NOTES; kind: one of KINDS; how: what is measured, in words;
-    formula: the number itself; bound and tolerance: the claim holds where the number is `bound` the
-    tolerance; times or more: for a claim measured here, how far beyond chance it must lie too; unit
-    follows the number; page: the page of the app where one can see it, by its file's name; remark:
-    where the note is loose or wrong; because: why a claim by construction follows, and when it can
-    fail; needs: TEXT, or MODEL where the text plays no part; slow: it takes passes of its own.
+    formula: the number itself; noun: what it is, after its unit; bound and tolerance: the claim
+    holds where the number is `bound` the tolerance; times or more: for a claim measured here, how
+    far beyond chance it must lie too; unit follows the number; page: the page of the app where one
+    can see it, by its file's name; remark: where the note is loose or wrong; because: why a claim
+    that is not measured here follows, and when it can fail; needs: TEXT, or MODEL where the text
+    plays no part; slow: it takes passes of its own.
 
     Raises ValueError for a kind that does not exist, a claim measured here that says nothing of
-    chance, one by construction that gives no reason."""
+    chance, another that gives no reason."""
 
     id: str
     note: str
@@ -76,6 +79,7 @@ class Claim:
     statement: str
     how: str
     formula: str
+    noun: str
     bound: str
     tolerance: float
     page: str
@@ -93,8 +97,8 @@ class Claim:
             raise ValueError(f"{self.id}: no such kind or bound")
         if self.kind == MEASURED and not (self.times > 1) ^ (self.more > 0):
             raise ValueError(f"{self.id}: it is measured, so it must say how far beyond chance")
-        if self.kind == CONSTRUCTION and not self.because:
-            raise ValueError(f"{self.id}: it must say why it holds by construction")
+        if self.kind != MEASURED and not self.because:
+            raise ValueError(f"{self.id}: it must say why it holds")
 
     @property
     def rule(self) -> str:

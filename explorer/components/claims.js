@@ -82,6 +82,7 @@ function claim(view, row) {
       "span",
       "value",
       make("span", "number", row.shown),
+      row.noun && make("span", "noun", row.noun),
       make("span", "bound", row.rule),
       row.chance && make("span", "bound", row.chance),
     ),

@@ -17,10 +17,10 @@ TONES = ("holds", "fails", "open", "waiting")
 @dataclass(frozen=True)
 class Row:
     """One claim: its name, how its verdict looks (one of TONES), the verdict's mark and word, the
-    statement and the number; and what opens under it: the reason, the test, its formula, the bound
-    that decided and the same figure by chance (two short lines below the number), where it holds in
-    full, what kind of claim it is, parts as (name, value), a word on the note, its terms as (name,
-    what it means), and (file, label, address) of a page to see it on.
+    statement, the number and what it is; and what opens under it: the reason, the test, its
+    formula, the bound and the same figure by chance (two short lines below the number), where it
+    holds in full, what kind of claim it is, parts as (name, value), a word on the note, its terms
+    as (name, what it means), and (file, label, address) of a page to see it on.
 
     Raises ValueError for a tone that does not exist.
     """
@@ -31,6 +31,7 @@ class Row:
     verdict: str
     statement: str
     shown: str
+    noun: str
     why: str
     how: str
     formula: str

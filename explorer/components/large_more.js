@@ -146,11 +146,11 @@ export function claim(view) {
   const rows = view.header.groups.flatMap((group) => group.rows);
   if (!rows.length) return undefined;
   const at = Math.max(0, rows.findIndex(({ id }) => id === view.open)); // prettier-ignore
-  const { statement, mark, verdict, shown, rule, chance: luck, why } = rows[at];
+  const { statement, mark, verdict, shown, noun, rule, chance: luck, why } = rows[at];
   const figures = [
     [`${mark} ${verdict}`, `claim ${at + 1} of ${rows.length}`],
-    [shown, "here"],
-    [rule, "the bound"],
+    [shown, noun],
+    [rule, ""],
     luck && [luck, ""],
   ];
   const end = why.search(/[.!?] /);

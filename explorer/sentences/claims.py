@@ -14,6 +14,7 @@ from explorer.analysis.evidence import (
     HOLDS,
     KINDS,
     MEASURED,
+    RANDOM,
     SHORT,
     UNTESTABLE,
     VERDICTS,
@@ -45,12 +46,13 @@ PAGES = {
     "lookup": "Lookup",
 }
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
-# What the two kinds mean, for the reader.
+# What the kinds mean, for the reader.
 MEANING = {
     MEASURED: (
         "About what this model learned: the figure must also lie beyond that of the same model "
         "with its weights permuted."
     ),
+    RANDOM: "It holds before anything is learned; what this model learned may undo it.",
     CONSTRUCTION: "It follows from how the model is built, trained or not.",
 }
 
@@ -137,19 +139,19 @@ def rule(claim: Claim) -> str:
     return claim.rule + beyond
 
 
-def held_against(claim: Claim, finding: Finding | None) -> str:
-    """The number that decided, as a person reads it: of a measured claim the stricter of its
-    tolerance and what lies beyond chance."""
-    if finding is None or finding.bound is None or finding.bound == claim.tolerance:
-        return claim.rule
-    return f"{claim.bound} {with_unit(finding.bound, claim.unit)}"
+def bound(claim: Claim) -> str:
+    """The number's own bound, as a line."""
+    return f"holds: {claim.rule}"
 
 
-def beside(finding: Finding | None) -> str:
-    """The same figure with permuted weights, as a line; "" for a claim that has none."""
-    if finding is None or finding.chance is None:
+def beside(claim: Claim, finding: Finding | None) -> str:
+    """The same figure with permuted weights, as a line, and the bound that follows from it where it
+    is the stricter one; "" for a claim that has none."""
+    if finding is None or finding.chance is None or finding.bound is None:
         return ""
-    return f"permuted weights: {finding.by_chance}"
+    stricter = finding.bound != claim.tolerance
+    asked = f", so {claim.bound} {with_unit(finding.bound, claim.unit)}" if stricter else ""
+    return f"permuted weights: {finding.by_chance}{asked}"
 
 
 def table(findings: Findings) -> dict[str, list]:
@@ -162,6 +164,7 @@ def table(findings: Findings) -> dict[str, list]:
         "statement": [claim.statement for claim, _ in rows],
         "verdict": [finding.verdict for _, finding in rows],
         "value": [finding.value for _, finding in rows],
+        "what it is": [claim.noun for claim, _ in rows],
         "with permuted weights": [finding.chance for _, finding in rows],
         "bound": [finding.bound for _, finding in rows],
         "holds where": [rule(claim) for claim, _ in rows],
@@ -185,5 +188,5 @@ def parts(finding: Finding) -> Sequence[tuple[str, str]]:
 
 def kind_said(claim: Claim) -> str:
     """What kind of claim it is and what follows from that."""
-    why = claim.because if claim.kind == CONSTRUCTION else MEANING[MEASURED]
+    why = claim.because or MEANING[claim.kind]
     return f"{claim.kind.capitalize()}. {why}"

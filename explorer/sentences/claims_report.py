@@ -6,7 +6,6 @@ from __future__ import annotations
 from html import escape
 
 from explorer.analysis.evidence import (
-    CONSTRUCTION,
     FAILS,
     HOLDS,
     KINDS,
@@ -35,6 +34,7 @@ blockquote {{ margin: .75rem 0; padding: .5rem .75rem; border-left: 4px solid {C
 article {{ break-inside: avoid; margin: 1rem 0; }} article p {{ margin: .125rem 0; }}
 .head {{ display: flex; gap: .75rem; align-items: baseline; }} .head b {{ flex: 1; }}
 .head output {{ font-size: 1.15rem; font-weight: 700; white-space: nowrap; }}
+.head small {{ font-size: .8rem; font-weight: 400; display: block; text-align: end; }}
 .verdict {{ white-space: nowrap; border: 1px solid; border-radius: 1rem; padding: 0 .5rem;
   font-size: .85rem; }}
 .holds {{ color: {COLOURS[HOLDS]}; }}
@@ -48,7 +48,7 @@ code {{ font: .9em ui-monospace, monospace; background: #f5f0e6; padding: 0 .25r
 
 
 def report(about: str, text: str, output: str, findings: Findings) -> str:
-    """The page: a line about the model, the text and what the model said ("" for nothing), the two
+    """The page: a line about the model, the text and what the model said ("" for nothing), the
     kinds counted apart, and every claim with its numbers, those that do not hold first."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -78,12 +78,13 @@ def report(about: str, text: str, output: str, findings: Findings) -> str:
 def _article(claim: Claim, finding: Finding) -> str:
     mark = f"{claims.MARKS[finding.verdict]} {finding.verdict}"
     chance = f" With permuted weights: {escape(finding.by_chance)}." if finding.by_chance else ""
-    because = f" {escape(claim.because)}" if claim.kind == CONSTRUCTION else ""
+    because = f" {escape(claim.because)}" if claim.because else ""
+    noun = f" <small>{escape(claim.noun)}</small>" if finding.value is not None else ""
     remark = f'<p class="remark">On the note: {escape(claim.remark)}</p>' if claim.remark else ""
     return (
         f'<article id="{claim.id}"><div class="head">'
         f'<span class="verdict {_CLASSES[finding.verdict]}">{mark}</span>'
-        f"<b>{escape(claim.statement)}</b><output>{escape(finding.shown)}</output></div>"
+        f"<b>{escape(claim.statement)}</b><output>{escape(finding.shown)}{noun}</output></div>"
         f"<p>{escape(finding.why)}{chance}</p>"
         f'<p class="how">{escape(claim.how)} <code>{escape(claim.formula)}</code> '
         f"Holds where the number is {escape(claims.rule(claim))}.</p>"
