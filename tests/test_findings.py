@@ -332,7 +332,10 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
         == f"Layer {best.layer}, head {best.head}: *it* looks at *animal* ({best.value:.2f})"
     )
     assert f"{best.chance:.2f}" in sentences.evidence(best)
-    assert sentences.question(best) == "Change *tired* to *wide*: does *it* still look there?"
+    assert (
+        sentences.question(best)
+        == "Change *tired* to *wide*: how far from 0.72 does this weight go?"
+    )
     for handle, text in (
         ("encoder", DEFAULT_TEXT),
         ("decoder", EXAMPLES["Said twice"]),

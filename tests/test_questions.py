@@ -182,7 +182,6 @@ def beside(one, recording, said):
         and not special[i]
         and not special[i + step]
         and attention.allowed[i, i + step]
-        and attention.allowed[i].sum() > 2
     ]
     means = [
         np.mean([attention.pattern[c.layer, c.head, i, j] for i, j in cells]) for c in one.choices
@@ -191,14 +190,19 @@ def beside(one, recording, said):
 
 
 def received(one, recording, said):
-    _, keys = groups(recording, attention_of(one, recording))
-    mean = between(one, recording, one.layer, one.head).mean(axis=0)
-    return [mean[at(keys, each.token)] for each in one.choices], []
+    """Over all rows of the pattern, a token each."""
+    attention = attention_of(one, recording)
+    _, keys = groups(recording, attention)
+    mean = attention.pattern[one.layer, one.head].astype(np.float64).mean(axis=0)
+    return [sum(mean[list(spans(keys)[at(keys, each.token)])]) for each in one.choices], []
 
 
 def spread(one, recording, said):
-    rows, _ = groups(recording, attention_of(one, recording))
-    matrix = between(one, recording, one.layer, one.head)
+    """Over tokens, special ones and pieces of words among them."""
+    attention = attention_of(one, recording)
+    rows, _ = groups(recording, attention)
+    pattern = attention.pattern[one.layer, one.head].astype(np.float64)
+    matrix = [pattern[list(row)].mean(axis=0) for row in spans(rows)]
     wide = [np.prod([p**-p for p in row if p > 0]) for row in matrix]
     return [wide[at(rows, each.token)] for each in one.choices], []
 

@@ -143,7 +143,7 @@ class Asked:
             return
         plain = np.flatnonzero(self.seen.telling[1])
         for layer, head in np.ndindex(self.layers, self.heads):
-            mean = self.w[layer, head].mean(axis=0)
+            mean = np.average(self.w[layer, head], axis=0, weights=self.seen.rows.sizes)
             ranked = sorted(self.keys.tolist(), key=lambda each: -mean[each])
             # A repeated word that gets more would be the true answer.
             if mean[plain].max() > mean[ranked[0]]:
@@ -157,14 +157,17 @@ class Asked:
             )
 
     def spread(self) -> Iterator[Question]:
-        """Which word spreads its attention over most tokens? The exponential of the row's
-        entropy."""
+        """Which word spreads its attention over most tokens? The exponential of the entropy of its
+        tokens' mean row."""
         own = self.seen.attention.query == self.seen.attention.key
         rows = [row for row in self.rows.tolist() if not own or len(self.columns(row)) >= 1]
         if len(rows) < ROOM:
             return
+        pattern = self.seen.attention.pattern.astype(np.float64)
+        rows_of = self.seen.rows
+        shares = np.add.reduceat(pattern, rows_of.starts, axis=2) / rows_of.sizes[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            entropy = -np.where(self.w > 0, self.w * np.log(self.w), 0).sum(axis=3)
+            entropy = -np.where(shares > 0, shares * np.log(shares), 0).sum(axis=3)
         for layer, head in np.ndindex(self.layers, self.heads):
             over = np.exp(entropy[layer, head])
             ranked = sorted(rows, key=lambda each: -over[each])
@@ -192,10 +195,7 @@ class Asked:
             rows = [
                 at
                 for at in range(max(0, -step), n - max(0, step))
-                if not special[at]
-                and not special[at + step]
-                and attention.allowed[at, at + step]
-                and attention.allowed[at].sum() > 2
+                if not special[at] and not special[at + step] and attention.allowed[at, at + step]
             ]
             if len(rows) < ROOM:
                 continue

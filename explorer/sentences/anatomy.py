@@ -95,9 +95,13 @@ def in_short(opened: Cell, done: Written | None) -> tuple[str, ...]:
     )
     if done is not None:
         share = done.shares[opened.head]
-        beside = "" if np.isnan(share) else f", **{say(share, 3)}** of what attention wrote here"
         length = say(done.lengths[opened.head])
-        lines.append(f"through W_O the head writes a vector of length **{length}**{beside}")
+        lines.append(f"through W_O the head writes a vector of length **{length}**")
+        if not np.isnan(share):
+            lines.append(
+                f"projected on what all heads and the bias wrote here, that is **{say(share, 3)}** "
+                "of it; these shares sum to 1"
+            )
     return tuple(lines)
 
 

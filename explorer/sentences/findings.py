@@ -205,10 +205,10 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
 
 
 def question(one: Finding, mark: Mark = marked) -> str:
-    """What a retyped word would test; "" where none offers itself."""
+    """What to compare when a word is retyped; "" where none offers itself."""
     old, new = one.retype
     return (
-        f"Change {mark(old)} to {mark(new)}: does {mark(one.words[0])} still look there?"
+        f"Change {mark(old)} to {mark(new)}: how far from {fixed(one.value)} does this weight go?"
         if old
         else ""
     )
