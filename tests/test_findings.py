@@ -334,7 +334,7 @@ def test_sentences_claim_what_was_measured_and_no_grammar(encoder) -> None:
     assert f"{best.chance:.2f}" in sentences.evidence(best)
     assert (
         sentences.question(best)
-        == "Change *tired* to *wide*: how far from 0.72 does this weight go?"
+        == "Change *tired* to *wide*: does the weight 0.72 on *animal* change?"
     )
     for handle, text in (
         ("encoder", DEFAULT_TEXT),

@@ -53,7 +53,7 @@ def test_a_step_worth_a_look_leads_to_its_head_and_word_and_back(visitor: Visito
 def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     visitor.open()
     page = visitor.page
-    page.get_by_role("button", name="how far from 0.72").click()
+    page.get_by_role("button", name="does the weight 0.72 on").click()
     page.wait_for_selector(".head .token:text-is('wide')")
     visitor.drawn()
     assert "wide" in visitor.tokens() and "tired" not in visitor.tokens()

@@ -208,7 +208,8 @@ def question(one: Finding, mark: Mark = marked) -> str:
     """What to compare when a word is retyped; "" where none offers itself."""
     old, new = one.retype
     return (
-        f"Change {mark(old)} to {mark(new)}: how far from {fixed(one.value)} does this weight go?"
+        f"Change {mark(old)} to {mark(new)}: does the weight {fixed(one.value)} on "
+        f"{mark(one.words[1])} change?"
         if old
         else ""
     )
