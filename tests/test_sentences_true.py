@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from bounds import PASSED, TOTAL, TWO_DECIMALS
 from conftest import read_once
 from ordinary import SENTENCES
 from test_questions import asked, check
@@ -105,6 +106,7 @@ def before(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
 def embed(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     scaled = shown.variant in ("", "scaled_alone")
     root = np.sqrt(int(slots["d"])) if scaled else 1
+    # Half of the last digit of a number with one decimal, times the root.
     assert number(slots["alone"]) * root == pytest.approx(shown.value, abs=0.06 * root)
     stream = of.recording.streams[0]
     assert (shown.variant in ("", "unscaled")) == ("pos.wrote" in stream.sites)
@@ -134,7 +136,7 @@ def weight(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
 
 def scale(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     width = int(slots["d"])
-    assert number(slots["after"]) == pytest.approx(shown.value / width, abs=0.006)
+    assert number(slots["after"]) == pytest.approx(shown.value / width, abs=TWO_DECIMALS)
     assert number(slots["raw"]) >= number(slots["scaled"]), "sharper without the division"
 
 
@@ -156,7 +158,8 @@ def kinds(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
 
 def heads(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     far, near = shown.value, number(slots["shortest"])
-    assert far >= near - 0.05
+    assert far >= near - 0.05  # half of the one decimal that is written
+    # The same, times APART.
     assert (far < APART * near + 0.08) if shown.variant else (far > APART * near - 0.08)
     (bars,) = shown.panels
     labels = [row.label for row in bars.rows]
@@ -194,7 +197,7 @@ def sphere(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
         turned.append(np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b))))
         ends.append(np.linalg.norm(b))
     best = own[int(np.argmax(turned))]
-    assert shown.value == pytest.approx(max(turned), abs=1e-3), "of all sub-layers"
+    assert shown.value == pytest.approx(max(turned), abs=TOTAL), "of all sub-layers"
     assert slots["where"].endswith(f"of layer {best.layer}") and shown.variant == ""
     assert says(slots["short"], min(ends)) and says(slots["long"], max(ends))
     assert number(slots["long"]) > number(slots["short"]), "it is no rotation alone"
@@ -215,8 +218,8 @@ def words(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     scores = library.logits(handle, recording, stream.name, token).astype(np.float64)
     shares = np.exp(scores - scores.max())
     best = int(shares.argmax())
-    assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=1e-4)
-    assert number(shown.number) == pytest.approx(shown.value, abs=6e-3)
+    assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
+    assert number(shown.number) == pytest.approx(shown.value, abs=TWO_DECIMALS)
     assert list(library.labels(handle, [best])) == [slots["answer"]]
 
 
@@ -226,7 +229,8 @@ def chain(of: Seen, shown: Shown, slots: dict[str, str]) -> None:
     for at, id in enumerate(stream.ids[1:]):
         scores = library.logits(handle, of.recording, stream.name, at).astype(np.float64)
         total += scores[id] - scores.max() - np.log(np.exp(scores - scores.max()).sum())
-    assert slots["n"] == str(len(stream.ids) - 1) and shown.value == pytest.approx(total, abs=1e-3)
+    assert slots["n"] == str(len(stream.ids) - 1) and shown.value == pytest.approx(total, abs=TOTAL)
+    # Two figures of a power of ten.
     assert np.log10(number(shown.number)) == pytest.approx(total / np.log(10), abs=0.03)
     assert (slots["first"], slots["second"]) == stream.tokens[:2]
 

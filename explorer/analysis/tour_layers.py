@@ -28,7 +28,7 @@ from models.edits import PatchSite
 from models.recording import Stream
 
 MOST_UNITS = 8  # of an FFN that are written out
-MOST_DIALS = 8
+MOST_DIALS = 9
 MOST_LAYERS = 4  # in which a word is exchanged
 STILL = 5e-4  # of a length: a smaller change is written as 0%
 
