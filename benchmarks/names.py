@@ -6,6 +6,9 @@ fifty ordinary sentences, how often a head has the name it has most often. Lost:
 version 0.3 gave where most sentences agreed on them, how many are gone ("first", "special" and
 "separator" are a sink now).
 
+`--pronouns` measures instead which heads attend from a pronoun to its noun, and writes what the
+names of the models that come with Headlight read; with `--models` it prints and writes nothing.
+
 `--recordings N` is the number of recordings of each kind of weights and model; `--models a,b` which
 models.
 """
@@ -27,12 +30,14 @@ import numpy as np
 import torch
 
 from benchmarks import names_before
+from explorer.analysis import coreference
 from explorer.analysis import heads as naming
 from models import library, own
 from models.recording import Attention, Recording
 from models.transformer import Model
 
 MODELS = ("encoder", "decoder", "minilm")
+READ = (*MODELS, "translator")  # those that read sentences
 RECORDINGS = 200
 EACH = 10  # recordings of one draw of weights
 SENTENCES = Path(__file__).parent / "sentences.txt"
@@ -187,12 +192,38 @@ def _agreement(names: np.ndarray) -> float:
     return float(np.mean([(Counter(of).most_common(1)[0][1]) / len(names) for of in names.T]))
 
 
+def pronouns(names: Sequence[str], write: bool) -> None:
+    """Which heads of some models attend from a pronoun to its noun; kept where `write`."""
+    made = {}
+    for name in names:
+        handle = library.load(name)
+        texts = coreference.sentences()
+        found = coreference.heads(coreference.read(library.record(handle, text)) for text in texts)
+        made[handle.card.fingerprint] = found
+        for attention, heads in found.items():
+            for (layer, head), one in sorted(heads.items()):
+                print(
+                    f"{name:<10} {attention}, layer {layer}, head {head}: the noun first in "
+                    f"{one.n_shown} of {one.n} sentences, weight {one.score:.2f}, from other words "
+                    f"{one.chance:.2f}, by luck in {one.fluke:.1e} of cases"
+                )
+            if not heads:
+                print(f"{name:<10} {attention}: none")
+    if write:
+        coreference.MEASURED.write_text(f"{coreference.written(made)}\n", "utf-8")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--recordings", type=int, default=RECORDINGS)
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default="")
+    parser.add_argument("--pronouns", action="store_true")
     asked = parser.parse_args(argv)
-    handles = [library.load(name) for name in asked.models.split(",")]
+    some = tuple(one for one in asked.models.split(",") if one)
+    if asked.pronouns:
+        pronouns(some or READ, write=not some)
+        return
+    handles = [library.load(name) for name in some or MODELS]
     texts = sentences()
     print(f"False names, {asked.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
 CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
+REGULARITY, SHORT = "regularity", "short"
 LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, SAID_BY_TWO, LEFT_OUT)
 
 
@@ -18,8 +19,9 @@ class Finding:
     """One statement about one recording.
 
     kind: one of those above. value: the number that is stated, in the unit of its kind (a weight,
-    degrees, a count of heads, a layer, a logit), and chance: the same measure where nothing is to
-    be found. score: what findings are ranked by, no more than an order. attention, layer, head:
+    degrees, a count of heads, a layer, a logit), and chance: what it is held against, which of
+    links is the largest weight that another row of the head gives the same key. score: what
+    findings are ranked by, no more than an order. attention, layer, head:
     where it is seen, "" and -1 where it is no head's; `of` how many heads there are. query: a token
     of the rows' stream and keys: tokens of the columns'; words: what these are called, the query's
     first, subwords merged into words. also: how many other heads show it too. site: a name of the

@@ -17,17 +17,17 @@ from explorer.analysis import attention as axes_of
 from explorer.analysis import findings_heads as crowds
 from explorer.analysis import findings_links as tied
 from explorer.analysis import heads as naming
-from explorer.analysis import words
+from explorer.analysis import vocabulary, words
 from explorer.analysis.finding import INDUCTION, LINK, LINKS, NEAR_LINK, Finding
 from explorer.analysis.findings_across import across
 from explorer.analysis.findings_stream import Answer, answered, turned
 from models.recording import Attention, Recording
 
 MOST_LINKS = 12
-# Names of heads that rest somewhere: what else they show stands behind every other link.
-IDLE = frozenset({naming.SINK, "self"})
-IDLE_PLACES = [crowds.RESTS.index(one) for one in ("special", "first", "punctuation", "self")]
-BEHIND = 2.0
+# Names of heads with a habit of place: what else they show stands behind other links of its order.
+# Heads whose near links are told where they have no far one.
+NEAR_TOO = (naming.NO_PATTERN, naming.TOO_SHORT, naming.PRONOUN)
+HABITS = (naming.SINK, "self", "previous", "next")
 
 
 def findings(
@@ -49,21 +49,19 @@ def findings(
     if trained is None:
         trained = tied.is_trained(recording)
     for attention in recording.attention:
-        resting = crowds.rests(recording, attention)
-        if one := crowds.crowd(recording, attention, resting):
-            found.append(one)
+        named = heads[attention.name] if heads else naming.describe(recording, attention)
+        told = crowds.crowd(named, recording, attention), crowds.regularity(named, attention)
+        if not found:
+            told = *told, crowds.too_short(named, recording)
+        found += [one for one in told if one is not None]
         if trained:
-            named = heads[attention.name] if heads else naming.describe(recording, attention)
-            idle = np.array([one.name in IDLE for one in named]).reshape(resting.shape)
-            if named[0].name == naming.TOO_SHORT:  # it has no names
-                idle |= np.isin(resting, IDLE_PLACES)
-            found += _links(between_words(recording, attention, after), idle)
+            found += _links(between_words(recording, attention, after), named)
     for stream in recording.streams:
         grouped = words.words(stream, _text(recording, stream.name))
         found += turned(stream, grouped)
     if answer is not None:
         found += answered(recording.stream(answer.lens.stream), answer)
-    ranked = sorted(found, key=lambda one: (one.kind not in LINKS, -one.score))
+    ranked = sorted(found, key=lambda one: -one.score)
     return tuple(_addressed(recording, one) for one in ranked)
 
 
@@ -90,51 +88,45 @@ def worth(found: Sequence[Finding], most: int = 5) -> tuple[Finding, ...]:
 def strongest_link(
     recording: Recording, attention: Attention, head: naming.Head
 ) -> tied.Link | None:
-    """The word that looks most tellingly at a far word in a head of a model that has learned, or,
+    """The word that attends most tellingly to a far word in a head of a model that has learned, or,
     where the head has no name, at a near one; None where there is none, and of cross-attention."""
     if attention.query != attention.key:
         return None
     at = (head.layer, head.head)
     seen = between_words(recording, attention, "", at)
-    found = tied.links(seen)
-    if not found and head.name == naming.NO_PATTERN:
-        found = tied.links(seen, far=1)
+    far = 1 if head.name in NEAR_TOO else tied.FAR
+    found = tied.links(seen, np.array([[head.name]]), far)
     return found[0] if found else None
 
 
-def _links(seen: tied.Between, idle: np.ndarray) -> list[Finding]:
-    """What ties words to words in an attention; idle (layer, head)."""
+def _links(seen: tied.Between, named: Sequence[naming.Head]) -> list[Finding]:
+    """What ties words to words in an attention, whose heads are `named`."""
     if seen.attention.query != seen.attention.key:
-        return [_quieter(one, idle) for one in across(seen)]
+        return across(seen)
     found = crowds.repeated(seen)
     repeats = any(one.kind == INDUCTION for one in found)
-    found += _told(seen, LINK, _fresh(seen, tied.links(seen), repeats))
-    if all(idle[one.at] for one in found):
-        found += _told(seen, NEAR_LINK, _fresh(seen, tied.links(seen, far=1), repeats))
-    return [_quieter(one, idle) for one in found]
+    names = np.array([one.name for one in named]).reshape(seen.weights.shape[:2])
+    linked = _fresh(seen, tied.links(seen, names, habits=HABITS), repeats)
+    return [*found, *(_told(seen, link) for link in linked[:MOST_LINKS])]
 
 
-def _told(seen: tied.Between, kind: str, linked: list[tied.Link]) -> list[Finding]:
-    """Links as findings."""
-    return [
-        Finding(
-            kind,
-            link.weight,
-            link.chance,
-            link.score * (1.0 if kind == LINK else 0.6),
-            seen.attention.name,
-            link.layer,
-            link.head,
-            seen.weights.shape[0] * seen.weights.shape[1],
-            link.query,
-            (link.key,),
-            link.words,
-            link.also,
-            retype=_retype(seen, link),
-        )
-        for link in linked[:MOST_LINKS]
-        if kind == LINK or abs(link.places[0] - link.places[1]) < tied.FAR
-    ]
+def _told(seen: tied.Between, link: tied.Link) -> Finding:
+    """A link as a finding."""
+    return Finding(
+        LINK if abs(link.places[0] - link.places[1]) >= tied.FAR else NEAR_LINK,
+        link.weight,
+        link.chance,
+        link.score,
+        seen.attention.name,
+        link.layer,
+        link.head,
+        seen.weights.shape[0] * seen.weights.shape[1],
+        link.query,
+        (link.key,),
+        link.words,
+        link.also,
+        retype=_retype(seen, link),
+    )
 
 
 def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[tied.Link]:
@@ -147,11 +139,6 @@ def _fresh(seen: tied.Between, linked: list[tied.Link], repeats: bool) -> list[t
         if said[link.places[1]] != said[link.places[0]]
         and not (repeats and said[link.places[1] - 1] == said[link.places[0]])
     ]
-
-
-def _quieter(one: Finding, idle: np.ndarray) -> Finding:
-    """What an idle head shows, after all else that ties words."""
-    return _with(one, score=one.score - BEHIND) if idle[one.at] else one
 
 
 def _with(one: Finding, **other: Any) -> Finding:
@@ -185,9 +172,9 @@ def _text(recording: Recording, stream: str) -> str:
 
 def _retype(seen: tied.Between, link: tied.Link) -> tuple[str, str]:
     """A later word of the text whose opposite might send the link elsewhere."""
-    if link.words[0].casefold() not in tied.ASKED:
-        return "", ""
     row = link.places[0]
+    if seen.classes[0][row] != vocabulary.PRONOUN:
+        return "", ""
     for label in seen.keys.labels[row + 1 :]:
         if label in tied.CHANGES:
             return label, tied.CHANGES[label]

@@ -3,16 +3,29 @@ that looks most plainly at another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
+from explorer.analysis import vocabulary
 from explorer.analysis.finding import ALIGNED, CROSSED, LEFT_OUT, SAID_BY_TWO, Finding
-from explorer.analysis.findings_links import FILLERS, Between
+from explorer.analysis.findings_links import (
+    BETWEEN_CONTENT,
+    FILLER,
+    LEAST_EXCESS,
+    MOST_ELSEWHERE,
+    WORTH,
+    Between,
+)
 
 CLEAR = 0.4  # a weight from which a word looks at another plainly
+# Beside what their words and weights are worth: two words that cross say more than one that is
+# plain, which says more than two for one. A word left out stands behind links between words of
+# content.
+CROSSES, ALIGNS, DOUBLES = 3.3, 2.0, 1.0
+LEAVES_OUT = 14.0
 LEFT = 0.15  # a source word of which no row of any head takes more is left out
 
 
@@ -65,20 +78,30 @@ class Agreed:
 
     @cached_property
     def elsewhere(self) -> np.ndarray:
-        """What the head's other rows give that choice on average, (head, row of `rows`)."""
-        total = self.weights.sum(axis=1)[:, self.choice]
-        return (total - self.given) / (len(self.rows) - 1)
+        """The largest weight that another row of the head gives that choice, (head, row of
+        `rows`)."""
+        return self.others([(at,) for at in range(len(self.rows))])
+
+    def others(self, rows: Sequence[tuple[int, ...]]) -> np.ndarray:
+        """The largest weight that a row beside some of `rows` gives the choice of the first of
+        them, (head, those rows)."""
+        made = np.empty((len(self.weights), len(rows)))
+        for at, some in enumerate(rows):
+            column = self.seen.weights[self.layer][:, :, self.choice[some[0]]]
+            made[:, at] = np.delete(column, self.rows[list(some)], axis=1).max(axis=1, initial=0)
+        return made
+
+    def order(self, pairs: Iterable[tuple[int, int]]) -> float:
+        """What findings of these pairs (row of `rows`, column) are worth before their weights are
+        looked at. A pronoun of a translation stands for no word of the source."""
+        each = [int(self.seen.order(self.rows[row], column)) for row, column in pairs]
+        return WORTH[max(BETWEEN_CONTENT, *each)]
 
     @property
     def beside(self) -> np.ndarray:
         """Whether a row and the next are neighbours that both have a choice, (row of `rows` but the
         last)."""
         return (np.diff(self.rows) == 1) & (self.choice[:-1] >= 0) & (self.choice[1:] >= 0)
-
-    def plain(self, column: int) -> bool:
-        """True for a word that does not fill every text."""
-        label = self.seen.keys.labels[column]
-        return label.casefold() not in FILLERS and len(label) > 2
 
     def finding(self, kind: str, head: int, row: int, columns: tuple[int, ...], **rest) -> Finding:
         """A finding at a row of `rows` and some columns."""
@@ -105,10 +128,13 @@ def _crossed(read: Agreed) -> list[Finding]:
         return []
     smaller = np.minimum(read.given[:, :-1], read.given[:, 1:])
     larger = np.maximum(read.elsewhere[:, :-1], read.elsewhere[:, 1:])
-    says = np.array([1 if read.plain(a) and read.plain(b) else 0.5 for a, b in pairwise(choice)])
-    worth = np.where(crosses & (smaller >= CLEAR), (smaller - larger) * says, 0)
+    order = [
+        read.order(((row, int(choice[row])), (row + 1, int(choice[row + 1]))))
+        for row in range(len(choice) - 1)
+    ]
+    worth = np.where(crosses & _tells(smaller, larger), order + smaller - larger, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
-    if worth[head, row] <= 0:
+    if worth[head, row] < 0:
         return []
     columns = int(choice[row]), int(choice[row + 1])
     return [
@@ -119,11 +145,16 @@ def _crossed(read: Agreed) -> list[Finding]:
             columns,
             value=float(smaller[head, row]),
             chance=float(larger[head, row]),
-            score=0.3 + float(worth[head, row]),
+            score=CROSSES + float(worth[head, row]),
             words=(*_said(read, row, 2), *(read.seen.keys.labels[one] for one in columns)),
-            also=int((worth[:, row] > 0).sum()) - 1,
+            also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
+
+
+def _tells(weight: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Where a weight is plain and lies beyond that of another row."""
+    return (weight >= CLEAR) & (weight - other >= LEAST_EXCESS) & (other < MOST_ELSEWHERE)
 
 
 def _said(read: Agreed, row: int, number: int) -> tuple[str, ...]:
@@ -134,12 +165,18 @@ def _doubled(read: Agreed) -> list[Finding]:
     """The clearest pair of neighbouring target words that look at one source word."""
     smaller = np.minimum(read.given[:, :-1], read.given[:, 1:])
     same = read.beside & (read.choice[1:] == read.choice[:-1])
-    worth = np.where(same & (smaller >= CLEAR), smaller, 0)
-    if not worth.any():
+    if not same.any():
         return []
+    others = read.others([(row, row + 1) for row in range(len(read.rows) - 1)])
+    order = [
+        read.order(((row, int(read.choice[row])), (row + 1, int(read.choice[row]))))
+        for row in range(len(read.rows) - 1)
+    ]
+    worth = np.where(same & _tells(smaller, others), order + smaller - others, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
+    if worth[head, row] < 0:
+        return []
     column = int(read.choice[row])
-    others = np.delete(read.weights[head][:, column], [row, row + 1])
     return [
         read.finding(
             SAID_BY_TWO,
@@ -147,10 +184,10 @@ def _doubled(read: Agreed) -> list[Finding]:
             row,
             (column,),
             value=float(smaller[head, row]),
-            chance=float(others.mean()) if len(others) else 0.0,
-            score=0.45 * float(smaller[head, row]),
+            chance=float(others[head, row]),
+            score=DOUBLES + float(worth[head, row]),
             words=(*_said(read, row, 2), read.seen.keys.labels[column]),
-            also=int((worth[:, row] > 0).sum()) - 1,
+            also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]
 
@@ -165,6 +202,7 @@ def _left_out(read: Agreed) -> list[Finding]:
         return []
     column = int(read.keys[at])
     head, row = np.unravel_index(read.weights[:, :, column].argmax(), read.weights.shape[:2])
+    filler = read.seen.classes[1][column] == vocabulary.FILLER
     return [
         read.finding(
             LEFT_OUT,
@@ -173,7 +211,7 @@ def _left_out(read: Agreed) -> list[Finding]:
             (column,),
             value=float(most[at]),
             chance=middle,
-            score=0.4,
+            score=WORTH[FILLER] if filler else LEAVES_OUT,
             words=(read.seen.keys.labels[column],),
         )
     ]
@@ -181,10 +219,14 @@ def _left_out(read: Agreed) -> list[Finding]:
 
 def _aligned(read: Agreed) -> list[Finding]:
     """The word that looks most plainly at a word of the source."""
-    says = np.array([column >= 0 and (1 if read.plain(column) else 0.5) for column in read.choice])
-    worth = (read.given - read.elsewhere) * says * (read.given >= CLEAR)
+    order = [
+        read.order(((row, column),)) if column >= 0 else 0.0
+        for row, column in enumerate(read.choice.tolist())
+    ]
+    tells = _tells(read.given, read.elsewhere)
+    worth = np.where(tells, order + read.given - read.elsewhere, -1)
     head, row = (int(one) for one in np.unravel_index(worth.argmax(), worth.shape))
-    if worth[head, row] <= 0:
+    if worth[head, row] < 0:
         return []
     column = int(read.choice[row])
     return [
@@ -195,8 +237,8 @@ def _aligned(read: Agreed) -> list[Finding]:
             (column,),
             value=float(read.given[head, row]),
             chance=float(read.elsewhere[head, row]),
-            score=0.55 * float(worth[head, row]),
+            score=ALIGNS + float(worth[head, row]),
             words=(*_said(read, row, 1), read.seen.keys.labels[column]),
-            also=int((worth[:, row] > 0).sum()) - 1,
+            also=int((worth[:, row] >= 0).sum()) - 1,
         )
     ]

@@ -3,88 +3,100 @@ said before."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
-from explorer.analysis.finding import CROWD, INDUCTION, SAME_WORD, Finding
-from explorer.analysis.findings_links import FILLERS, Between
+from explorer.analysis import heads as naming
+from explorer.analysis import vocabulary
+from explorer.analysis.finding import CROWD, INDUCTION, REGULARITY, SAME_WORD, SHORT, Finding
+from explorer.analysis.findings_links import (
+    APART,
+    AWAKE,
+    BETWEEN_CONTENT,
+    FILLER,
+    UNSURE,
+    WORTH,
+    Between,
+)
 from explorer.analysis.heads import NAMED
 from models import relations
 from models.recording import Attention, Recording
 
 MANY = 5  # repeated words that make a repetition sure
-MOST_OF_IT = 0.5  # of a row's attention, on average over the rows: a head that gives it rests there
-# In the order in which a head is put into one: what is said of each stands in
-# explorer/sentences/findings.py.
-RESTS = ("special", "first", "punctuation", "back", "ahead", "self")
+REGULAR = 10.0  # a habit of place stands behind links of nouns and other words of content
+BY_PLACE = ("previous", "next", "self", "diagonal", "anti-diagonal")
+SETTLED_BY_PLACE = (naming.SINK, *BY_PLACE)
 
 
-def rests(recording: Recording, attention: Attention) -> np.ndarray:
-    """Where each head rests, (layer, head): a number of RESTS where it gives more than half of its
-    attention there on average over the rows that have a choice, -1 where it does so nowhere.
-
-    special: the special tokens. first: the text's first token, in a text that begins with no
-    special one. punctuation: with the special tokens. back, ahead: the token one before, one after.
-    self: the token itself. The last three within one text alone.
-    """
-    keys = recording.stream(attention.key)
-    special = np.asarray(keys.special, bool)
-    marks = special | np.array([relations.is_punctuation(token) for token in keys.tokens])
-    choice = attention.allowed.sum(axis=1) > 1
-    rows = np.flatnonzero(choice)
-    if not len(rows) or special.all():
-        return np.full(attention.pattern.shape[:2], -1)
-    first = (np.arange(len(special)) == 0) & ~special
-    by_key = attention.received / len(rows)
-    shares = by_key @ np.array((special, first, marks), by_key.dtype).T
-    if attention.query == attention.key:
-        n = len(keys.tokens)
-        # Rows of special tokens say nothing of an order of words.
-        plain = rows[~special[rows]] if (~special[rows]).any() else rows
-        at = plain + np.array((-1, 1, 0))[:, None]
-        there = (at >= 0) & (at < n)
-        at[~there] = 0
-        there &= attention.allowed[plain, at]
-        beside = (attention.pattern[:, :, plain, at] * there).sum(axis=-1)
-        shares = np.concatenate((shares, beside / np.maximum(there.sum(axis=-1), 1)), axis=-1)
-    most = shares > MOST_OF_IT
-    return np.where(most.any(axis=-1), most.argmax(axis=-1), -1)
-
-
-def crowd(recording: Recording, attention: Attention, resting: np.ndarray) -> Finding | None:
-    """How many heads rest where. The head a page opens on is one that rests nowhere, else one that
-    looks a place back or ahead; the one that shows the crowd is of those that are most. None where
-    all rest nowhere."""
-    numbers = np.bincount(resting.ravel() + 1, minlength=len(RESTS) + 1)[1:].tolist()
-    counts = tuple((name, number) for name, number in zip(RESTS, numbers) if number)
+def crowd(
+    named: Sequence[naming.Head], recording: Recording, attention: Attention
+) -> Finding | None:
+    """How many heads have which name. The head a page opens on is one without a habit, else one of
+    the rarest; the one that shows the crowd is of those that are most. None where no head has a
+    name."""
+    counts = Counter(one.name for one in named if one.name in SETTLED_BY_PLACE)
     if not counts:
         return None
-    total = resting.size
-    first = -1
-    if total == sum(numbers):
-        order = [
-            RESTS.index(name)
-            for name in ("back", "ahead", "punctuation", "special", "first", "self")
-        ]
-        first = next(at for at in order if numbers[at])
-    layer, head = divmod(int((resting == first).argmax()), resting.shape[1])
-    most = max(number for _, number in counts)
-    common = RESTS.index(max(counts, key=lambda each: each[1])[0])
-    shown = divmod(int((resting == common).argmax()), resting.shape[1])
+    common = counts.most_common(1)[0][0]
+    free = [one for one in named if one.name not in counts]
+    rarest = min(counts, key=lambda name: (name == naming.SINK, counts[name]))
+    first = next(iter(free), None) or next(one for one in named if one.name == rarest)
+    shown = next(one for one in named if one.name == common)
     keys = recording.stream(attention.key)
     special = tuple(dict.fromkeys(keys.tokens[at] for at in np.flatnonzero(keys.special)))
+    first_token = () if keys.special[:1].any() else ("the first token",)
     return Finding(
         CROWD,
-        float(sum(number for _, number in counts)),
-        # An even row gives no place more than half of its attention.
+        float(sum(counts.values())),
         0.0,
-        0.3 + 0.1 * most / total,
+        0.3 + 0.1 * counts[common] / len(named),
         attention.name,
-        layer,
-        head,
-        total,
-        words=special,
-        counts=counts,
-        shown=shown,
+        first.layer,
+        first.head,
+        len(named),
+        words=first_token + special,
+        counts=tuple(counts.most_common()),
+        shown=(shown.layer, shown.head),
+    )
+
+
+def too_short(named: Sequence[naming.Head], recording: Recording) -> Finding | None:
+    """That a text has too few tokens for names, value how many it has; None for one that has enough
+    and for one without words."""
+    stream = recording.streams[0]
+    if named[0].name != naming.TOO_SHORT or stream.special.all():
+        return None
+    attention = recording.attention[0].name
+    n, least = len(stream.tokens), naming.FEWEST_TOKENS
+    return Finding(SHORT, float(n), float(least), 0.1, attention, 0, 0, len(named))
+
+
+def regularity(named: Sequence[naming.Head], attention: Attention) -> Finding | None:
+    """The head that follows its name furthest beyond an even row: a habit of place, not a sink and
+    no repetition, which is told of itself. That a token attends to itself is told where there is
+    nothing else. value and chance: the score and chance of its name."""
+    by_place = [one for one in named if one.name in BY_PLACE]
+
+    def rank(one: naming.Head) -> tuple[bool, float]:
+        return one.name != "self", naming.lift(one.score, one.chance)
+
+    best = max(by_place, key=rank, default=None)
+    if best is None:
+        return None
+    return Finding(
+        REGULARITY,
+        best.score,
+        best.chance,
+        REGULAR + naming.lift(best.score, best.chance),
+        attention.name,
+        best.layer,
+        best.head,
+        len(named),
+        words=(best.name,),
+        also=sum(one.name == best.name for one in by_place) - 1,
+        counts=(("shown", best.n_shown), ("rows", best.n_queries)),
     )
 
 
@@ -98,6 +110,7 @@ def repeated(seen: Between) -> list[Finding]:
     attention, labels = seen.attention, seen.keys.labels
     masks = relations.repeats(labels, seen.keys.special)
     found = []
+    order = seen.order(*np.indices(seen.allowed.shape))
     for kind in (INDUCTION, SAME_WORD):
         mask = masks[kind] & seen.allowed
         rows = np.flatnonzero(mask.any(axis=1))
@@ -113,17 +126,21 @@ def repeated(seen: Between) -> list[Finding]:
         if lift < NAMED or 2 * int((mass[layer, head] > NAMED).sum()) <= len(rows):
             continue
         row, key = np.unravel_index(
-            np.where(mask, seen.weights[layer, head], -1).argmax(), mask.shape
+            (np.where(mask, seen.weights[layer, head], -1) + (order <= UNSURE)).argmax(), mask.shape
         )
         query, token = seen.tokens(layer, head, int(row), int(key))
         # Few repeats are soon told: words that fill every text are repeated in any.
-        much = min(1.0, sum(labels[one].casefold() not in FILLERS for one in rows) / MANY)
+        plain = int((seen.classes[0][rows] < vocabulary.FILLER).sum())
+        much = min(1.0, plain / MANY)
         found.append(
             Finding(
                 kind,
                 value,
                 chance,
-                lift * (0.4 + much) * (1 if kind == INDUCTION else 0.9),
+                WORTH[BETWEEN_CONTENT if much else FILLER]
+                + AWAKE
+                + APART
+                + lift * (0.4 + much) * (1 if kind == INDUCTION else 0.9),
                 attention.name,
                 layer,
                 head,

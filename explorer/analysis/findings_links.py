@@ -1,63 +1,55 @@
-"""Words that look at words: the links of an attention that stand above what its heads do anyway,
-told of trained weights alone.
+"""Words that attend to words: the links of an attention, told of trained weights alone.
 
-A link is a cell between two words. Its chance is the most of
-    what the head gives that key in the other rows, what it gives keys at that distance in the other
-    rows, since many heads look so many places back whatever stands there, what it would give that
-    key with the keys of the layer's other heads, which belong to other queries,
-and its lift (weight - chance) / (1 - chance). None of that knows a trained model from a random one,
-whose heads can be as sharp: that is what `fit` is for.
+A link is a cell between two words. What it is held against is the largest weight that any other
+row of the same head gives the same word: a link is told where its weight lies beyond that, and
+ranked by how far. Not told are a pair that the head's own named pattern predicts, a pair at a
+distance at which the head gives as much in its other rows, and two halves of one word. Links from a
+pronoun to a noun come first, then links between words of content, last those with a word that fills
+every text (`vocabulary`). None of that knows a trained model from a random one, whose heads can be
+as sharp: that is what `fit` is for.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from explorer.analysis import words
+from explorer.analysis import heads as naming
+from explorer.analysis import vocabulary, words
+from explorer.analysis.vocabulary import is_word as is_word
 from models.recording import Attention, Recording
 
-FAR = 3  # words: nearer ones are neighbours, which heads look at by their place
-LEAST_WEIGHT, LEAST_LIFT = 0.3, 0.25
-LEAST_EXCESS = 0.1  # weight beyond chance: a lift from 0.97 to 1 is nothing to see
-HABIT = 0.4  # a key that gets so much on average from a head's other rows is where it rests
-HABIT_FIRST = 0.15  # of the first token, on which heads rest that have no special one
-FAINT = 0.05  # weights under it do not count for a distance's mean
+FAR = 3  # words: nearer ones are neighbours, which heads attend to by their place
+LEAST_WEIGHT = 0.3
+LEAST_EXCESS = 0.1  # weight beyond the largest other row: from 0.97 to 1 is nothing to see
+MOST_ELSEWHERE = 0.5  # a word to which another row gives so much is no link of this one
+# A lift over what the head gives at that distance in its other rows.
+LEAST_LIFT = 0.25
 # Standard deviations by which a model's own pairs of queries and keys outdo pairs of different
 # heads: random weights reach it in one of 200.
 FITS = 2.6
 FIT_TOKENS = 64
-MOST = 60  # links of an attention that are looked at closely
-NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
-
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-# Words that readers wonder about, since what they stand for is said elsewhere. They put links in
-# order; they are no part of what is said.
-ASKED = _set(
-    "it he she they him her them his its their who himself herself itself themselves er sie es "
-    "ihn ihm ihr il elle ils elles lui leur él ella ellos lui lei egli ele ela hij zij han hon он "
-    "она оно они वह वे उसने उन्होंने 它 他 她"
+HYPHENS = frozenset("-\u2010\u2011")
+# The order of links: from a pronoun to a noun, between words of content, other links of pronouns
+# and of words of which nothing is known, and those with a filler.
+PRONOUN_TO_NOUN, BETWEEN_CONTENT, UNSURE, FILLER = range(4)
+WORTH = (20.0, 16.0, 4.0, 0.0)  # by these; further apart than what else a score is made of
+# By the classes of the row's word and of the column's.
+ORDER = np.array(
+    [
+        [BETWEEN_CONTENT, UNSURE, UNSURE, FILLER],
+        [PRONOUN_TO_NOUN, UNSURE, UNSURE, FILLER],
+        [UNSURE, UNSURE, UNSURE, FILLER],
+        [FILLER, FILLER, FILLER, FILLER],
+    ]
 )
-# Words that fill every text; a link to or from one says less.
-FILLERS = _set(
-    "a an the and or but nor so yet if as at by for from in into of off on onto out over to up "
-    "with about after again before between during than then there here when where while why how "
-    "what because although though until since is are was were be been being am do does did has "
-    "have had will would can could shall should may might must not no i you we me us my your our "
-    "it he she they him her them his its their who which that this these those didn't doesn't "
-    "don't isn't aren't wasn't weren't can't couldn't won't wouldn't hasn't haven't it's i'm all "
-    "any both each few more most other some such only own same too very just also neither either "
-    "every"
-)
+# In a head without a habit of place; between words that are not neighbours; from a pronoun, in a
+# head that finds a pronoun's noun in other sentences too.
+AWAKE, APART, MEASURED = 2.0, 1.0, 1.0
+
 CHANGES = {
     "tired": "wide",
     "wide": "tired",
@@ -75,9 +67,10 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class Link:
-    """One word that looks at another: tokens (query, key) of the largest weight between the two,
-    the words' labels, the weight between the words, what chance would give, how many other heads
-    show it too, and what links are ranked by."""
+    """One word that attends to another: tokens (query, key) of the largest weight between the two,
+    the words' labels and places, the weight between the words, chance: the largest weight that
+    another row of the head gives the key, how many other heads show it too, and what links are
+    ranked by."""
 
     layer: int
     head: int
@@ -91,18 +84,9 @@ class Link:
     score: float
 
     @property
-    def lift(self) -> float:
-        return (self.weight - self.chance) / (1 - self.chance)
-
-
-@lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
-def is_word(label: str) -> bool:
-    """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
-    bare spaces, and signs that are named by their number because they cannot be seen."""
-    if NUMBERED.fullmatch(label):
-        return False
-    kinds = ((unicodedata.category(letter)[0], letter) for letter in label)
-    return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in kinds)
+    def excess(self) -> float:
+        """How much more this row gives the key than any other row of the head."""
+        return self.weight - self.chance
 
 
 def fit(recording: Recording) -> float:
@@ -191,12 +175,23 @@ class Between:
         return rows, keys
 
     @cached_property
-    def interest(self) -> tuple[np.ndarray, np.ndarray]:
-        """What the words of rows and of columns weigh in the order of links."""
-        return (
-            np.array([_weight_of(label, True) for label in self.rows.labels]),
-            np.array([_weight_of(label, False) for label in self.keys.labels]),
-        )
+    def classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of the words of rows and of columns, as `vocabulary.classes` has them."""
+        rows, keys = (np.array(vocabulary.classes(one.labels)) for one in (self.rows, self.keys))
+        return rows, keys
+
+    @cached_property
+    def nouns(self) -> np.ndarray:
+        """Which columns are likely nouns, (column) bool."""
+        return np.array(vocabulary.nouns(self.keys.labels))
+
+    def order(self, row: np.ndarray | int, key: np.ndarray | int) -> np.ndarray:
+        """The order of links between words of rows and of columns. A noun that follows close upon a
+        pronoun (*his hands*) is not what that stands for."""
+        rows, keys = self.classes
+        order = ORDER[rows[row], keys[key]]
+        stands_for = self.nouns[key] & ((key < row) | (np.abs(key - row) >= FAR))
+        return np.where((order == PRONOUN_TO_NOUN) & ~stands_for, UNSURE, order)
 
     def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight between two words."""
@@ -224,137 +219,114 @@ def between(
     return Between(attention, weights, allowed, rows, keys, only)
 
 
-def links(seen: Between, far: int = FAR) -> list[Link]:
-    """The words that look at a word at least `far` words away, the most telling first: each pair of
-    words once, in the head that shows it best; of one head alone the best."""
-    weights, allowed = seen.weights, seen.allowed
-    n_rows, n_keys = allowed.shape
-    strong = np.flatnonzero(weights >= FAINT)
+def links(seen: Between, names: np.ndarray, far: int = 1, habits: Sequence[str] = ()) -> list[Link]:
+    """The words that attend to a word at least `far` words away, the most telling first: each pair
+    of words once, in the head that shows it best; of one head alone the best.
+
+    names (layer, head): what the heads are called, so that no pair is told that a name predicts;
+    links of heads with one of the names `habits` stand behind others of their order.
+    """
+    at_head, row, key = _largest_rows(seen)
+    layer, head = np.divmod(at_head, seen.weights.shape[1])
+    keep = (
+        seen.telling[0][row]
+        & seen.telling[1][key]
+        & (np.abs(key - row) >= far)
+        & ~_halves(seen, row, key)
+    )
+    keep &= ~_predicted(seen, names[layer, head], row, key)
+    cells = np.array((layer, head, row, key))[:, keep]
+    weight, other = _beside_others(seen, cells)
+    keep = (weight - other >= LEAST_EXCESS) & (other < MOST_ELSEWHERE)
+    keep[keep] = _beyond_distance(seen, cells[:, keep])
+    (layer, head, row, key), weight, other = cells[:, keep], weight[keep], other[keep]
+    order, of_head = seen.order(row, key), names[layer, head]
+    stands_for = order == PRONOUN_TO_NOUN
+    score = np.array(WORTH)[order] + AWAKE * ~np.isin(of_head, list(habits)) + weight - other
+    score += APART * (stands_for | (np.abs(key - row) >= FAR))
+    score += MEASURED * (stands_for & (of_head == naming.PRONOUN))
+    return _best(seen, cells[:, keep].T, weight, other, score)
+
+
+def _largest_rows(seen: Between) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each head and each word the row that gives it most, as numbers of heads, rows and columns:
+    no other can lie beyond the others. Weights under LEAST_WEIGHT are left out."""
+    n_rows, n_keys = seen.allowed.shape
+    strong = np.flatnonzero(seen.weights >= LEAST_WEIGHT)
+    strong = strong[np.argsort(-seen.weights.ravel()[strong], kind="stable")]
     at_head, cell = np.divmod(strong, n_rows * n_keys)
-    row, key = np.divmod(cell, n_keys)
-    weight = weights.ravel()[strong].astype(np.float64)
-    apart = key - row
-    # What the head gives at that distance, in the other rows: the weights under FAINT are left out
-    # of the sum.
-    distance = at_head * (n_rows + n_keys) + apart + n_rows
-    given = np.bincount(
-        distance, weight, minlength=weights.shape[0] * weights.shape[1] * (n_rows + n_keys)
-    )
-    there = np.bincount(
-        ((np.arange(n_keys)[None, :] - np.arange(n_rows)[:, None]) + n_rows)[allowed],
-        minlength=n_rows + n_keys,
-    )
-    tells = (seen.telling[0][:, None] & seen.telling[1]).ravel()
-    fit_in = np.flatnonzero((weight >= LEAST_WEIGHT) & (np.abs(apart) >= far) & tells[cell])
-    at_head, row, key, weight, apart, distance = (
-        one[fit_in] for one in (at_head, row, key, weight, apart, distance)
-    )
-    layer, head = np.divmod(at_head, weights.shape[1])
-    by_distance = (given[distance] - weight) / np.maximum(there[apart + n_rows] - 1, 1)
-    by_key = _elsewhere(weights, allowed, (layer, head, row, key), weight)
-    rests = by_key >= np.where((key == 0), HABIT_FIRST, HABIT)
-    chance = np.maximum(by_key, by_distance)
-    lift = (weight - chance) / np.maximum(1 - chance, 1e-9)
-    interest = _interest(seen, row, key)
-    score = lift * interest
-    keep = np.flatnonzero(~rests & (lift >= LEAST_LIFT) & (weight - chance >= LEAST_EXCESS))
-    keep = keep[np.argsort(-score[keep], kind="stable")]
-    heads: dict[int, list[int]] = {}  # of each pair of words those that show it, the best first
-    for at, pair in zip(keep.tolist(), (row * n_keys + key)[keep].tolist()):
-        heads.setdefault(pair, []).append(at)
-    best = list(heads.values())[: MOST if seen.only is None else 1]
-    found = np.array([those[0] for those in best], dtype=int)
-    cells = np.array((layer, head, row, key))[:, found].T
-    also = np.array([len(those) - 1 for those in best], dtype=int)
-    return _closely(seen, cells, chance[found], interest[found], also)
+    _, first = np.unique(at_head * n_keys + cell % n_keys, return_index=True)
+    return at_head[first], cell[first] // n_keys, cell[first] % n_keys
 
 
-def _elsewhere(
-    weights: np.ndarray, allowed: np.ndarray, cells: tuple[np.ndarray, ...], weight: np.ndarray
-) -> np.ndarray:
-    """What each cell's key gets from its head's other rows, on average over those that may look
-    there."""
-    layer, head, _, key = cells
-    total = weights.sum(axis=2, dtype=np.float32)[layer, head, key]
-    return (total - weight) / np.maximum(allowed.sum(axis=0)[key] - 1, 1)
+def _beside_others(seen: Between, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weights at cells (4, cell), and the largest that another row gives the same word in the
+    same head."""
+    layer, head, row, key = cells
+    columns = seen.weights[layer, head, :, key].astype(np.float64)
+    each = np.arange(len(row))
+    weight = columns[each, row]
+    columns[each, row] = 0
+    return weight, columns.max(axis=1, initial=0)
 
 
-def _interest(seen: Between, row: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """How much a reader would want to hear of a link between these words: more of a word that
-    stands for another, less of one that fills every text, less of near ones."""
-    rows, keys = seen.interest
-    return rows[row] * keys[key] * np.where(np.abs(key - row) <= FAR, 0.85, 1.0)
+def _halves(seen: Between, row: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Which pairs are the two halves of a word with a hyphen, (pair) bool."""
+    hyphen = np.array([label in HYPHENS for label in seen.keys.labels])
+    between = np.minimum(np.minimum(row, key) + 1, len(hyphen) - 1)
+    within = seen.attention.query == seen.attention.key
+    return within & (np.abs(row - key) == 2) & hyphen[between]
 
 
-def _weight_of(label: str, as_query: bool) -> float:
-    word = label.casefold()
-    if as_query and word in ASKED:
-        return 1.25
-    if word in FILLERS or (len(word) < FAR and word.isascii()):
-        return 0.7 if as_query else 0.5
-    return 1.0
+def _predicted(seen: Between, names: np.ndarray, row: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Which pairs a head's name predicts, (pair) bool; names (pair)."""
+    _, code = np.unique([label.casefold() for label in seen.keys.labels], return_inverse=True)
+    if len(seen.rows.labels) != len(code):
+        return np.zeros(len(names), bool)
+    holds = {
+        "previous": key == row - 1,
+        "next": key == row + 1,
+        "same word": code[key] == code[row],
+        "induction": (key > 0) & (code[key - 1] == code[row]),
+        "sink": key == 0,
+    }
+    return np.any([(names == name) & where for name, where in holds.items()], axis=0)
 
 
-def _closely(
-    seen: Between,
-    cells: np.ndarray,
-    chances: np.ndarray,
-    interest: np.ndarray,
-    also: np.ndarray,
+def _beyond_distance(seen: Between, cells: np.ndarray) -> np.ndarray:
+    """Which cells (4, cell) stand beyond what their head gives at that distance in its other rows,
+    (cell) bool."""
+    beyond = np.ones(cells.shape[1], bool)
+    if seen.attention.query != seen.attention.key:
+        return beyond
+    for at, (layer, head, row, key) in enumerate(cells.T.tolist()):
+        along = np.diagonal(seen.weights[layer, head], key - row)
+        may = int(np.diagonal(seen.allowed, key - row).sum())
+        weight = float(seen.weights[layer, head, row, key])
+        chance = (float(along.sum()) - weight) / max(1, may - 1)
+        beyond[at] = weight - chance >= LEAST_LIFT * (1 - chance)
+    return beyond
+
+
+def _best(
+    seen: Between, cells: np.ndarray, weight: np.ndarray, other: np.ndarray, score: np.ndarray
 ) -> list[Link]:
-    """The links that stand above the keys of the layer's other heads too, the most telling first;
-    cells (link, 4) of `seen.weights`, chances, interest and heads that agree (link)."""
-    weights = seen.weights[tuple(cells.T)].astype(np.float64)
-    if seen.only is not None:
-        cells = cells + (*seen.only, 0, 0)
-    tokens = [seen.tokens(*cell) for cell in cells.tolist()]
-    chances = np.maximum(chances, _mismatched(seen, cells, tokens))
-    lifts = (weights - chances) / np.maximum(1 - chances, 1e-9)
-    # Heads that agree speak for it, a little.
-    scores = lifts * interest * (1 + 0.03 * np.minimum(also, 3))
-    order = np.argsort(-scores, kind="stable")
+    """The links at cells (link, 4) of `seen.weights`, each pair of words in the head that shows it
+    best; of one head alone the best of all."""
+    heads: dict[tuple[int, int], list[int]] = {}  # of each pair those that show it, the best first
+    for at in np.argsort(-score, kind="stable").tolist():
+        heads.setdefault((int(cells[at, 2]), int(cells[at, 3])), []).append(at)
     found = []
-    for at in order[lifts[order] >= LEAST_LIFT].tolist():
+    for at, *more in heads.values():
         layer, head, row, key = cells[at].tolist()
-        query, token = tokens[at]
+        if seen.only is not None:
+            layer, head = seen.only
+        query, token = seen.tokens(layer, head, row, key)
         labels = seen.rows.labels[row], seen.keys.labels[key]
-        told = float(weights[at]), float(chances[at]), int(also[at])
+        told = float(weight[at]), float(other[at]), len(more)
         found.append(
-            Link(layer, head, query, token, labels, (row, key), *told, score=float(scores[at]))
+            Link(layer, head, query, token, labels, (row, key), *told, score=float(score[at]))
         )
+        if seen.only is not None:
+            break
     return found
-
-
-def _mismatched(seen: Between, cells: np.ndarray, tokens: Sequence[tuple[int, int]]) -> np.ndarray:
-    """What each link's query (of `tokens`) gives its word on average with the keys of the layer's
-    other heads, (link); 0 where they are not known."""
-    attention = seen.attention
-    heads, n_keys = attention.pattern.shape[1], attention.pattern.shape[3]
-    if not attention.opens or heads < 2:
-        return np.zeros(len(cells))
-    layer, head, _, key = cells.T
-    queries, each = np.array([query for query, _ in tokens], dtype=int), np.arange(len(cells))
-    products = np.empty((len(cells), heads, n_keys))  # (link, head, token)
-    for one in set(layer.tolist()):
-        which = np.flatnonzero(layer == one)
-        asked = attention.q[one, head[which], queries[which]]
-        products[which] = (attention.k[one] @ asked.T).transpose(2, 0, 1)
-    scores = attention.scores[layer, head, queries].astype(np.float64)
-    own = products[each, head]
-    around = own - own.mean(axis=1, keepdims=True)
-    length = (around**2).sum(axis=1)
-    times = (around * scores).sum(axis=1) / np.where(length > 0, length, np.inf)
-    shares = products
-    shares *= times[:, None, None]
-    if not attention.allowed.all():
-        shares[np.broadcast_to(~attention.allowed[queries][:, None], shares.shape)] = -np.inf
-    shares -= shares.max(axis=2, keepdims=True)
-    np.exp(shares, out=shares)
-    shares /= shares.sum(axis=2, keepdims=True)
-    shares[each, head] = 0  # its own keys are no others
-    to = shares.sum(axis=1) / (heads - 1)
-    first, sizes = np.array(seen.keys.starts)[key], seen.keys.sizes[key]
-    given = to[each, first]
-    for at in np.flatnonzero(sizes > 1):
-        given[at] = to[at, first[at] : first[at] + sizes[at]].sum()
-    return given

@@ -14,7 +14,8 @@ nothing of luck there, since a head that rests on a key does so in all of them; 
 the heads that rest on one key agree on such a one far beyond chance (`sinks.resting`). Where they
 do, a head that gives these tokens `RESTED` times what an even row gives is a sink if nothing else
 fits: after the other names, and below a lift of `NAMED` after "broad", a head whose rows are nearly
-uniform. What is left has no clear pattern.
+uniform. What is left is named after what it does over a list of sentences, where that was measured:
+a head that attends from a pronoun to its noun (`coreference`). Else it has no clear pattern.
 
 Only what is allowed counts, and a row that leaves no choice speaks for nothing: in a decoder the
 first token must look at itself.
@@ -29,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from explorer.analysis import sinks
+from explorer.analysis import coreference, sinks
 from explorer.analysis.heads_cells import FIRST as FIRST
 from explorer.analysis.heads_cells import Evidence, evidence_of, shares_of
 from explorer.analysis.luck import of_lots
@@ -47,25 +48,28 @@ FLUKE = 0.02
 NEAR = relations.NEAR
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
+PRONOUN = "pronoun to noun"
+FINDS_NOUN = "A pronoun attends to the noun it stands for."
 # The relations that can name a head, within one text and between two.
 NAMING = ("previous", "next", "self", "same word", "induction", SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
 EVEN = "in an even row"
 # In the order offered to a reader; the notes say what each means.
 MEANING = {
-    "previous": "Each token looks at the one before it.",
-    "next": "Each token looks at the one after it.",
-    "self": "Each token looks at itself.",
+    "previous": "Each token attends to the one before it.",
+    "next": "Each token attends to the one after it.",
+    "self": "Each token attends to itself.",
     SINK: f"Attention rests on the first and the special tokens more than {EVEN}: a sink.",
-    "same word": "A repeated word looks at its other occurrences.",
-    "induction": "A repeated word looks at what followed it last time.",
+    "same word": "A repeated word attends to its other occurrences.",
+    "induction": "A repeated word attends to what followed it last time.",
+    PRONOUN: f"{FINDS_NOUN} Measured over test sentences and not on this text.",
     "broad": "Attention is spread almost evenly.",
     NO_PATTERN: "None of these habits stands out on this text.",
     TOO_SHORT: f"Fewer than {FEWEST_TOKENS} tokens show no habit.",
 }
 # What differs where a token sees none of the later ones.
 MEANING_CAUSAL = {
-    "same word": "A repeated word looks at its earlier occurrences.",
+    "same word": "A repeated word attends to its earlier occurrences.",
     "broad": "Attention is spread almost evenly over the tokens so far.",
 }
 MEANING_ACROSS = {
@@ -110,7 +114,10 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     }
     if across:
         return MEANING_ACROSS | sink
-    return MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
+    made = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink
+    if not coreference.of(recording, attention):
+        del made[PRONOUN]
+    return made
 
 
 class Relation(NamedTuple):
@@ -184,6 +191,11 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
         shares = shares_of(recording, attention, shown.masks[at])
         resting = follows.score[at].tolist()
     evidence = evidence_of(attention.pattern, shown.masks, best)
+    measured = coreference.of(recording, attention)
+    for at, name in enumerate(names):
+        if name == NO_PATTERN and (one := measured.get(divmod(at, n_head))):
+            names[at], best[at] = PRONOUN, len(found[at])
+            found[at] += (Relation(PRONOUN, one.score, one.chance, one.n, one.n_shown, one.fluke),)
     n_queries = attention.pattern.shape[2]
     return tuple(
         Head(

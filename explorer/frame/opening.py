@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.analysis import attention as numbers
+from explorer.analysis import coreference
 from explorer.analysis import heads as naming
 from explorer.analysis.finding import Finding
 from explorer.analysis.findings import findings, strongest_link
 from explorer.analysis.findings_links import Link, is_trained
 from explorer.analysis.findings_stream import Answer
-from explorer.memory import models, passes, shelf
+from explorer.memory import background, models, passes, shelf
 from explorer.memory.turns import TooLong
 from models.recording import Attention, Recording
 
@@ -50,10 +51,27 @@ def named_heads(recording: Recording, attention: Attention) -> tuple[naming.Head
     """Every head of an attention with its name on this text, kept beside the recording."""
     return shelf.derived(
         recording,
-        (attention.name, "heads"),
+        (attention.name, "heads", measured(recording)),
         lambda: naming.describe(recording, attention),
         weigh=lambda named: HEAD_BYTES * len(named),
     )
+
+
+def measured(recording: Recording) -> bool:
+    """True where it is known which heads of the model find a pronoun's noun. Of an opened model
+    that has learned it is measured in the background, once."""
+    card = recording.model
+    if coreference.is_measured(card.fingerprint):
+        return True
+    if not models.is_borrowed(card.name) or not learned(recording):
+        return False
+    texts = tuple(coreference.sentences())
+    reading = background.through(card.name, texts, "pronouns", coreference.read)
+    if reading.finished:
+        coreference.remember(card.fingerprint, coreference.heads(reading.latest))
+        return True
+    reading.go_on()
+    return False
 
 
 def learned(recording: Recording) -> bool:
@@ -62,8 +80,8 @@ def learned(recording: Recording) -> bool:
 
 
 def link(recording: Recording, attention: Attention, head: naming.Head) -> Link | None:
-    """The word that looks most plainly at another in one head, kept beside the recording; None of a
-    head without one, and of weights that were not learned."""
+    """The word that attends most plainly to another in one head, kept beside the recording; None of
+    a head without one, and of weights that were not learned."""
     if not learned(recording):
         return None
     what = (attention.name, "link", head.layer, head.head)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from explorer.analysis import heads as naming
 from explorer.analysis import right
-from explorer.analysis.finding import ALIGNED, Finding
+from explorer.analysis.finding import Finding
 from explorer.analysis.findings_links import Link
 from explorer.analysis.head_view import HeadView, Opened
 from explorer.analysis.numbers import power, softmax_told, weight
@@ -81,26 +81,23 @@ def summary(
     cell: tuple[str, str, float] | None = None,
 ) -> str:
     """The head's name, what it means, and what speaks for it; of a head without a name the word
-    that looks most plainly at a far one, or the finding that is on screen. cell: the link's tokens
+    that attends most plainly to another, or the finding that is on screen. cell: the link's tokens
     and the weight between these, which the picture shows."""
     said = names.summary(head, dict(meanings))
     if link is None:
         return said
-    looks = f"{marked(link.words[0])} looks at {marked(link.words[1])}"
+    attends = f"{marked(link.words[0])} attends to {marked(link.words[1])}"
     given = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
     if cell is not None and f"{cell[2]:.2f}" != given:
         row, column, weight_of_cell = cell
         given += f" as whole words; from {literal(row)} to {literal(column)} {weight_of_cell:.2f}"
     if head.name != naming.NO_PATTERN:
         key = link.keys[0] if isinstance(link, Finding) else link.key
-        shows = "For example" if BESIDE.get(head.name) == key - link.query else "Beside that"
-        return f"{said} {shows}, {looks} ({given})."
-    chance = f"chance would give {link.chance:.2f} at most"
-    if isinstance(link, Finding) and link.kind == ALIGNED:
-        chance = f"the other words give it {link.chance:.2f} on average"
+        example = BESIDE.get(head.name) == key - link.query or head.name == naming.PRONOUN
+        return f"{said} {'For example' if example else 'Beside that'}, {attends} ({given})."
     return (
-        f"**{looks}** ({given}; {chance}). It has no habit beyond that on this text: "
-        "“Why this name?” below says how near it comes."
+        f"**{attends}** ({given}; no other row gives it more than {link.chance:.2f}). Beyond that "
+        "there is no consistent pattern on this text: see “Why this name?” below."
     )
 
 

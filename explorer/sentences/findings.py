@@ -1,8 +1,9 @@
 """Findings in words: a headline that is one short sentence, and a longer one with the evidence and
 what chance gives.
 
-They say what was measured and nothing of grammar: a word looks at another, it does not stand for
-it. In Markdown, words of the text escaped; `plain` gives the same for a place that takes no Markup.
+They say what was measured and nothing of grammar: a word attends to another, it does not stand
+for it. In Markdown, words of the text escaped; `plain` gives the same for a place that takes no
+Markup.
 """
 
 from __future__ import annotations
@@ -12,23 +13,20 @@ from math import isfinite
 
 from explorer.analysis import finding as kinds
 from explorer.analysis.finding import Finding
-from explorer.analysis.heads import Head
+from explorer.analysis.heads import PRONOUN, RESTED, Head
 from explorer.analysis.numbers import fixed, percent, plural, signed
 from explorer.sentences.escape import literal
 
 Mark = Callable[[str], str]
 LONGEST = 24  # characters of a word that are said
-# What heads of the crowd do, by `findings_heads.RESTS`: of several heads, of one.
+# What heads do by their names: of several heads, of one.
 DOES = {
-    "special": ("give over half to {0}", "gives over half to {0}"),
-    "first": ("give over half to the first token", "gives over half to the first token"),
-    "punctuation": (
-        "give over half to punctuation and {0}",
-        "gives over half to punctuation and {0}",
-    ),
-    "back": ("look one back", "looks one back"),
-    "ahead": ("look one ahead", "looks one ahead"),
-    "self": ("look at the token itself", "looks at the token itself"),
+    "sink": ("are sinks on {0}", "is a sink on {0}"),
+    "previous": ("attend to the previous token", "attends to the previous token"),
+    "next": ("attend to the next token", "attends to the next token"),
+    "self": ("attend to the token itself", "attends to the token itself"),
+    "diagonal": ("follow the source in its order", "follows the source in its order"),
+    "anti-diagonal": ("follow the source backwards", "follows the source backwards"),
 }
 SHORT = {"attn": "attention", "ffn": "FFN"}  # a sub-layer on a button
 FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -54,29 +52,33 @@ def headline(one: Finding, mark: Mark = marked) -> str:
     said = tuple(mark(word) for word in one.words)
     value = fixed(one.value)
     if one.kind in (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED):
-        return f"{where(one)}: {said[0]} looks at {said[1]} ({value})"
+        return f"{where(one)}: {said[0]} attends to {said[1]} ({value})"
     if one.kind == kinds.INDUCTION:
         return (
-            f"{where(one)}: a word said before looks at what followed it then, as {said[0]} at "
+            f"{where(one)}: a repeated word attends to what followed it before, as {said[0]} to "
             f"{said[1]} ({value})"
         )
     if one.kind == kinds.SAME_WORD:
         return (
-            f"{where(one)}: a word said twice looks at itself elsewhere, as {said[0]} does "
+            f"{where(one)}: a repeated word attends to its other places, as {said[0]} does "
             f"({value})"
         )
     if one.kind == kinds.CROSSED:
         return (
-            f"{where(one)}: {said[0]} looks at {said[2]} and {said[1]} at {said[3]}: they cross "
+            f"{where(one)}: {said[0]} attends to {said[2]}, {said[1]} to {said[3]}: they cross "
             f"({value})"
         )
     if one.kind == kinds.SAID_BY_TWO:
-        return f"{where(one)}: {said[0]} and {said[1]} both look at {said[2]} ({value})"
+        return f"{where(one)}: {said[0]} and {said[1]} both attend to {said[2]} ({value})"
     if one.kind == kinds.LEFT_OUT:
         return (
-            f"Hardly any word of the translation looks at {said[0]} (at most {value} in layer "
+            f"Hardly any word of the translation attends to {said[0]} (at most {value} in layer "
             f"{one.layer})"
         )
+    if one.kind == kinds.REGULARITY:
+        return f"{where(one)} {DOES[one.words[0]][1]}: {percent(one.value)}"
+    if one.kind == kinds.SHORT:
+        return f"{int(one.value)} tokens are too few to show a pattern"
     if one.kind == kinds.CROWD:
         return crowd(one, mark)
     if one.kind == kinds.SETTLED:
@@ -95,6 +97,10 @@ def short(one: Finding) -> str:
         return f"{said[0]} → {said[1]} {fixed(one.value)}"
     if one.kind in (kinds.INDUCTION, kinds.SAME_WORD):
         return "Said before" if one.kind == kinds.INDUCTION else "Said twice"
+    if one.kind == kinds.REGULARITY:
+        return f"L{one.layer} H{one.head} {DOES[one.words[0]][1]}"
+    if one.kind == kinds.SHORT:
+        return headline(one)
     if one.kind == kinds.CROSSED:
         return f"{said[0]} and {said[1]} cross"
     if one.kind == kinds.SAID_BY_TWO:
@@ -119,16 +125,10 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
     said = tuple(mark(word) for word in one.words)
     value, chance = fixed(one.value), fixed(one.chance)
     more = _also(one)
-    if one.kind in (kinds.LINK, kinds.NEAR_LINK):
+    if one.kind in (kinds.LINK, kinds.NEAR_LINK, kinds.ALIGNED):
         return (
             f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention. "
-            f"Chance would give {chance} at most: what the head gives {said[1]} from other words, "
-            f"what it gives words that far away, and what the keys of other heads would get.{more}"
-        )
-    if one.kind == kinds.ALIGNED:
-        return (
-            f"In {where(one, start=False)}, {said[0]} gives {said[1]} {value} of its attention; "
-            f"the other words give it {chance} on average.{more}"
+            f"No other row of this head gives {said[1]} more than {chance}.{more}"
         )
     if one.kind in (kinds.INDUCTION, kinds.SAME_WORD):
         rows = dict(one.counts)["rows"]
@@ -138,26 +138,26 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
             else "their other places"
         )
         return (
-            f"{plural(rows, 'token')} said before or again give {what} {value} of their "
-            f"attention on average; an even row would give {chance}.{more}"
+            f"{plural(rows, 'repeated word')} give {what} {value} of their attention on average; "
+            f"uniform attention would give {chance}.{more}"
         )
     if one.kind == kinds.CROSSED:
         return (
-            f"Both give at least {value} of their attention there; the head’s other words at "
-            f"most {chance} on average.{more}"
+            f"Both give at least {value} of their attention there. No other row of this head gives "
+            f"either word more than {chance}.{more}"
         )
     if one.kind == kinds.SAID_BY_TWO:
         return (
-            f"Both give it at least {value} of their attention; the other words {chance} on "
-            f"average.{more}"
+            f"Both give it at least {value} of their attention. No other row of this head gives it "
+            f"more than {chance}.{more}"
         )
     if one.kind == kinds.LEFT_OUT:
         return (
             f"No head of layer {one.layer} gives it more than {value} in any row; half of the "
             f"source’s words get {chance} and more from some row."
         )
-    if one.kind == kinds.CROWD:
-        return "Each of them gives more than half of its attention there, on average over the rows."
+    if one.kind in (kinds.CROWD, kinds.REGULARITY, kinds.SHORT):
+        return _by_name(one) + more
     if one.kind == kinds.SETTLED:
         return (
             f"That is place {int(one.value) + 1} of {dict(one.counts)['sites']} on the way; at "
@@ -174,6 +174,22 @@ def evidence(one: Finding, mark: Mark = marked) -> str:
     return f"On average over the layers; {percent(one.chance)} at the other words."
 
 
+def _by_name(one: Finding) -> str:
+    """What speaks for a finding that tells heads' names."""
+    if one.kind == kinds.CROWD:
+        return (
+            "Each head is counted under its name. A sink gives the first and the special tokens at "
+            f"least {RESTED} times what uniform attention would give."
+        )
+    if one.kind == kinds.SHORT:
+        return f"A head can be named from {int(one.chance)} tokens on. Type a longer sentence."
+    counts = dict(one.counts)
+    return (
+        f"Uniform attention would give {percent(one.chance)}. The pattern holds for "
+        f"{counts['shown']} of {counts['rows']} tokens."
+    )
+
+
 def where(one: Finding, start: bool = True) -> str:
     """The head a finding is seen in."""
     return f"{'L' if start else 'l'}ayer {one.layer}, head {one.head}"
@@ -182,23 +198,25 @@ def where(one: Finding, start: bool = True) -> str:
 def named(head: Head) -> str:
     """A head by what it does on this text, as a headline."""
     score = f" ({fixed(head.score)})" if isfinite(head.score) else ""
+    if head.name == PRONOUN:
+        score = f" (in {head.n_shown} of {head.n_queries} test sentences)"
     return f"Layer {head.layer}, head {head.head}: {head.name}{score}"
 
 
 def row(head: Head, query: str, key: str, weight: float, mark: Mark = marked) -> str:
     """What one token of a head looks at most, as a headline."""
     where = f"Layer {head.layer}, head {head.head}"
-    return f"{where}: {mark(query)} looks most at {mark(key)} ({fixed(weight)})"
+    return f"{where}: {mark(query)} attends most to {mark(key)} ({fixed(weight)})"
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:
-    """Where the heads of an attention rest: "23 of 32 heads give over half to [CLS] or [SEP];
-    two look one back, two one ahead"."""
+    """What the heads of an attention are called: "22 of 32 heads are sinks on [CLS] or [SEP]; two
+    attend to the previous token, one attends to the next token"."""
     special = " or ".join(literal(token) if mark is marked else token for token in one.words[:2])
     parts = []
     for at, (name, number) in enumerate(sorted(one.counts, key=lambda each: -each[1])):
         many = str(number) if at == 0 or number >= len(FEW) else FEW[number]
-        does = DOES[name][number == 1].format(special or "special tokens")
+        does = DOES[name][number == 1].format(special or "the first token")
         parts.append(f"{many} of {one.of} heads {does}" if at == 0 else f"{many} {does}")
     said = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
     return said.replace("1 of 1 heads", "The one head")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import isnan
 
+from explorer.analysis import coreference, sinks
 from explorer.analysis import heads as naming
-from explorer.analysis import sinks
 from explorer.sentences.escape import literal
 
 # Why a pattern is not the name, after "because it is".
@@ -17,11 +17,25 @@ SAID_AGAINST = {
 }
 
 
+PRONOUNS = (
+    f" “{naming.PRONOUN.capitalize()}” is measured over {len(coreference.sentences())} test "
+    "sentences. In more than half of them the pronoun must give its noun the largest weight of all "
+    "words. Its mean weight must lie above that of the other words by at least "
+    f"{coreference.LEAST_LIFT} of what is left to 1. A head has this name where no other fits."
+)
+
+
 def summary(head: naming.Head, meanings: dict[str, str]) -> str:
     """The head's name, what it means, and what speaks for it."""
     meaning = meanings[head.name].rstrip(".")
     if head.name == "broad":
         return f"**broad.** {meaning}: {head.entropy:.0%} of an even row’s entropy on average."
+    if head.name == naming.PRONOUN:
+        return (
+            f"**{head.name}.** {naming.FINDS_NOUN} In {head.n_shown} of {head.n_queries} test "
+            "sentences the noun gets the largest weight of all words. It gets "
+            f"{head.score:.0%} on average, where the other words give it {head.chance:.0%}."
+        )
     if not head.n_queries:
         return f"**{head.name}.** {meaning}.{closest(head)}"
     shares = f" ({shares_of(head)})" if head.name == naming.SINK and len(head.shares) > 1 else ""
@@ -67,8 +81,8 @@ def table(head: naming.Head) -> str:
     """Every pattern's score beside chance, and whether it names the head, as a Markdown table; ""
     where there is none."""
     rows = [
-        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} "
-        f"| {one.n_shown} of {one.n_queries} | {_verdict(head, one)} |"
+        f"| {one.name} | {one.score:.2f} | {one.chance:.2f} | {one.lift:+.2f} | {one.n_shown} of "
+        f"{one.n_queries}{' sentences' * (one.name == naming.PRONOUN)} | {_verdict(head, one)} |"
         for one in sorted(head.relations, key=lambda one: -one.lift)
     ]
     top = (
@@ -105,7 +119,7 @@ def rule(across: bool) -> str:
         f"{naming.RESTED} times what an even row gives, and the heads that rest on one token "
         f"choose these more often than luck would have it (in fewer than {sinks.FLUKE:.1%} of "
         f"cases); under a lift of {naming.NAMED} that name comes after all others. “Broad”: an "
-        f"entropy of at least {naming.BROAD} of an even row’s.{near}"
+        f"entropy of at least {naming.BROAD} of an even row’s.{near}{'' if across else PRONOUNS}"
     )
 
 

@@ -1,0 +1,138 @@
+"""Which words of a text carry its content and which fill every text, by lists for a few languages.
+
+A text is judged by the list that knows most of its words, the first of equals; one of which no list
+knows a word, by the first list. Of a word in another script than the lists' nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+FILE = Path(__file__).with_name("function_words.toml")
+APOSTROPHE = re.compile("['\u2019]")
+NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
+UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
+FIRST = "en"  # the language of a text of which no list knows a word
+NO_NOUN = ("ed", "ing", "ly")  # endings of what follows a noun more often than it is one
+# Classes of words. A filler is a function word that stands for nothing, or no word at all.
+CONTENT, PRONOUN, UNSURE, FILLER = range(4)
+
+
+@dataclass(frozen=True)
+class Language:
+    """The function words of a language: those that stand for something said elsewhere, those that
+    begin a noun's group, and all of them."""
+
+    pronouns: frozenset[str]
+    determiners: frozenset[str]
+    all: frozenset[str]
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """Every language that has a list, by its code."""
+    read = tomllib.loads(FILE.read_text("utf-8"))
+    found = {}
+    for code, lists in read.items():
+        each = {name: frozenset(words.split()) for name, words in lists.items()}
+        found[code] = Language(
+            each["pronouns"], each["determiners"], frozenset().union(*each.values())
+        )
+    return found
+
+
+@lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
+def is_word(label: str) -> bool:
+    """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
+    bare spaces, and signs that are named by their number because they cannot be seen."""
+    if NUMBERED.fullmatch(label):
+        return False
+    kinds = ((unicodedata.category(letter)[0], letter) for letter in label)
+    return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in kinds)
+
+
+@lru_cache(maxsize=1000)
+def language_of(labels: tuple[str, ...]) -> str:
+    """The code of the language whose list knows most of the words; "" where none knows any."""
+    words = [label.casefold().replace("\u2019", "'") for label in labels]
+    # of "qu'il" both halves; single letters (John's) are of no language
+    said = [
+        part for word in words for part in {word, *_parts(word)} if len(part) > 1 or part == word
+    ]
+    known = {code: sum(word in one.all for word in said) for code, one in languages().items()}
+    best = max(known, key=lambda code: known[code])
+    return best if known[best] else ""
+
+
+def classes(labels: Sequence[str]) -> tuple[int, ...]:
+    """The class of each word of a text: CONTENT, PRONOUN, UNSURE or FILLER."""
+    labels = tuple(labels)
+    code = language_of(labels)
+    return tuple(_class_of(label, code) for label in labels)
+
+
+def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
+    """Which words of a text are likely nouns, by what stands before them: a determiner, or one and
+    an adjective between; or by a capital, unless a function word is written so."""
+    language = languages()[language_of(tuple(labels)) or FIRST]
+    kinds = classes(labels)
+    found = []
+    for at, (label, kind) in enumerate(zip(labels, kinds)):
+        before = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
+        found.append(
+            kind == CONTENT
+            and (
+                label[:1].isupper()
+                or before[0] in language.determiners
+                or (
+                    before[1] in language.determiners
+                    and kinds[at - 1] == CONTENT
+                    and not label.endswith(NO_NOUN)
+                )
+                or _parts(label.casefold())[0] in language.determiners
+            )
+        )
+    return tuple(found)
+
+
+@lru_cache(maxsize=50_000)
+def _class_of(label: str, code: str) -> int:
+    word = label.casefold()
+    if not is_word(label) or word in UNKNOWN_TO_A_TOKENIZER:
+        return FILLER
+    letters = [letter for letter in word if letter.isalpha()]
+    if letters and not all(_is_latin(letter) for letter in letters):
+        return UNSURE
+    if not letters:  # a number, an emoji
+        return CONTENT
+    return _by_list(word, label, languages()[code or FIRST])
+
+
+def _by_list(word: str, label: str, language: Language) -> int:
+    word = word.replace("\u2019", "'")
+    if word in language.pronouns:
+        return PRONOUN
+    if word in language.all:
+        return FILLER
+    parts = [part for part in _parts(word) if part]
+    if len(parts) > 1:
+        kinds = [_by_list(part, part, language) for part in parts]
+        # of "qu'il" and "it's" the pronoun, of "l'enfant" and "John's" the noun
+        return CONTENT if CONTENT in kinds else PRONOUN if PRONOUN in kinds else FILLER
+    # Single letters and pairs of them say little unless they are written large (EU).
+    return FILLER if len(word) < 3 and not (len(label) > 1 and label.isupper()) else CONTENT
+
+
+def _parts(word: str) -> list[str]:
+    return APOSTROPHE.split(word)
+
+
+@lru_cache(maxsize=5000)
+def _is_latin(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith("LATIN") or letter in "\u00aa\u00ba"
