@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from explorer.analysis import finding as kinds
-from explorer.analysis import findings, vocabulary, words
+from explorer.analysis import findings, findings_links, vocabulary, words
 from explorer.analysis.finding import Finding
 from explorer.sentences import findings as sentences
 from models import library
@@ -92,7 +92,8 @@ def fills(recording: Recording, one: Finding) -> bool:
         ends += [of_keys[keys.of[key]] for key in one.keys]
         return any(end != vocabulary.CONTENT for end in ends)
     row, key = int(rows.of[one.query]), int(keys.of[one.keys[0]])
-    noun = vocabulary.nouns(keys.labels)[key]
+    # A noun that follows close upon a pronoun (his hands) is not what that stands for.
+    noun = vocabulary.nouns(keys.labels)[key] and not 0 < key - row < findings_links.FAR
     if of_rows[row] == vocabulary.PRONOUN and noun and one.attention != "cross":
         return False
     return of_rows[row] != vocabulary.CONTENT or of_keys[key] != vocabulary.CONTENT

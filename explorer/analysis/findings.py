@@ -107,6 +107,10 @@ def _links(seen: tied.Between, named: Sequence[naming.Head]) -> list[Finding]:
     repeats = any(one.kind == INDUCTION for one in found)
     names = np.array([one.name for one in named]).reshape(seen.weights.shape[:2])
     linked = _fresh(seen, tied.links(seen, names, habits=HABITS), repeats)
+    found = [
+        _with(one, score=one.score - tied.AWAKE) if names[one.at] in HABITS else one
+        for one in found
+    ]
     return [*found, *(_told(seen, link) for link in linked[:MOST_LINKS])]
 
 

@@ -16,7 +16,6 @@ from explorer.analysis.findings_links import (
     AWAKE,
     BETWEEN_CONTENT,
     FILLER,
-    UNSURE,
     WORTH,
     Between,
 )
@@ -110,7 +109,9 @@ def repeated(seen: Between) -> list[Finding]:
     attention, labels = seen.attention, seen.keys.labels
     masks = relations.repeats(labels, seen.keys.special)
     found = []
-    order = seen.order(*np.indices(seen.allowed.shape))
+    of_rows, of_keys = (
+        (one == vocabulary.CONTENT) | (one == vocabulary.UNSURE) for one in seen.classes
+    )
     for kind in (INDUCTION, SAME_WORD):
         mask = masks[kind] & seen.allowed
         rows = np.flatnonzero(mask.any(axis=1))
@@ -126,11 +127,12 @@ def repeated(seen: Between) -> list[Finding]:
         if lift < NAMED or 2 * int((mass[layer, head] > NAMED).sum()) <= len(rows):
             continue
         row, key = np.unravel_index(
-            (np.where(mask, seen.weights[layer, head], -1) + (order <= UNSURE)).argmax(), mask.shape
+            (np.where(mask, seen.weights[layer, head], -1) + (of_rows[:, None] & of_keys)).argmax(),
+            mask.shape,
         )
         query, token = seen.tokens(layer, head, int(row), int(key))
         # Few repeats are soon told: words that fill every text are repeated in any.
-        plain = int((seen.classes[0][rows] < vocabulary.FILLER).sum())
+        plain = int(of_rows[rows].sum())
         much = min(1.0, plain / MANY)
         found.append(
             Finding(

@@ -32,6 +32,7 @@ LEAST_LIFT = 0.25
 # heads: random weights reach it in one of 200.
 FITS = 2.6
 FIT_TOKENS = 64
+MOST = 24  # links of an attention
 HYPHENS = frozenset("-\u2010\u2011")
 # The order of links: from a pronoun to a noun, between words of content, other links of pronouns
 # and of words of which nothing is known, and those with a filler.
@@ -238,7 +239,6 @@ def links(seen: Between, names: np.ndarray, far: int = 1, habits: Sequence[str] 
     cells = np.array((layer, head, row, key))[:, keep]
     weight, other = _beside_others(seen, cells)
     keep = (weight - other >= LEAST_EXCESS) & (other < MOST_ELSEWHERE)
-    keep[keep] = _beyond_distance(seen, cells[:, keep])
     (layer, head, row, key), weight, other = cells[:, keep], weight[keep], other[keep]
     order, of_head = seen.order(row, key), names[layer, head]
     stands_for = order == PRONOUN_TO_NOUN
@@ -293,40 +293,40 @@ def _predicted(seen: Between, names: np.ndarray, row: np.ndarray, key: np.ndarra
     return np.any([(names == name) & where for name, where in holds.items()], axis=0)
 
 
-def _beyond_distance(seen: Between, cells: np.ndarray) -> np.ndarray:
-    """Which cells (4, cell) stand beyond what their head gives at that distance in its other rows,
-    (cell) bool."""
-    beyond = np.ones(cells.shape[1], bool)
-    if seen.attention.query != seen.attention.key:
-        return beyond
-    for at, (layer, head, row, key) in enumerate(cells.T.tolist()):
-        along = np.diagonal(seen.weights[layer, head], key - row)
-        may = int(np.diagonal(seen.allowed, key - row).sum())
-        weight = float(seen.weights[layer, head, row, key])
-        chance = (float(along.sum()) - weight) / max(1, may - 1)
-        beyond[at] = weight - chance >= LEAST_LIFT * (1 - chance)
-    return beyond
-
-
 def _best(
     seen: Between, cells: np.ndarray, weight: np.ndarray, other: np.ndarray, score: np.ndarray
 ) -> list[Link]:
     """The links at cells (link, 4) of `seen.weights`, each pair of words in the head that shows it
-    best; of one head alone the best of all."""
+    best, at most MOST of them; of one head alone the best of all."""
     heads: dict[tuple[int, int], list[int]] = {}  # of each pair those that show it, the best first
     for at in np.argsort(-score, kind="stable").tolist():
         heads.setdefault((int(cells[at, 2]), int(cells[at, 3])), []).append(at)
-    found = []
-    for at, *more in heads.values():
+    found: list[Link] = []
+    for those in heads.values():
+        beyond = [at for at in those if _beyond_distance(seen, *cells[at].tolist())]
+        if not beyond:
+            continue
+        at = beyond[0]
         layer, head, row, key = cells[at].tolist()
         if seen.only is not None:
             layer, head = seen.only
         query, token = seen.tokens(layer, head, row, key)
         labels = seen.rows.labels[row], seen.keys.labels[key]
-        told = float(weight[at]), float(other[at]), len(more)
+        told = float(weight[at]), float(other[at]), len(beyond) - 1
         found.append(
             Link(layer, head, query, token, labels, (row, key), *told, score=float(score[at]))
         )
-        if seen.only is not None:
+        if len(found) == (MOST if seen.only is None else 1):
             break
     return found
+
+
+def _beyond_distance(seen: Between, layer: int, head: int, row: int, key: int) -> bool:
+    """True for a cell that stands beyond what its head gives at that distance in its other rows."""
+    if seen.attention.query != seen.attention.key:
+        return True
+    along = np.diagonal(seen.weights[layer, head], key - row)
+    may = int(np.count_nonzero(np.diagonal(seen.allowed, key - row)))
+    weight = float(seen.weights[layer, head, row, key])
+    chance = (float(along.sum()) - weight) / max(1, may - 1)
+    return weight - chance >= LEAST_LIFT * (1 - chance)
