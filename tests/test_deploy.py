@@ -20,6 +20,7 @@ import driver
 import httpx2
 import pytest
 import yaml
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
@@ -260,14 +261,16 @@ class Readers:
         return found
 
 
-def stay_at(address: str, port: str) -> connect:
-    """A reader's websocket through the proxy, with the cookie of their process."""
-    return connect(
+def stay_at(address: str, port: str, stay: ExitStack) -> None:
+    """A reader's websocket through the proxy, with the cookie of their process, that asks for a
+    page."""
+    line = connect(
         f"{address.replace('http', 'ws')}/_stcore/stream",
         subprotocols=["streamlit", "xsrf"],
         additional_headers={"Cookie": f"headlight_place={port}"},
         max_size=None,
     )
+    stay.enter_context(line).send(BackMsg(rerun_script={}).SerializeToString())
 
 
 def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
@@ -282,14 +285,14 @@ def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
                 f"{address}/_stcore/health", headers={"Cookie": f"headlight_place={one}"}
             )
             assert place(told) == one
-        stay.enter_context(stay_at(address, one))
+        stay_at(address, one, stay)
         assert readers.at(ports[one]) == 1
         other = next(port for port in ports if port != one)
         assert readers.at(ports[other]) == 0
         # That process has no room for another; the proxy gives the newcomer to the one that has.
         come = httpx2.get(address, headers={"Cookie": f"headlight_place={one}"})
         assert come.status_code == 200 and place(come) == other
-        stay.enter_context(stay_at(address, other))
+        stay_at(address, other, stay)
         assert readers.at(ports[other]) == 1
         assert httpx2.get(address).status_code == 503
 
@@ -310,3 +313,29 @@ def test_the_proxy_writes_down_who_came_and_no_text(
     assert "sentence" not in written and "text=" not in written
     # An error of one request is told with the whole of it.
     assert "/error.log crit;" in (DEPLOY / "nginx.conf").read_text("utf-8")
+
+
+def test_the_proxy_bounds_what_one_client_asks_and_lets_a_school_in(
+    behind: tuple[str, list[str]],
+) -> None:
+    """A class of 60 opens a page and its addresses at once; one that goes on and on is refused."""
+    address, _ = behind
+    at_once = 60 * 8  # the page, the server's health, its settings, the session, the class
+    with httpx2.Client(base_url=address, timeout=30) as client:
+        said = [client.get("/class/news").status_code for _ in range(at_once)]
+        assert 429 not in said
+        for _ in range(6000):
+            if client.get("/class/news").status_code == 429:
+                break
+        else:
+            raise AssertionError("nothing bounds the requests of one client")
+        # What a browser keeps is not counted.
+        assert client.get("/static/nothing.js").status_code == 404
+
+
+def test_the_proxy_counts_an_ipv6_network_as_one_client() -> None:
+    said = (DEPLOY / "nginx.conf").read_text("utf-8")
+    (pattern,) = re.findall(r'"~(\^\(\?<net>.*?)"', said)
+    net = re.compile(pattern.replace("?<", "?P<"))
+    one, other = "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::9"
+    assert net.match(one)["net"] == net.match(other)["net"] and not net.match("192.0.2.1")

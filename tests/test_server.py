@@ -224,6 +224,13 @@ def reader(server: str, session: str = "") -> connect:
     )
 
 
+def seated(server: str, stay: ExitStack) -> connect:
+    """A reader's connection that has asked for a page, for as long as the test stays."""
+    made = stay.enter_context(reader(server))
+    made.send(BackMsg(rerun_script={"query_string": ""}).SerializeToString())
+    return made
+
+
 def taken(ask: httpx2.Client) -> int:
     time.sleep(max(0.0, _fresh - time.monotonic()))
     return ask.get("/healthz").json()["sessions"]
@@ -238,7 +245,7 @@ def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_fre
 
 
 def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
-    _, second = (stay.enter_context(reader(small_server)) for _ in range(SEATS))
+    _, second = (seated(small_server, stay) for _ in range(SEATS))
     assert taken(ask) == SEATS
     said = ask.get("/compare?text=kept")
     assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
@@ -250,7 +257,7 @@ def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
     until(lambda: ask.get("/compare?text=kept").status_code == 200)
     # That page is on its way, and the place is its reader's until they are here.
     assert ask.get("/").status_code == 503
-    stay.enter_context(reader(small_server))
+    seated(small_server, stay)
     assert taken(ask) == SEATS
 
 
@@ -263,7 +270,7 @@ def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
     assert session
     with ExitStack() as stay:
         for _ in range(SEATS):
-            stay.enter_context(reader(small_server))
+            seated(small_server, stay)
         with pytest.raises(InvalidStatus), reader(small_server, "made-up"):
             pass
         with reader(small_server, session):
@@ -275,7 +282,7 @@ def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
 @pytest.mark.skipif(driver.CHROMIUM is None, reason="no chromium on this machine")
 def test_the_waiting_page_lets_its_reader_in(browser: object, small_server: str) -> None:
     with ExitStack() as stay:
-        _, other = (stay.enter_context(reader(small_server)) for _ in range(SEATS))
+        _, other = (seated(small_server, stay) for _ in range(SEATS))
         page = browser.new_context().new_page()
         page.goto(f"{small_server}/?text=Ram+pushed+Hari.")
         page.get_by_text("places are taken").wait_for()
