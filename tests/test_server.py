@@ -79,6 +79,12 @@ def test_what_the_app_does_not_need_is_not_there(
     assert ask.request(method, path, content=b"x" * 100).status_code == 404
 
 
+def test_streamlit_opens_no_dialog_of_its_own(ask: httpx2.Client) -> None:
+    said = ask.get("/_stcore/host-config")
+    assert said.json()["blockErrorDialogs"] is True and "allowedOrigins" in said.json()
+    assert said.headers["cache-control"] == "no-cache"
+
+
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH"])
 @pytest.mark.parametrize("path", ["/", "/compare", "/healthz", "/_stcore/health"])
 def test_nothing_is_written(ask: httpx2.Client, method: str, path: str) -> None:

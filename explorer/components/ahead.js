@@ -7,7 +7,7 @@ import { until } from "./mount.js";
 /** @typedef {import("./mount.js").View} View */
 
 // What may differ between two addresses of which one is shown from what the other brought.
-const WITHIN = ["layer", "head", "token", "step", "anatomy_cell"];
+const WITHIN = ["layer", "head", "token", "step", "anatomy_cell", "att_word"];
 
 /**
  * True for two addresses of one page, text and picture.

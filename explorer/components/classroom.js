@@ -2,7 +2,7 @@
 // A class is started here, gone on with, or joined: its code, its address and the code that phones read.
 
 import style from "./classroom.css.js";
-import { ROOT, part, send, spelled, takePart, unfinished } from "./lesson.js";
+import { ROOT, part, resume as again, send, spelled, start, takePart, unfinished } from "./lesson.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./say.js";
 
@@ -60,16 +60,13 @@ const followed = ({ code }) => [
 /** @param {View} view */
 function free(view) {
   const failed = (problem) => (view.says.textContent = problem.message);
-  const start = async () => {
-    try {
-      takePart(await send("start"));
-    } catch (problem) {
-      failed(problem);
-    }
-  };
   const left = unfinished();
   const resume =
-    left && press("resume", `Go on with class ${spelled(left.code)}`, () => takePart(left));
+    left && press("resume", `Go on with class ${spelled(left.code)}`, () => again(left), "main");
+  const begin = press("start", left ? "Start another class" : "Start a class", () =>
+    start().catch(failed),
+  );
+  if (!left) begin.className = "main";
   const field = make("input", {
     "aria-label": "The code of a class",
     placeholder: "Code",
@@ -88,5 +85,5 @@ function free(view) {
       failed(problem);
     }
   };
-  return [make("div", "free", press("start", "Start a class", start, "main"), resume, join)];
+  return [make("div", "free", resume, begin, join)];
 }

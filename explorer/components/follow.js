@@ -7,8 +7,11 @@ import {
   DESK,
   forget,
   go,
+  offered,
   part,
   pictureOf,
+  putAside,
+  resume,
   send,
   spelled,
   takePart,
@@ -23,7 +26,7 @@ import { spokenLine } from "./say.js";
 export default mount("follow", style, (view) => {
   const { header, root } = view;
   if (!view.says) view.says = spokenLine("spoken");
-  takesPart(header.defaults, header.fits, (event) => !event.composedPath().includes(root));
+  takesPart(header, (event) => !event.composedPath().includes(root));
   hear(view, (now) => {
     draw(view, now.lesson);
     // For who follows a class alone: others fetch no code for it.
@@ -34,20 +37,36 @@ export default mount("follow", style, (view) => {
 
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
-  const shown = JSON.stringify([lesson, view.sure, view.problem]);
+  const left = lesson ? null : offered();
+  const shown = JSON.stringify([lesson, left, view.sure, view.problem]);
   if (view.shown === shown) return;
   view.shown = shown;
-  view.root.hidden = !lesson;
-  if (!lesson) return redraw(view, []);
+  view.root.hidden = !lesson && !left;
+  if (!lesson) return redraw(view, left ? [offer(left)] : []);
   const parts = [panel(view, lesson), line(view, lesson), view.says];
   redraw(view, parts.filter(Boolean));
   speak(view, lesson);
 }
 
+/** A class that this browser leads, in a window that does not lead it. @param {import("./lesson.js").Part} left */
+const offer = (left) =>
+  make(
+    "div",
+    "line",
+    make("span", "code", `Class ${spelled(left.code)}`),
+    make("span", "state", "you started this class"),
+    press("resume", "Go on with it here", () => resume(left), "main"),
+    press("aside", "Not here", () => putAside(left.code)),
+  );
+
+/** @param {string} name @param {string} label @param {() => void} onclick */
+const press = (name, label, onclick, kind = "") =>
+  make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
+
 /** What those hear who do not see it. @param {View} view @param {any} lesson */
-function speak(view, { at, alone, key, asked, open, over, lost }) {
+function speak(view, { at, alone, key, asked, open, over, lost, cut }) {
   const page = String(at || "").split("?")[0];
-  let said = over ? "The class has ended." : lost ? "The connection to the class is lost." : "";
+  let said = over ? "The class has ended." : lost || cut ? "The connection to the class is lost." : "";
   if (!said && asked && view.told !== `${asked.text}${open}`) {
     said = open ? `A question: ${asked.text}` : "The answer is shown.";
     view.told = `${asked.text}${open}`;
@@ -59,14 +78,12 @@ function speak(view, { at, alone, key, asked, open, over, lost }) {
 
 /** @param {View} view @param {any} lesson */
 function line(view, lesson) {
-  const { code, key, alone, over, lost, unfit, here } = lesson;
+  const { code, key, alone, over, lost, cut, behind, unfit, here } = lesson;
   const about = make("span", "code", `Class ${spelled(code)}`);
-  const press = (name, label, onclick, kind = "") =>
-    make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
   const leave = () => takePart(null);
   const words = (text) => make("span", "state", text);
   if (over) return make("div", "line", about, words("has ended"), press("leave", "Close", leave));
-  const state = lost
+  const state = lost || cut
     ? "connection lost, trying again …"
     : key
       ? unfit
@@ -74,9 +91,11 @@ function line(view, lesson) {
         : `you lead · ${here ?? 0} here`
       : alone
         ? "you look around by yourself"
-        : "you follow your teacher";
+        : behind
+          ? "your teacher’s page is on its way …"
+          : "you follow your teacher";
   const buttons = key
-    ? leading(view, press)
+    ? leading(view)
     : [
         alone
           ? press("wander", "Return to the class", () => wander(false), "main")
@@ -86,8 +105,8 @@ function line(view, lesson) {
   return make("div", "line", about, words(state), ...buttons);
 }
 
-/** @param {View} view @param {Function} press */
-function leading(view, press) {
+/** @param {View} view */
+function leading(view) {
   const sure = (yes) => {
     view.sure = yes;
     draw(view, /** @type {any} */ (globalThis).headlight.lesson);
@@ -143,8 +162,6 @@ function panel(view, { asked, open, number, mine, tally, key, over }) {
           ...inside,
         );
   });
-  const press = (name, label, onclick, kind = "") =>
-    make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
   const foot = key
     ? [
         make("span", "state", `${total} answered`),

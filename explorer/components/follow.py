@@ -15,8 +15,22 @@ _mount = st.components.v2.component(
 )
 
 
-def show(defaults: Mapping[str, str], fits: bool, pages: Mapping[str, str]) -> None:
-    """Draw it. defaults: what an address means that does not say it; fits: whether the address can
-    carry the text on screen; pages: what pages are called, by their addresses."""
-    header = {"defaults": dict(defaults), "fits": fits, "pages": dict(pages)}
+def show(
+    defaults: Mapping[str, str],
+    texts: Mapping[str, str],
+    subject: Mapping[str, str] | None,
+    at: str,
+    pages: Mapping[str, str],
+) -> None:
+    """Draw it. defaults: what an address means that does not say it; texts: what pages open on by
+    their addresses, where it is another text; subject: text and model on
+    screen, None for a text that no address can carry; at: the address that this run of the page is
+    of; pages: what pages are called, by their addresses."""
+    header = {
+        "defaults": dict(defaults),
+        "texts": dict(texts),
+        "subject": None if subject is None else dict(subject),
+        "at": at,
+        "pages": dict(pages),
+    }
     _mount(data=wire.encode(header, {}), key="follow")

@@ -14,6 +14,7 @@ import { bus } from "./bus.js";
  */
 
 const NAME = "headlight class";
+const ASIDE = "headlight class aside";
 export const ROOT = new URL("../../", import.meta.url);
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
 const LATER = 700; // ms in which a page that was just opened writes what it shows
@@ -22,9 +23,17 @@ export const DESK = "/classroom"; // where a teacher prepares; a class is not le
 // than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
 const [A_PAGE, FEW, FIRST] = [45, 8, 800];
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
+const BEHIND = 2000; // ms after which a page that has not come is worth a word
+const UNANSWERED = 15_000; // ms after which a page that has not come is requested once more
+const STATE = "data-test-connection-state"; // Streamlit's word for its own connection
 
-/** What is true in this window. @type {{ line?: EventSource, part?: Part | null, sent: string,
- *   gone: string, acted: boolean, moving: boolean, picture?: Promise<any>, timer: any, turn: any, shown: string, defaults: Record<string, string>, fits: boolean }} */
+/** What is true in this window. `goal`: the address that was requested and whose page has not begun;
+ * `before`: the address last seen of a page that a class is led to; `subject`: text and model on
+ * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
+ * @type {{ line?: EventSource, part?: Part | null, sent: string, gone: string, acted: boolean,
+ *   moving: boolean, picture?: Promise<any>, timer: any, turn: any, late: any, goal: string, by: "replaceState" | "pushState", before: string,
+ *   shown: string, resumed: boolean, defaults: Record<string, string>,
+ *   texts: Record<string, string>, subject: Record<string, string> | null }} */
 const own = {
   sent: "",
   gone: "",
@@ -32,9 +41,15 @@ const own = {
   moving: false,
   timer: 0,
   turn: 0,
+  late: 0,
+  goal: "",
+  by: "pushState",
+  before: "",
   shown: "",
+  resumed: false,
   defaults: {},
-  fits: true,
+  texts: {},
+  subject: {},
 };
 
 /** A code as it is read out. @param {string} code */
@@ -59,6 +74,18 @@ export function unfinished() {
   return left?.key && (left.ends || 0) * 1000 > Date.now() ? left : null;
 }
 
+/** The same, unless this window has a part already or has put it aside. @returns {Part | null} */
+export function offered() {
+  const left = part() ? null : unfinished();
+  return left && sessionStorage.getItem(ASIDE) !== left.code ? left : null;
+}
+
+/** Offer a class in this window no more. @param {string} code */
+export function putAside(code) {
+  sessionStorage.setItem(ASIDE, code);
+  tell({});
+}
+
 /** Keep a part for the pages that this window opens; null for none. @param {Part | null} next */
 export function keep(next) {
   own.part = next;
@@ -72,9 +99,25 @@ export function takePart(next) {
   keep(next);
   own.line?.close();
   own.line = undefined;
-  own.sent = own.gone = own.shown = "";
+  own.sent = own.gone = own.shown = own.goal = "";
+  own.resumed = false;
   tell({});
   if (next) open();
+}
+
+/** Lead a class that runs, from where it is. @param {Part} next */
+export function resume(next) {
+  takePart(next);
+  own.resumed = true;
+}
+
+/** A new class, which begins where this window is. Rejects with words for the reader. */
+export async function start() {
+  const made = await send("start");
+  const at = place();
+  if (at) await send("move", { code: made.code, key: made.key, at });
+  takePart(made);
+  own.sent = at;
 }
 
 /** The class is over: no window of this browser goes on with it. @param {string} code */
@@ -137,19 +180,42 @@ function heard(seen) {
   const last = bus.now.lesson || {};
   const mine = "mine" in seen ? seen.mine : last.number === seen.number ? last.mine : null;
   tell({ ...seen, tally: seen.tally, mine, lost: false });
-  if (part()?.key) {
-    if (!seen.at) own.sent = own.shown = ""; // the class was made anew: it is nowhere yet
-    publish(0);
-  } else follow();
+  if (!part()?.key) return follow();
+  if (!seen.at) own.sent = own.shown = ""; // the class was made anew: it is nowhere yet
+  const resumed = own.resumed && seen.at;
+  own.resumed = false;
+  if (!resumed) return publish(0);
+  own.sent = seen.at;
+  go(seen.at);
 }
 
 /** Where this window is, as the class calls it. */
 export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
 
+// Whether a run of the page is on its way, and whether Streamlit's own connection stands.
+const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");
+const connected = () =>
+  document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
+
+/**
+ * Where the class of this window's teacher is led: here, or from the desk to the page that the class
+ * is on, with the desk's text and model. "" where no address can carry the text.
+ */
+function place() {
+  if (!own.subject) return "";
+  if (!here().startsWith(DESK)) return here();
+  const last = own.before || bus.now.lesson?.at || "/";
+  const to = explicit(last);
+  const fits = ([name, value]) => to.searchParams.get(name) === value;
+  if (Object.entries(own.subject).every(fits)) return last;
+  return `/${to.pathname.slice(ROOT.pathname.length)}?${new URLSearchParams(own.subject)}`;
+}
+
 /** An address with what goes without saying said. @param {string} at */
 function explicit(at) {
   const to = new URL(at.replace(/^\/+/, ""), ROOT);
-  for (const [name, value] of Object.entries(own.defaults))
+  const text = own.texts[`/${to.pathname.slice(ROOT.pathname.length)}`];
+  for (const [name, value] of Object.entries({ ...own.defaults, ...(text && { text }) }))
     if (!to.searchParams.has(name)) to.searchParams.set(name, value);
   to.searchParams.sort();
   return to;
@@ -163,10 +229,40 @@ function explicit(at) {
 export function go(at, by = "pushState") {
   const to = explicit(at);
   if (to.origin !== location.origin || !to.pathname.startsWith(ROOT.pathname)) return;
-  if (`${to}` === `${explicit(here())}`) return;
-  own.acted = false;
-  history[by](history.state, "", to);
+  if (`${to}` === `${explicit(here())}` && !own.goal) return;
+  Object.assign(own, { acted: false, goal: `${to}`, by });
+  travel();
+}
+
+// Streamlit drops a step that it learns of while its connection is broken: such a step is made when
+// the connection stands again, and one whose page did not begin is made once more.
+function travel() {
+  clearTimeout(own.late);
+  const { goal, by } = own;
+  if (!goal) return;
+  own.late = setTimeout(() => {
+    tell({ behind: Boolean(own.goal) });
+    own.late = setTimeout(() => own.goal && (isRunning() || travel()), UNANSWERED);
+  }, BEHIND);
+  if (!connected()) return tell({ behind: true });
+  if (goal !== `${explicit(here())}`) history[by](history.state, "", goal);
   dispatchEvent(new PopStateEvent("popstate", { state: history.state }));
+}
+
+/** A run of the page has begun for this address. @param {string} at */
+function began(at) {
+  if (own.goal && `${explicit(at)}` !== own.goal) return;
+  clearTimeout(own.late);
+  own.goal = "";
+  if (bus.now.lesson?.behind) tell({ behind: false });
+}
+
+/** Streamlit's connection is there, or is not. */
+function linked() {
+  if (!part()) return;
+  const cut = !connected();
+  if (Boolean(bus.now.lesson?.cut) !== cut) tell({ cut });
+  if (!cut) travel();
 }
 
 /** To where the class is, where this window has not been led there yet. */
@@ -238,7 +334,8 @@ export function wander(alone) {
   if (!kept?.student || !!kept.alone === alone) return;
   keep({ ...kept, alone });
   own.gone = "";
-  tell({});
+  if (alone) clearTimeout(own.turn);
+  tell({ behind: false });
   follow();
 }
 
@@ -246,16 +343,16 @@ export function wander(alone) {
 function publish(wait, tries = 0) {
   clearTimeout(own.timer);
   own.timer = setTimeout(async () => {
-    const at = here();
-    if (!part()?.key || at === own.sent || bus.now.lesson?.over || at.startsWith(DESK)) return;
-    if (!own.fits) return tell({ unfit: true });
+    const at = place();
+    if (!part()?.key || bus.now.lesson?.over) return;
+    tell({ unfit: !at });
+    if (!at || at === own.sent) return;
     if (own.moving) return publish(SOON, tries); // one at a time, so that they arrive in their order
-    tell({ unfit: false });
     own.moving = true;
     try {
       await send("move", { at });
       own.sent = at;
-      show(at).catch(() => {}); // students' own pages are on their way
+      if (at === here()) show(at).catch(() => {}); // students' own pages are on their way
     } catch (/** @type {any} */ problem) {
       if (problem.status && problem.status < 500) return; // the class has ended: its line says so
       publish(AGAIN[Math.min(tries, AGAIN.length - 1)], tries + 1);
@@ -270,20 +367,27 @@ function moved(page, asked) {
   const kept = part();
   // A page that was just opened has yet to write what it shows, where the last one had something to write.
   const bare = page !== location.pathname && !location.search && asked;
+  if (!here().startsWith(DESK)) own.before = here();
   if (kept?.key) publish(bare ? LATER : SOON);
   else if (kept?.student && own.acted) wander(true);
 }
 
 /**
  * From here on this window takes its part, and follows or leads.
- * @param {Record<string, string>} defaults what an address means that does not say it
- * @param {boolean} fits whether the address can carry the text
+ * @param {{ defaults: Record<string, string>, texts: Record<string, string>,
+ *   subject: Record<string, string> | null, at: string }} header what an address means that does not
+ *   say it, text and model on screen, and the address of the page's run
  * @param {(event: Event) => boolean} outside true for what a reader does to the app itself
  */
-export function takesPart(defaults, fits, outside) {
+export function takesPart({ defaults, texts, subject, at }, outside) {
   const first = !Object.keys(own.defaults).length;
-  Object.assign(own, { defaults, fits });
+  Object.assign(own, { defaults, texts, subject });
+  began(at);
   if (first) {
+    if (!here().startsWith(DESK)) own.before = here();
+    const watch = { subtree: true, attributeFilter: [STATE] };
+    new MutationObserver(linked).observe(document.body, watch);
+    addEventListener("storage", () => tell({}));
     for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
       const change = history[name].bind(history);
       history[name] = (state, unused, url) => {

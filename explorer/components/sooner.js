@@ -10,7 +10,7 @@ const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy
 const PAGES = ["", "attention"];
 // What an address may hold beside these is a choice that the pictures are not made with ahead.
 const MEANT = ["attention", "layer", "head", "view", "scale", "tone"];
-const GONE = ["text", "model", "token", "source", "anatomy_cell"]; // with a new text, or said by itself
+const GONE = ["text", "model", "token", "source", "anatomy_cell", "att_word"]; // with a new text, or said by itself
 const LONGEST = 4000; // characters: a longer one fills the models
 const FIRST_MODEL = "encoder";
 const LOOKS = 5; // at a page at rest

@@ -14,6 +14,7 @@ from explorer.memory import instead
 from explorer.memory.address import fits_address, forget_token
 from explorer.memory.models import facts, handle, title
 from explorer.memory.passes import Shown, record
+from explorer.memory.settings import well_formed
 from explorer.sentences.escape import literal
 from models.recording import NotEncoded
 
@@ -144,5 +145,5 @@ def take_preset(texts: Mapping[str, str]) -> None:
 def take_text(text: str) -> None:
     """Make this the text on screen, as if the reader had typed it. For a callback, which runs
     before the field is made."""
-    st.session_state.text = text
+    st.session_state.text = well_formed(text)
     forget_token()

@@ -156,7 +156,7 @@ def take(one: Finding) -> None:
     state = st.session_state
     state.acted = True
     state.anatomy_cell = ""
-    state["let go"] = state.text if one.query < 0 else ""
+    state.att_word = "none" if one.query < 0 else ""
     for name, value in one.address:
         state[name] = value
     if one.page == "attention" and one.query >= 0 and one.keys:

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.memory import choices, collector, instead, offered
 from explorer.memory.choices import default
 from explorer.memory.models import DEFAULT_MODEL
-from explorer.memory.settings import LONGEST_FIELD
+from explorer.memory.settings import LONGEST_FIELD, well_formed
 from explorer.sentences.escape import literal
 from models import library
 from models.examples import DEFAULT_TEXT, EXAMPLES
@@ -25,6 +25,12 @@ FIRST_TEXTS = {"translation": EXAMPLES["Red car"]}
 # Pages that a button of the frame leads to: it takes nothing along.
 ASIDE = ("classroom", "sentences")
 MOST_NUMBERS = 8000  # characters of a list of numbers
+
+
+def shown() -> dict[str, str]:
+    """What the address bar says."""
+    said = st.query_params.to_dict()
+    return {well_formed(name): well_formed(value) for name, value in said.items()}
 
 
 def first_text(page: str) -> str:
@@ -43,12 +49,12 @@ def begin(page: str) -> None:
     """
     collector.served()
     state = st.session_state
-    asked = st.query_params.to_dict()
+    asked = shown()
     acted = state.pop("acted", False)
     if state.get("wanted_page") not in (None, *ASIDE):
         instead.keep()
     if "wanted_text" in state:
-        state.text = state.pop("wanted_text")
+        state.text = well_formed(state.pop("wanted_text"))
         forget_token()
         acted = state.pop("acted")
     if "wanted_model" in state:
@@ -189,12 +195,13 @@ def wanted() -> dict[str, str]:
     """What an address has to say, so that it opens what is on screen: all that is not as it is by
     itself."""
     state = st.session_state.to_dict()
-    chosen = ((name, str(state[name])) for name in choices.names())
+    chosen = ((name, well_formed(str(state[name]))) for name in choices.names())
     asked = {
         name: value for name, value in chosen if value != default(name) and fits_address(value)
     }
-    if state["text"] != first_text(state["page"]) and fits_address(state["text"]):
-        asked["text"] = state["text"]
+    text = well_formed(state["text"])
+    if text != first_text(state["page"]) and fits_address(text):
+        asked["text"] = text
     if state["model"] != DEFAULT_MODEL:
         asked["model"] = state["model"]
     return asked
@@ -204,8 +211,8 @@ def write() -> None:
     """Write what is on screen into the address bar, so that the link opens the same elsewhere."""
     collector.served()
     state = st.session_state
-    asked, shown = wanted(), st.query_params.to_dict()
-    if asked != shown and (shown or asked != state.get("back")):
+    asked, now = wanted(), st.query_params.to_dict()
+    if asked != now and (now or asked != state.get("back")):
         st.query_params.from_dict(asked)
     state.written = asked
     _tell()

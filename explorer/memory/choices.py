@@ -75,6 +75,7 @@ attention = Choices(
     att_keep="All",
     att_sum="As they are",
     att_right="",
+    att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
 )
 anatomy = Choices("anatomy", anatomy_cell="")  # query and key with a dot between them
 positions = Choices(

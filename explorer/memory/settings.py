@@ -93,6 +93,12 @@ def settings() -> Settings:
     return read(os.environ)
 
 
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that stands alone: no file, address
+    or message can carry one."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def beginning(text: str) -> str:
     """What is read of a text: all of it, or as many characters as this server reads. A text is cut
     before it is split into tokens, which takes seconds for a million characters."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from starlette.requests import Request
 
+from explorer.memory.settings import well_formed
+
 
 async def body(request: Request, kind: str, most: int) -> bytes:
     """What was sent, so many bytes at most of that kind. Raises ValueError for another or more."""
@@ -30,4 +32,5 @@ async def json_object(request: Request, most: int) -> dict[str, Any]:
         raise ValueError("This is no JSON.") from problem
     if not isinstance(said, dict):
         raise ValueError("This is no JSON object.")
-    return said
+    # JSON can spell half a surrogate pair, which no message that is sent on can carry.
+    return json.loads(well_formed(json.dumps(said, ensure_ascii=False)))

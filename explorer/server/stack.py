@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from explorer.components import bundle
 from explorer.server import ahead, join, lessons
+from explorer.server.dialogs import NoErrorDialogs
 from explorer.server.doors import Doors
 from explorer.server.frames import Frames
 from explorer.server.headers import SafeHeaders
@@ -17,8 +18,8 @@ from explorer.server.static import CompressedStatic, component
 from explorer.server.words import FirstWords
 
 # Headers on whatever is answered; then what is closed; then whether there is room; then what may be
-# said; then words and files.
-STACK = (SafeHeaders, Doors, Room, Frames, FirstWords, CompressedStatic)
+# said; then Streamlit's settings, words and files.
+STACK = (SafeHeaders, Doors, Room, Frames, NoErrorDialogs, FirstWords, CompressedStatic)
 MIDDLEWARE = [Middleware(each) for each in STACK]
 ROUTES = [
     Route(f"/{bundle.ROUTE}/{{name:path}}", component),

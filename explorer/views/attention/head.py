@@ -277,7 +277,7 @@ def take_token(source: Shown, name: str, at: tuple[int, int]) -> None:
     shown = looked_at(on.recording, on.attention, at, on.axes, choices())
     keep_head(at)
     state.token = state.source = state.anatomy_cell = ""
-    state["let go"] = source.text if row < 0 and column < 0 else ""
+    state.att_word = "none" if row < 0 and column < 0 else ""
     if 0 <= row < len(shown.row_tokens):
         state.token = str(shown.row_tokens[row][0])
         if 0 <= opened < len(shown.key_tokens):

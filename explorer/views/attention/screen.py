@@ -26,6 +26,9 @@ OF_A_HEAD = (
 )  # choices that mean nothing in another attention
 
 
+WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
+
+
 @dataclass(frozen=True, eq=False)
 class Screen:
     """One attention of a recording with its heads and its axes. It is made anew in every run and
@@ -98,10 +101,9 @@ def held_tokens(on: Screen, first: Finding | None) -> tuple[int | None, int | No
     """The row and the column that are held: of one text the chosen token's, between two texts the
     one or the other. Until the reader chooses a token or lets go of one, the word is held that the
     head's strongest finding is about."""
-    state = st.session_state
     row = address.whole("token", len(on.axes.rows))
     column = address.whole("source", len(on.axes.keys) if row is None and on.axes.said else 0)
-    if row is None and column is None and state.get("let go") != on.source.text:
+    if row is None and column is None and address.one_of("att_word", WORDS) != "none":
         row = told_row(on, chosen_head(on, first))
     return (row, row) if on.axes.said is None else (row, column)
 
