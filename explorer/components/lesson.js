@@ -114,7 +114,7 @@ export function resume(next) {
 /** A new class, which begins where this window is. Rejects with words for the reader. */
 export async function start() {
   const made = await send("start");
-  const at = place();
+  const at = place("");
   if (at) await send("move", { code: made.code, key: made.key, at });
   takePart(made);
   own.sent = at;
@@ -198,17 +198,20 @@ const connected = () =>
   document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
 
 /**
- * Where the class of this window's teacher is led: here, or from the desk to the page that the class
- * is on, with the desk's text and model. "" where no address can carry the text.
+ * Where the class of this window's teacher is led: here. From the desk it is led on only where text or
+ * model are others by now, on the same page. "" where no address can carry the text.
+ * @param {string} [last] where the class was led last, "" for a new one
  */
-function place() {
-  if (!own.subject) return "";
-  if (!here().startsWith(DESK)) return here();
-  const last = own.before || bus.now.lesson?.at || "/";
-  const to = explicit(last);
-  const fits = ([name, value]) => to.searchParams.get(name) === value;
-  if (Object.entries(own.subject).every(fits)) return last;
-  return `/${to.pathname.slice(ROOT.pathname.length)}?${new URLSearchParams(own.subject)}`;
+function place(last = own.sent || bus.now.lesson?.at || "") {
+  const { subject } = own;
+  if (!subject || !here().startsWith(DESK)) return subject ? here() : "";
+  const fits = (/** @type {string} */ at) =>
+    Object.entries(subject).every(([name, value]) => explicit(at).searchParams.get(name) === value);
+  if (last && fits(last)) return last;
+  const page = (last || own.before).split("?")[0] || "/";
+  // The desk has yet to write text and model into its own address, right after a step to it.
+  const whole = `${page}${location.search}`;
+  return fits(whole) ? whole : `${page}?${new URLSearchParams(subject)}`;
 }
 
 /** An address with what goes without saying said. @param {string} at */
