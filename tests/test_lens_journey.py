@@ -240,3 +240,19 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
         float(rows[-2][-2]) == pytest.approx(taken.logit, abs=PASSED)
         and len(rows) == len(taken.parts) + 3
     )
+
+
+@journey
+def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Visitor) -> None:
+    tokens = passes.record("decoder", SIXTY).streams[0].tokens
+    visited(visitor, text=SIXTY, token=f"{len(tokens) - 1}")
+    field = visitor.page.locator(".sentence textarea")
+    for text in ("The old dog slept.", "Hi"):
+        field.fill(text)
+        field.press("Enter")
+        n = len(passes.record("decoder", text).streams[0].tokens)
+        grid = visitor.page.locator(f".lens .table[aria-colcount='{n + 1}']")
+        grid.locator(".say[aria-selected=true]").wait_for()
+        at_rest(visitor)
+        assert visitor.page.locator(".lens .says").inner_text()
+        assert not visitor.wrong()

@@ -21,7 +21,7 @@ export function grid(view, of) {
   const text = header.tokens.join(" ") + header.sites.length;
   const same = view.text === text;
   view.text = text;
-  if (!same) view.focus = undefined;
+  if (!same) view.focus = view.held = undefined; // a cell of another text may not be here
   const before = same && view.scroll ? view.scroll.scrollLeft : 0;
   const wasFocused = focused(root)?.classList.contains("say");
   view.says = spokenLine("says");
