@@ -7,6 +7,8 @@ stranger's own words.
 
 from __future__ import annotations
 
+import re
+
 from google.protobuf.message import DecodeError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -17,6 +19,7 @@ from explorer.server.room import STREAM
 SAID = {"rerun_script", "stop_script", "app_heartbeat"}
 ASKED = {"deferred_file", "dataframe_chunk"}  # a download, and the rows of a long table
 LONGEST_ID = 64
+HALF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 NO_FRAME = 1002  # the protocol's own word for what cannot be read
 
 
@@ -27,6 +30,16 @@ def is_wanted(said: BackMsg) -> bool:
     asked = said.backend_operation_request
     plain = asked.request_id.isprintable() and len(asked.request_id) <= LONGEST_ID
     return plain and asked.WhichOneof("payload") in ASKED
+
+
+def well_formed(data: bytes) -> bytes:
+    """A message of the app's page with U+FFFD for each half of a surrogate pair in its texts. A
+    browser packs one into three bytes that are no UTF-8, and so the message could not be read."""
+    try:
+        BackMsg.FromString(data)
+    except DecodeError:
+        return HALF_A_PAIR.sub("\ufffd".encode(), data)
+    return data
 
 
 class Frames:
@@ -49,8 +62,9 @@ class Frames:
                 if message["type"] != "websocket.receive":
                     return message
                 try:
-                    if is_wanted(BackMsg.FromString(message.get("bytes") or b"")):
-                        return message
+                    whole = well_formed(message.get("bytes") or b"")
+                    if is_wanted(BackMsg.FromString(whole)):
+                        return {**message, "bytes": whole}
                 except DecodeError:
                     refused("message")
                     ended = True
