@@ -28,6 +28,7 @@ export function moved(view, asked) {
     view.data = undefined; // whatever comes is drawn anew
     bus.tell({ layer, head });
   } else if (token === view.held[0]) return false;
+  else if (token < 0 && asked.att_word !== "none") return false; // which word is held, the page says
   view.held = [token, token];
   view.cell = view.over = null;
   return true;
