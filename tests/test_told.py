@@ -95,6 +95,40 @@ def test_the_place_where_it_was_raised_stands_last_however_long_the_way(
     assert lines[0].endswith(f">tests/test_told.py:{last}")
 
 
+def test_what_fails_again_and_again_is_one_line_that_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a stranger makes it fail who sends a widget's state that is none: Streamlit writes each
+    down, and so did we."""
+    from streamlit import error_util
+
+    monkeypatch.setattr(told, "_repeated", {})
+    lines, theirs = heard(monkeypatch), []
+    told.begin()
+    handler = logging.Handler()
+    handler.emit = lambda record: theirs.append(record.getMessage())
+    monkeypatch.setattr(logging.getLogger("streamlit.error_util"), "handlers", [handler])
+
+    def fail() -> None:
+        try:
+            float(SECRET)
+        except ValueError as error:
+            error_util.handle_user_script_exception(error, told.raised)
+
+    for _ in range(50):
+        fail()
+    assert len(lines) == 1 and not [each for each in theirs if "ValueError" in each]
+    monkeypatch.setattr(
+        told, "_repeated", {key: (0.0, n) for key, (_, n) in told._repeated.items()}
+    )
+    fail()
+    assert len(lines) == 2 and lines[1].endswith(" left_out=49")
+    # Another place is another line, and what is remembered has an end.
+    for at in range(2 * told.MOST_KINDS):
+        told.raised(type(f"Kind{at}", (Exception,), {})())
+    assert len(lines) == 2 + 2 * told.MOST_KINDS and len(told._repeated) <= told.MOST_KINDS
+
+
 def test_what_others_write_is_a_line_each_without_the_text_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -23,9 +23,15 @@ log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST_PAGE = "attention"  # whose address has no name
 SLOW = 3.0  # seconds after which a run is told of
+REPEATS = 60.0  # seconds in which an exception of one kind and place is one line
+MOST_KINDS = 256  # exceptions of which it is remembered that they were told
+UNCAUGHT = "streamlit.error_util", "Uncaught app execution"  # what `raised` tells of too
 LONGEST, LONGEST_LINE = 80, 200  # characters of a name, and of what others write
 OTHERS = {"streamlit", "uvicorn", "websockets", "starlette", "asyncio"}  # who writes there too
 _made = logging.getLogRecordFactory()
+_repeated: dict[
+    str, tuple[float, int]
+] = {}  # until when it is one line, and how many were left out
 _within: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
@@ -39,11 +45,18 @@ def begin() -> None:
         log.setLevel(logging.INFO)
         log.propagate = False
     logging.setLogRecordFactory(_record)
+    logging.getLogger(UNCAUGHT[0]).addFilter(_is_new)
+
+
+def _is_new(record: logging.LogRecord) -> bool:
+    """False for what Streamlit writes of an exception that it hands to `raised` right after."""
+    return not getattr(record, "told_by_us", False)
 
 
 def _record(name: str, *given: Any, **named: Any) -> logging.LogRecord:
     """What any logger writes; what `OTHERS` do as one line without an exception's words."""
     made = _made(name, *given, **named)
+    made.told_by_us = (name, made.msg) == UNCAUGHT
     if name.partition(".")[0] in OTHERS:
         error = made.exc_info[1] if made.exc_info else None
         said = made.getMessage() if error is None else f"exception {_of(error)}"
@@ -89,11 +102,26 @@ def refused(why: str, **facts: object) -> None:
 
 
 def raised(error: Exception) -> None:
-    """Tells of an exception by its kind and the places in the code it came through."""
-    log.error("exception %s", _of(error))
+    """Tells of an exception by its kind and the places in the code it came through. What a stranger
+    can bring about again and again is a line a minute, with how many were left out."""
+    cause = _cause(error)
+    until, left_out = _repeated.pop(" ".join(cause.values()), (0.0, 0))
+    now = time.monotonic()
+    is_told = now >= until
+    while len(_repeated) >= MOST_KINDS:
+        del _repeated[next(iter(_repeated))]
+    state = (now + REPEATS, 0) if is_told else (until, left_out + 1)
+    _repeated[" ".join(cause.values())] = state
+    if is_told:
+        log.error("exception %s", _facts(**cause, **({"left_out": left_out} if left_out else {})))
 
 
 def _of(error: BaseException) -> str:
+    """An exception as facts of a line."""
+    return _facts(**_cause(error))
+
+
+def _cause(error: BaseException) -> dict[str, str]:
     """An exception's kind, and the last places in our code that it came through; where it came
     through none, the last in another's."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -105,7 +133,7 @@ def _of(error: BaseException) -> str:
     places = places[-4:]
     while len(">".join(places)) > LONGEST and len(places) > 1:
         del places[0]  # the last one is where it was raised
-    return _facts(kind=type(error).__name__, at=">".join(places))
+    return {"kind": type(error).__name__, "at": ">".join(places)}
 
 
 def _facts(**facts: object) -> str:
