@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.memory import choices, collector, instead, offered
 from explorer.memory.choices import default
-from explorer.memory.models import DEFAULT_MODEL
+from explorer.memory.models import DEFAULT_MODEL, is_loaded
 from explorer.memory.settings import LONGEST_FIELD, well_formed
 from explorer.sentences.escape import literal
 from models import library
@@ -84,7 +84,9 @@ def begin(page: str) -> None:
     if not offered.is_allowed(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL
-    if offered.needs_asking(state.model):  # a link alone fetches nothing: the reader is asked first
+    # A link alone fetches nothing: the reader is asked first. A page loaded anew fetches nothing.
+    is_mine = offered.is_of_this_browser(state.model) and is_loaded(state.model)
+    if offered.needs_asking(state.model) and not is_mine:
         state.offered_model, state.model = state.model, DEFAULT_MODEL
         state.offered_link = dict(asked)
     _choose(asked)

@@ -3,13 +3,24 @@ operator lists; else any, and what one visitor opened stands on no other's list.
 
 from __future__ import annotations
 
+import secrets
+from collections import OrderedDict
+from hashlib import blake2b
+
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from explorer.memory.settings import settings
 from models import learn, library
 
 OPENED = "opened models"  # in a visit's state: the borrowed models that this visitor opened
+COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
+MOST_BROWSERS, MOST_MODELS = 1000, 20  # of which it is remembered what they opened, and how much
+
+_salt = secrets.token_bytes(16)
+# What each browser opened in this process, the latest last: a page loaded anew is another visit.
+_of_browser: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
 
 def here() -> tuple[str, ...]:
@@ -44,6 +55,23 @@ def remember(name: str) -> None:
         name = name.partition("@")[0]
     if name not in here() and name.partition("@")[0] not in library.names():
         st.session_state[OPENED] = tuple(dict.fromkeys((*opened(), name)))
+        if (mine := _browser()) and not learn.is_live(name):
+            names = (*(each for each in _of_browser.pop(mine, ()) if each != name), name)
+            _of_browser[mine] = names[-MOST_MODELS:]
+            while len(_of_browser) > MOST_BROWSERS:
+                _of_browser.popitem(last=False)
+
+
+def is_of_this_browser(name: str) -> bool:
+    """True for a model that this browser has opened in this process, in whatever visit, and still
+    may."""
+    return is_allowed(name) and name in _of_browser.get(_browser(), ())
+
+
+def _browser() -> str:
+    """The browser of this visit, under a name that tells nothing of it; "" where it is unknown."""
+    word, _ = decode_xsrf_token_string(st.context.cookies.get(COOKIE, ""))
+    return blake2b(word, key=_salt, digest_size=16).hexdigest() if word else ""
 
 
 def forget(names: tuple[str, ...]) -> None:
