@@ -2,7 +2,16 @@
 // A class is started here, gone on with, or joined: its code, its address and the code that phones read.
 
 import style from "./classroom.css.js";
-import { ROOT, part, resume as again, send, spelled, start, takePart, unfinished } from "./lesson.js";
+import {
+  ROOT,
+  part,
+  resume as again,
+  send,
+  spelled,
+  start,
+  takePart,
+  unfinished,
+} from "./lesson.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./say.js";
 

@@ -42,14 +42,14 @@ function draw(view, lesson) {
   if (view.shown === shown) return;
   view.shown = shown;
   view.root.hidden = !lesson && !left;
-  if (!lesson) return redraw(view, left ? [offer(left)] : []);
+  if (!lesson) return redraw(view, left ? [waiting(left)] : []);
   const parts = [panel(view, lesson), line(view, lesson), view.says];
   redraw(view, parts.filter(Boolean));
   speak(view, lesson);
 }
 
 /** A class that this browser leads, in a window that does not lead it. @param {import("./lesson.js").Part} left */
-const offer = (left) =>
+const waiting = (left) =>
   make(
     "div",
     "line",
@@ -66,7 +66,11 @@ const press = (name, label, onclick, kind = "") =>
 /** What those hear who do not see it. @param {View} view @param {any} lesson */
 function speak(view, { at, alone, key, asked, open, over, lost, cut }) {
   const page = String(at || "").split("?")[0];
-  let said = over ? "The class has ended." : lost || cut ? "The connection to the class is lost." : "";
+  let said = over
+    ? "The class has ended."
+    : lost || cut
+      ? "The connection to the class is lost."
+      : "";
   if (!said && asked && view.told !== `${asked.text}${open}`) {
     said = open ? `A question: ${asked.text}` : "The answer is shown.";
     view.told = `${asked.text}${open}`;
@@ -83,17 +87,18 @@ function line(view, lesson) {
   const leave = () => takePart(null);
   const words = (text) => make("span", "state", text);
   if (over) return make("div", "line", about, words("has ended"), press("leave", "Close", leave));
-  const state = lost || cut
-    ? "connection lost, trying again …"
-    : key
-      ? unfit
-        ? "this text is too long for a link: the class stays where it was"
-        : `you lead · ${here ?? 0} here`
-      : alone
-        ? "you look around by yourself"
-        : behind
-          ? "your teacher’s page is on its way …"
-          : "you follow your teacher";
+  const state =
+    lost || cut
+      ? "connection lost, trying again …"
+      : key
+        ? unfit
+          ? "this text is too long for a link: the class stays where it was"
+          : `you lead · ${here ?? 0} here`
+        : alone
+          ? "you look around by yourself"
+          : behind
+            ? "your teacher’s page is on its way …"
+            : "you follow your teacher";
   const buttons = key
     ? leading(view)
     : [

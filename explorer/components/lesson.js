@@ -4,18 +4,17 @@
 
 import { announce, within } from "./ahead.js";
 import { bus } from "./bus.js";
+import { ROOT, forget, keep, part, send, setAside } from "./lesson_part.js";
+
+export { ROOT, forget, keep, part, send };
+export { offered, spelled, unfinished } from "./lesson_part.js";
 
 /**
- * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves.
- * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
- *   alone?: boolean }} Part
+ * @typedef {import("./lesson_part.js").Part} Part
  * @typedef {{ at: string, number: number, open: boolean, asked: any, tally?: number[],
  *   picture?: string, of?: string, many?: number, here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
  */
 
-const NAME = "headlight class";
-const ASIDE = "headlight class aside";
-export const ROOT = new URL("../../", import.meta.url);
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
 const LATER = 700; // ms in which a page that was just opened writes what it shows
 export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
@@ -30,8 +29,9 @@ const STATE = "data-test-connection-state"; // Streamlit's word for its own conn
 /** What is true in this window. `goal`: the address that was requested and whose page has not begun;
  * `before`: the address last seen of a page that a class is led to; `subject`: text and model on
  * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
- * @type {{ line?: EventSource, part?: Part | null, sent: string, gone: string, acted: boolean,
- *   moving: boolean, picture?: Promise<any>, timer: any, turn: any, late: any, goal: string, by: "replaceState" | "pushState", before: string,
+ * @type {{ line?: EventSource, sent: string, gone: string, acted: boolean, moving: boolean,
+ *   picture?: Promise<any>, timer: any, turn: any, late: any, goal: string,
+ *   by: "replaceState" | "pushState", before: string,
  *   shown: string, resumed: boolean, defaults: Record<string, string>,
  *   texts: Record<string, string>, subject: Record<string, string> | null }} */
 const own = {
@@ -52,46 +52,10 @@ const own = {
   subject: {},
 };
 
-/** A code as it is read out. @param {string} code */
-export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
-
-/** @param {Storage} store @returns {Part | null} */
-function stored(store) {
-  try {
-    const part = JSON.parse(store.getItem(NAME) || "null");
-    return part && typeof part.code === "string" ? part : null;
-  } catch {
-    return null;
-  }
-}
-
-/** The part that this window has. @returns {Part | null} */
-export const part = () => (own.part === undefined ? (own.part = stored(sessionStorage)) : own.part);
-
-/** The class that a teacher may go on with, from any window of this browser. @returns {Part | null} */
-export function unfinished() {
-  const left = stored(localStorage);
-  return left?.key && (left.ends || 0) * 1000 > Date.now() ? left : null;
-}
-
-/** The same, unless this window has a part already or has put it aside. @returns {Part | null} */
-export function offered() {
-  const left = part() ? null : unfinished();
-  return left && sessionStorage.getItem(ASIDE) !== left.code ? left : null;
-}
-
 /** Offer a class in this window no more. @param {string} code */
 export function putAside(code) {
-  sessionStorage.setItem(ASIDE, code);
+  setAside(code);
   tell({});
-}
-
-/** Keep a part for the pages that this window opens; null for none. @param {Part | null} next */
-export function keep(next) {
-  own.part = next;
-  if (next) sessionStorage.setItem(NAME, JSON.stringify(next));
-  else sessionStorage.removeItem(NAME);
-  if (next?.key) localStorage.setItem(NAME, JSON.stringify(next));
 }
 
 /** Take part from here on, or with null no longer. @param {Part | null} next */
@@ -118,34 +82,6 @@ export async function start() {
   if (at) await send("move", { code: made.code, key: made.key, at });
   takePart(made);
   own.sent = at;
-}
-
-/** The class is over: no window of this browser goes on with it. @param {string} code */
-export function forget(code) {
-  if (stored(localStorage)?.code === code) localStorage.removeItem(NAME);
-}
-
-/**
- * Send something to the class. Rejects with words for the reader.
- * @param {string} what
- * @param {Record<string, any>} [said]
- * @returns {Promise<any>}
- */
-export async function send(what, said = {}) {
-  const { code, key, student } = part() || {};
-  const answer = await fetch(new URL(`class/${what}`, ROOT), {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ code, key, student, ...said }),
-  }).catch(() => {
-    throw new Error("The server cannot be reached just now.");
-  });
-  const made = await answer.json().catch(() => ({}));
-  if (!answer.ok)
-    throw Object.assign(new Error(made.problem || "The server did not understand."), {
-      status: answer.status,
-    });
-  return made;
 }
 
 /** What this window says of the class: to every view in it. @param {Record<string, any>} more */
@@ -194,8 +130,7 @@ export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${lo
 
 // Whether a run of the page is on its way, and whether Streamlit's own connection stands.
 const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");
-const connected = () =>
-  document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
+const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
 
 /**
  * Where the class of this window's teacher is led: here. From the desk it is led on only where text or

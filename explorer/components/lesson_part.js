@@ -1,0 +1,84 @@
+// @ts-check
+// What a browser keeps of its part in a class, and what it sends to the class.
+
+/**
+ * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves.
+ * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
+ *   alone?: boolean }} Part
+ */
+
+const NAME = "headlight class";
+const ASIDE = "headlight class aside";
+export const ROOT = new URL("../../", import.meta.url);
+
+/** This window's part; undefined until it is read. @type {Part | null | undefined} */
+let own;
+
+/** A code as it is read out. @param {string} code */
+export const spelled = (code) => `${code.slice(0, 3)}-${code.slice(3)}`;
+
+/** @param {Storage} store @returns {Part | null} */
+function stored(store) {
+  try {
+    const part = JSON.parse(store.getItem(NAME) || "null");
+    return part && typeof part.code === "string" ? part : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The part that this window has. @returns {Part | null} */
+export const part = () => (own === undefined ? (own = stored(sessionStorage)) : own);
+
+/** The class that a teacher may go on with, from any window of this browser. @returns {Part | null} */
+export function unfinished() {
+  const left = stored(localStorage);
+  return left?.key && (left.ends || 0) * 1000 > Date.now() ? left : null;
+}
+
+/** The same, unless this window has a part already or has put it aside. @returns {Part | null} */
+export function offered() {
+  const left = part() ? null : unfinished();
+  return left && sessionStorage.getItem(ASIDE) !== left.code ? left : null;
+}
+
+/** Keep a part for the pages that this window opens; null for none. @param {Part | null} next */
+export function keep(next) {
+  own = next;
+  if (next) sessionStorage.setItem(NAME, JSON.stringify(next));
+  else sessionStorage.removeItem(NAME);
+  if (next?.key) localStorage.setItem(NAME, JSON.stringify(next));
+}
+
+/** Offer a class in this window no more. @param {string} code */
+export function setAside(code) {
+  sessionStorage.setItem(ASIDE, code);
+}
+
+/** The class is over: no window of this browser goes on with it. @param {string} code */
+export function forget(code) {
+  if (stored(localStorage)?.code === code) localStorage.removeItem(NAME);
+}
+
+/**
+ * Send something to the class. Rejects with words for the reader.
+ * @param {string} what
+ * @param {Record<string, any>} [said]
+ * @returns {Promise<any>}
+ */
+export async function send(what, said = {}) {
+  const { code, key, student } = part() || {};
+  const answer = await fetch(new URL(`class/${what}`, ROOT), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ code, key, student, ...said }),
+  }).catch(() => {
+    throw new Error("The server cannot be reached just now.");
+  });
+  const made = await answer.json().catch(() => ({}));
+  if (!answer.ok)
+    throw Object.assign(new Error(made.problem || "The server did not understand."), {
+      status: answer.status,
+    });
+  return made;
+}
