@@ -50,10 +50,11 @@ def findings(
         trained = tied.is_trained(recording)
     for attention in recording.attention:
         named = heads[attention.name] if heads else naming.describe(recording, attention)
-        told = crowds.crowd(named, recording, attention), crowds.regularity(named, attention)
+        crowd = crowds.crowd(named, recording, attention)
+        every = [crowd, crowds.regularity(named, attention)]
         if not found:
-            told = *told, crowds.too_short(named, recording)
-        found += [one for one in told if one is not None]
+            every.append(crowds.too_short(named, recording))
+        found += [one for one in every if one is not None]
         if trained:
             found += _links(between_words(recording, attention, after), named)
     for stream in recording.streams:
