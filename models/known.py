@@ -102,4 +102,5 @@ def way_of(where: str) -> tuple[str, str]:
 def whole(where: str) -> str:
     """A folder by its whole path; a name on the hub as it is, no slash at its end."""
     path = os.path.expanduser(where)
-    return os.path.abspath(path) if path.startswith(("/", ".")) else where.rstrip("/")
+    here = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
+    return os.path.abspath(path) if here else where.rstrip("/")

@@ -8,18 +8,21 @@ cell's anatomy and every readout works on them as on our own models.
 
 from __future__ import annotations
 
+import json
+import mmap
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import _TYPES
 from torch import Tensor
 
 from models.config import Config
 from models.own import Handle, handle_of
-from models.pretrained import files, modern, numbers
+from models.pretrained import files, gguf, modern, numbers
 from models.pretrained.described import activation, head_of
 from models.pretrained.files import NotLoaded, mend
 from models.pretrained.modern import Tensors, pair
@@ -58,8 +61,10 @@ def load(folder: Path, name: str) -> Handle:
             f"{', '.join(FAMILIES)}"
         )
     try:
-        stored, tensors = _files(folder, name)
-        model = build(described, tensors)
+        tensors, let_go = mapped(folder, name)
+        model = build(described, tensors, let_go)
+        stored = files.digest(files.weights_of(folder, name))
+        gguf.check_digest(folder, stored, name)
         tokenizer, ends = tokenizer_of(folder)
     except NotLoaded as error:
         raise NotLoaded(
@@ -77,13 +82,14 @@ def load(folder: Path, name: str) -> Handle:
             if tensor.is_floating_point()
         }
     )
+    weights = gguf.manifest(folder).get("weights") or ", ".join(kinds)
     del tensors  # the files in memory: the model has numbers of its own
     return handle_of(
         model,
         tokenizer,
         name,
-        stored,
-        f"{', '.join(kinds)}, computed in fp32, in Headlight’s own classes"
+        stored[:12],
+        f"{weights}, computed in fp32, in Headlight’s own classes"
         + files.without_dropout(folder, name),
         ends,
     )
@@ -103,9 +109,11 @@ def covers(folder: Path) -> bool:
     return True
 
 
-def build(described: dict, tensors: Tensors) -> Model:
-    """Our model of a family's config.json (`described`) with its tensors. Raises ValueError where a
-    tensor is missing or left over."""
+def build(
+    described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda: None
+) -> Model:
+    """Our model of a family's config.json (`described`) with its tensors. `let_go` is called after
+    each tensor that was copied. Raises ValueError where a tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
     bare = {_today(key.removeprefix(family.prefix)): tensor for key, tensor in tensors.items()}
     config = family.config(described, bare)
@@ -115,10 +123,12 @@ def build(described: dict, tensors: Tensors) -> Model:
     with torch.device("meta"):  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
-        found = {
-            key: tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
-            for key, tensor in family.tensors(config, bare)
-        }
+        found = {}
+        for key, tensor in family.tensors(config, bare):
+            found[key] = tensor.to(
+                torch.float32, copy=True, memory_format=torch.contiguous_format
+            )
+            let_go()
     except KeyError as missing:
         raise NotLoaded(f"the weights lack {missing.args[0]}") from missing
     for key, wanted in model.state_dict().items():
@@ -175,13 +185,40 @@ def _expect_all_used(family: Family, name: str, config: Config, tensors: Tensors
         )
 
 
-def _files(folder: Path, name: str) -> tuple[str, Tensors]:
-    """The weights in a folder, and the first half of the hash of their files."""
-    held = files.weights_of(folder, name)
+def mapped(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
+    """The weights in a folder as views of its files, and what gives the memory of those that were
+    read back to the system, so that a model and its files are never both held whole."""
     tensors: Tensors = {}
-    for file in held:
-        tensors |= load_file(file)
-    return files.digest(held)[:12], tensors
+    maps: list[mmap.mmap] = []
+    for file in files.weights_of(folder, name):
+        with file.open("rb") as stream:
+            whole = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+        maps.append(whole)
+        tensors |= views(whole)
+
+    def let_go() -> None:
+        for each in maps:
+            each.madvise(mmap.MADV_DONTNEED)
+
+    return tensors, let_go
+
+
+def views(whole: mmap.mmap) -> Tensors:
+    """The tensors of a safetensors file that lies in memory."""
+    begin = 8 + int.from_bytes(whole[:8], "little")
+    head = json.loads(whole[8:begin])
+    return {
+        key: torch.frombuffer(
+            whole,
+            dtype=_TYPES[each["dtype"]],
+            count=prod(each["shape"]),
+            offset=begin + each["data_offsets"][0],
+        ).view(each["shape"])
+        if prod(each["shape"])
+        else torch.empty(each["shape"], dtype=_TYPES[each["dtype"]])
+        for key, each in head.items()
+        if key != "__metadata__"
+    }
 
 
 # ---- BERT, RoBERTa, DistilBERT -----------------------------------------------

@@ -56,7 +56,13 @@ class NotLoaded(ValueError):
 
 def is_folder(where: str) -> bool:
     """True for what is a path, and no name on the hub."""
-    return where.startswith(("/", ".", "~")) or (Path(where).expanduser() / "config.json").is_file()
+    path = Path(where).expanduser()
+    return where.startswith(("/", ".", "~")) or (path / "config.json").is_file() or is_gguf(path)
+
+
+def is_gguf(path: Path) -> bool:
+    """True for a GGUF file that is here."""
+    return path.suffix == ".gguf" and path.is_file()
 
 
 def here(where: str) -> Path | None:

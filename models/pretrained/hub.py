@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from models.pretrained import described, files
+from models.pretrained import described, files, gguf
 from models.pretrained.files import PICKLES, NotLoaded, mend
 
 # The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes
@@ -57,6 +57,8 @@ def locate(where: str, progress: Progress | None = None) -> Path:
     if not files.is_folder(where):
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
+    if (file := gguf.file_of(folder)) is not None:
+        return gguf.converted(file, file.name)
     if not folder.is_dir():
         raise NotLoaded(f"There is no folder {where}; check the path.")
     return folder

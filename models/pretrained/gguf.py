@@ -1,0 +1,162 @@
+"""A `.gguf` file as a folder of Hugging Face files: converted once into the user's cache.
+
+The conversion (models/pretrained/gguf_reading.py) runs in a process of its own, under limits on
+memory, time and what it writes. What it makes is a folder like any other, `config.json`,
+`tokenizer.json` and `model.safetensors`, so every check of such a folder holds for it too. The
+folder is named by the SHA-256 of the file, and its manifest holds the digests of what lies in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from models.pretrained import files
+from models.pretrained.files import NotLoaded
+
+VERSION = 1  # of what a conversion writes; another one is made anew
+MANIFEST = "converted.json"
+SECONDS = 300.0  # for one conversion
+ROOT = Path(__file__).resolve().parent.parent.parent
+INSTALL = "python -m pip install --no-deps gguf==0.19.0"
+
+
+def file_of(where: Path) -> Path | None:
+    """The GGUF file that a path means: itself, or the only one in a folder without a config.json.
+
+    Raises NotLoaded where a folder holds several."""
+    if files.is_gguf(where):
+        return where
+    if not where.is_dir() or (where / "config.json").exists():
+        return None
+    found = sorted(where.glob("*.gguf"))
+    if len(found) > 1:
+        raise NotLoaded(
+            f"There are {len(found)} GGUF files in {where}; give the path of one, such as "
+            f"{found[0].name}."
+        )
+    return found[0] if found else None
+
+
+def cache() -> Path:
+    """The folder of the user's cache in which conversions lie."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "headlight" / "gguf"
+
+
+def converted(source: Path, name: str, expected: str = "") -> Path:
+    """The folder that a GGUF file was converted into, made where it is missing or damaged.
+
+    expected: the SHA-256 that the file must have, "" for any. Raises NotLoaded, which calls the
+    model `name`, where the file cannot be read or converted.
+    """
+    try:
+        digest = files.digest([source])
+        if expected and digest != expected:
+            raise NotLoaded(
+                f"The file of {name} is not the one that was tested (sha256 {digest[:12]}…, not "
+                f"{expected[:12]}…); install its package again."
+            )
+        goal = cache() / f"{digest}-{VERSION}"
+        if not is_whole(goal):
+            _convert(source, goal, name)
+    except OSError as error:
+        raise NotLoaded(
+            f"{name} could not be converted ({error.strerror or 'an error of the disk'}); check "
+            f"the file and the folder {cache()}."
+        ) from error
+    return goal
+
+
+def manifest(folder: Path) -> dict:
+    """What a conversion says of itself: `weights`, how they were stored, `chat_template`, and
+    `digests` by file; {} for a folder that is no conversion."""
+    try:
+        read = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def is_whole(folder: Path) -> bool:
+    """True for a conversion whose files have the digests of its manifest. Of the weights only the
+    size is looked at here: their digest is compared when they are read, `check_digest`."""
+    held = manifest(folder)
+    try:
+        return bool(held) and all(
+            (folder / file).stat().st_size == size
+            if file == "model.safetensors"
+            else files.digest([folder / file]) == digest
+            for file, (digest, size) in held["digests"].items()
+        )
+    except (OSError, KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def check_digest(folder: Path, found: str, name: str) -> None:
+    """Raises NotLoaded where the weights of a conversion, whose digest is `found`, are not those
+    that were written; the conversion is removed, so that the next load makes it anew."""
+    held = manifest(folder)
+    if held and held["digests"]["model.safetensors"][0] != found:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise NotLoaded(
+            f"The converted weights of {name} were damaged on this disk and have been removed; "
+            "open the model again."
+        )
+
+
+def _convert(source: Path, goal: Path, name: str) -> None:
+    """Convert in another process into a folder beside the goal, and move it there at once: another
+    process that does the same finds a whole folder or none."""
+    if find_spec("gguf") is None:
+        raise NotLoaded(f"{name} is a GGUF file, which needs the package gguf: run {INSTALL}.")
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="making-", dir=goal.parent) as made:
+        _ask(source.resolve(), Path(made), name)
+        if goal.exists() and not is_whole(goal):
+            shutil.rmtree(goal, ignore_errors=True)
+        try:
+            os.rename(made, goal)
+        except OSError:
+            if not is_whole(goal):  # else another process was first
+                raise
+        else:
+            Path(made).mkdir()  # for TemporaryDirectory to remove
+
+
+def _ask(source: Path, made: Path, name: str) -> None:
+    """Raises NotLoaded with what the converting process answers where it fails."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "models.pretrained.gguf_reading", str(source), str(made), name],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # what libraries say of hostile files is not for the log
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    try:
+        answer = process.communicate(timeout=SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        raise NotLoaded(
+            f"Converting {name} did not end within {SECONDS:.0f} seconds; choose another model."
+        ) from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if process.returncode or not answer.strip():
+        raise NotLoaded(
+            f"Converting {name} took more memory than its weights explain, or crashed; choose "
+            "another model."
+        )
+    if problem := json.loads(answer)["problem"]:
+        raise NotLoaded(problem)
