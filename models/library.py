@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from models import learn
+from models import learn, smollm2
 from models.arguments import edits_of, expect_handle, expect_recording_of, expect_text
 from models.edits import Edit
 from models.known import (
@@ -24,11 +24,14 @@ from models.known import (
     IN_OURS,
     MINILM,
     ON_THE_CLUSTER,
+    PACKAGED,
     PERMUTED,
+    SMOLLM2,
     packaged_folder,
     way_of,
     whole,
 )
+from models.known import absent as absent
 from models.known import card as card  # these are handed on: one door to all
 from models.known import checkpoints as checkpoints
 from models.known import knows as knows
@@ -77,6 +80,10 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Handl
         from models.pretrained import families as pretrained
 
         return pretrained.load(packaged_folder(), MINILM)
+    if name == SMOLLM2:
+        from models.pretrained import families as pretrained
+
+        return pretrained.load(smollm2.folder(), SMOLLM2)
     if name.startswith(IN_ITS_OWN_CODE):
         from models.pretrained import handle, proof
 

@@ -111,9 +111,9 @@ def borrow() -> None:
         return
     st.markdown(
         "Type a model’s name on the Hugging Face hub, such as `distilbert/distilbert-base-uncased` "
-        "or `openai-community/gpt2`, or the path of a folder with its files. Headlight runs it in "
+        "or `openai-community/gpt2`, or the path of a folder or a GGUF file. Headlight runs it in "
         "its own classes where they fit; with `hub:` before the name, the transformers library "
-        "runs it. Only safetensors files are read, and no code that comes with a model is run. "
+        "runs it. Only safetensors and GGUF files are read, and no code that comes with a model is run. "
         "Its size is checked before anything is fetched, and the model is tried in a separate "
         "process first."
     )
@@ -126,6 +126,8 @@ def borrow() -> None:
     if asked:
         open_model(where)
     already_here()
+    if missing := library.absent():
+        st.caption(literal(missing))
     st.caption(
         "Model families that the tests cover. A model of another family may work too: it is "
         "checked when it is loaded, and the pages show what was found in it."
@@ -136,7 +138,7 @@ def borrow() -> None:
 def already_here() -> None:
     """What can be opened without fetching: what this visit has opened, MiniLM, and what lies in
     this machine's cache of the hub."""
-    found = [name for name in offered.choices() if ":" in name or name == library.MINILM]
+    found = [name for name in offered.choices() if ":" in name or name in library.PACKAGED]
     held = [name for name in library.fetched() if name not in map(models.title, found)]
     if not (found or held):
         return
@@ -154,7 +156,7 @@ def already_here() -> None:
 
 def want(name: str) -> None:
     """The reader wants a model that is here."""
-    if ":" in name or name == library.MINILM:
+    if ":" in name or name in library.PACKAGED:
         st.session_state.wanted_model = name
     else:
         st.session_state["wanted where"] = name

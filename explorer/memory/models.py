@@ -217,7 +217,7 @@ def _pretrained() -> list[str]:
 
 
 def _is_pretrained(name: str) -> bool:
-    return not is_light(name) or name == library.MINILM
+    return not is_light(name) or name in library.PACKAGED
 
 
 def _note(name: str) -> None:

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import _TYPES
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from models.config import Config
 from models.own import Handle, handle_of
@@ -109,9 +111,7 @@ def covers(folder: Path) -> bool:
     return True
 
 
-def build(
-    described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda: None
-) -> Model:
+def build(described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda: None) -> Model:
     """Our model of a family's config.json (`described`) with its tensors. `let_go` is called after
     each tensor that was copied. Raises ValueError where a tensor is missing or left over."""
     family = FAMILIES[described["model_type"]]
@@ -120,14 +120,12 @@ def build(
     if head := head_of(described.get("architectures")):
         config = replace(config, readout=None, head=head)
     _expect_all_used(family, described["model_type"], config, bare)
-    with torch.device("meta"):  # no memory for numbers that are replaced at once
+    with torch.device("meta"), Unfilled():  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
         found = {}
         for key, tensor in family.tensors(config, bare):
-            found[key] = tensor.to(
-                torch.float32, copy=True, memory_format=torch.contiguous_format
-            )
+            found[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
             let_go()
     except KeyError as missing:
         raise NotLoaded(f"the weights lack {missing.args[0]}") from missing
@@ -139,6 +137,19 @@ def build(
             )
     model.load_state_dict(found, assign=True)
     return model
+
+
+class Unfilled(TorchFunctionMode):
+    """Leaves out the normal random numbers of weights that are replaced at once: on the meta device
+    they would import torch's compiler, which takes longer than the model."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if func is torch.nn.init.normal_:
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 # Where a readout's own matrix may lie, and the embedding that it must equal.

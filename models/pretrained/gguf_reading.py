@@ -214,9 +214,11 @@ def pieces(tensor: Any, config: dict[str, Any]) -> Iterator[bytes]:
     step = max(1, AT_ONCE // shape[-1])
     for at in range(0, len(rows), step):
         chosen = np.ascontiguousarray(stored[rows[at : at + step]])
-        yield chosen.tobytes() if kind.name in AS_STORED else gguf.dequantize(
-            chosen, kind
-        ).astype(np.float32, copy=False).tobytes()
+        yield (
+            chosen.tobytes()
+            if kind.name in AS_STORED
+            else gguf.dequantize(chosen, kind).astype(np.float32, copy=False).tobytes()
+        )
 
 
 def write_weights(tensors: dict[str, Any], config: dict[str, Any], goal: Path) -> None:

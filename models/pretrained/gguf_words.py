@@ -26,7 +26,9 @@ def write_tokenizer(source: Path, goal: Path, split: str) -> str:
     import transformers
     from transformers.integrations.gguf import gguf_tokenizer_mapping as known
 
-    own = transformers.AutoTokenizer.from_pretrained(str(source.parent), gguf_file=source.name)
+    own = transformers.PreTrainedTokenizerFast.from_pretrained(
+        str(source.parent), gguf_file=source.name
+    )
     pieces = own.backend_tokenizer
     if isinstance(pieces.pre_tokenizer, pre_tokenizers.ByteLevel):
         if split in DIGIT_BY_DIGIT:
@@ -34,7 +36,9 @@ def write_tokenizer(source: Path, goal: Path, split: str) -> str:
                 [pre_tokenizers.Digits(individual_digits=True), pieces.pre_tokenizer]
             )
         elif split not in (*AS_GPT2, *known.GGUF_PRE_TOKENIZER_SPLITS):
-            raise NotLoaded(f"its tokenizer splits texts by {split[:30]!r}, which is not known here")
+            raise NotLoaded(
+                f"its tokenizer splits texts by {split[:30]!r}, which is not known here"
+            )
     template = own.chat_template or ""
     own.save_pretrained(str(goal))
     return template if isinstance(template, str) else ""

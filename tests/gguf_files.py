@@ -1,0 +1,132 @@
+"""GGUF files written with the `gguf` package from the tiny folders of tests/tiny.py, as llama.cpp
+writes them: its names, its order of the rows of Llama's q and k, its gains of Gemma."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+LAYER = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+TOP = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+BLOCK = {"Q4_K": 144, "Q6_K": 210}  # bytes of 256 numbers, for which the package has no quantiser
+
+
+def called(name: str) -> str:
+    """llama.cpp's name of a Hugging Face tensor."""
+    place, part = name.rsplit(".", 1)
+    if place in TOP:
+        return f"{TOP[place]}.{part}"
+    _, _, layer, *inside = place.split(".")
+    return f"blk.{layer}.{LAYER['.'.join(inside)]}.{part}"
+
+
+def turned(rows: np.ndarray, n_head: int) -> np.ndarray:
+    """The rows of q or k as llama.cpp's rotary positions want them: pairs beside each other."""
+    halves = rows.reshape(n_head, 2, rows.shape[0] // n_head // 2, *rows.shape[1:])
+    return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(rows.shape)
+
+
+def blocks(shape: tuple[int, ...], kind: str, seed: int) -> np.ndarray:
+    """Random bytes that are a matrix of this type with small finite scales."""
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0, 256, (shape[0], shape[1] // 256, BLOCK[kind]), dtype=np.uint8)
+    places = {"Q4_K": (0, 2), "Q6_K": (208,)}[kind]
+    for at in places:
+        scale = rng.uniform(1e-4, 1e-3, made.shape[:2]).astype(np.float16)
+        made[:, :, at : at + 2] = scale[..., None].view(np.uint8)
+    return made.reshape(shape[0], -1)
+
+
+def write(folder: Path, file: Path, kind: str = "F32", pre: str = "gpt-2", **more: object) -> dict:
+    """Write the model in a Hugging Face folder as a GGUF file whose matrices are of a type; the
+    numbers that it then holds, by Hugging Face's names. more: metadata to add."""
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    family = config["model_type"]
+    architecture = "llama" if family == "mistral" else family
+    writer = gguf.GGUFWriter(file, architecture)
+    heads, keys = config["num_attention_heads"], config["num_key_value_heads"]
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(keys)
+    writer.add_key_length(config.get("head_dim") or config["hidden_size"] // heads)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_rope_freq_base(10000.0)
+    if family == "mistral":
+        writer.add_sliding_window(config["sliding_window"])
+    for key, value in more.items():
+        writer.add_string(key.replace("__", "."), str(value))
+    add_words(writer, folder, pre)
+    wanted, held = gguf.GGMLQuantizationType[kind], {}
+    for at, (name, tensor) in enumerate(load_file(folder / "model.safetensors").items()):
+        stored = tensor.float().numpy()
+        each = gguf.GGMLQuantizationType.F32 if stored.ndim == 1 else wanted
+        gain = family == "gemma" and name.endswith("norm.weight")
+        raw = (
+            blocks(stored.shape, kind, at)
+            if each.name in BLOCK
+            else gguf.quantize(stored + np.float32(gain), each)
+        )
+        held[name] = gguf.dequantize(raw, each) - np.float32(gain)
+        if architecture == "llama" and (".q_proj." in name or ".k_proj." in name):
+            raw = turned(raw, heads if ".q_proj." in name else keys)
+        writer.add_tensor(called(name), raw, raw_dtype=each)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return {name: torch.from_numpy(numbers) for name, numbers in held.items()}
+
+
+def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
+    """The vocabulary of a folder's tokenizer.json."""
+    rules = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    named = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    pieces = sorted(rules["model"]["vocab"], key=rules["model"]["vocab"].get)
+    special = {each["content"] for each in rules["added_tokens"]}
+    types, merges = gguf.TokenType, rules["model"]["merges"]
+    sentencepiece = rules["model"].get("byte_fallback")
+    writer.add_tokenizer_model("llama" if sentencepiece else "gpt2")
+    writer.add_tokenizer_pre("default" if sentencepiece else pre)
+    writer.add_token_list(pieces)
+    writer.add_token_types(
+        [
+            types.CONTROL
+            if piece in special
+            else types.BYTE
+            if sentencepiece and piece.startswith("<0x")
+            else types.NORMAL
+            for piece in pieces
+        ]
+    )
+    if sentencepiece:
+        writer.add_token_scores([-float(at) for at in range(len(pieces))])
+    writer.add_token_merges([each if isinstance(each, str) else " ".join(each) for each in merges])
+    for role, add in (
+        ("bos", writer.add_bos_token_id),
+        ("eos", writer.add_eos_token_id),
+        ("unk", writer.add_unk_token_id),
+        ("pad", writer.add_pad_token_id),
+    ):
+        if (token := named.get(f"{role}_token")) in rules["model"]["vocab"]:
+            add(pieces.index(token))
+    writer.add_add_bos_token(bool(sentencepiece))

