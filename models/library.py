@@ -24,13 +24,13 @@ from models.known import (
     IN_OURS,
     MINILM,
     ON_THE_CLUSTER,
-    PACKAGED,
     PERMUTED,
     SMOLLM2,
     packaged_folder,
     way_of,
     whole,
 )
+from models.known import PACKAGED as PACKAGED
 from models.known import absent as absent
 from models.known import card as card  # these are handed on: one door to all
 from models.known import checkpoints as checkpoints

@@ -113,8 +113,8 @@ def borrow() -> None:
         "Type a model’s name on the Hugging Face hub, such as `distilbert/distilbert-base-uncased` "
         "or `openai-community/gpt2`, or the path of a folder or a GGUF file. Headlight runs it in "
         "its own classes where they fit; with `hub:` before the name, the transformers library "
-        "runs it. Only safetensors and GGUF files are read, and no code that comes with a model is run. "
-        "Its size is checked before anything is fetched, and the model is tried in a separate "
+        "runs it. Only safetensors and GGUF files are read, and no code that comes with a model is "
+        "run. Its size is checked before anything is fetched, and the model is tried in a separate "
         "process first."
     )
     with st.form("wanted", border=False):
