@@ -53,6 +53,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.forward
 	.venv/bin/python -m benchmarks.generation
 	.venv/bin/python -m benchmarks.pretrained
+	.venv/bin/python -m benchmarks.smollm2
 	.venv/bin/python -m benchmarks.names
 	.venv/bin/python -m benchmarks.findings
 	.venv/bin/python -m benchmarks.browser

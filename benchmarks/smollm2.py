@@ -3,8 +3,9 @@
 
 Time and memory of loading, a text to its Recording beside transformers' eager pass with attentions
 and hidden states, the next token beside `generate` with its cache. Passes take turns in one
-process on two threads; the figures are ratios of the fastest. `--scores` measures what its card
-says: induction and previous-token scores on random tokens said twice.
+process on two threads; the figures are ratios of the fastest. `--scores [DATA]` measures what its card
+says: induction and previous-token scores on random tokens said twice, and where DATA holds the
+corpora of models/training, the perplexity a token of paragraphs that our own models never saw.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from benchmarks.pretrained import fastest
 from models import library, smollm2
 from models.generation import Writing
 from models.own import Handle
+from models.training import corpus
 
 LENGTHS = {13: 12, 57: 10, 253: 6}
 WIDTH, ROUNDS = 16, 5
+PARAGRAPHS, BEGINS = 40, 0  # how many are read, and the token before each
 
 
-def main(only: str = "") -> None:
+def main(only: str = "", data: str = "") -> None:
     torch.set_num_threads(2)
     library.record(library.load("decoder"), "The app without it.")
     before, start = most_memory(), perf_counter()
@@ -41,6 +44,8 @@ def main(only: str = "") -> None:
     )
     if only == "--scores":
         scores(handle)
+        if data:
+            perplexity(handle, Path(data))
     else:
         passes(handle)
 
@@ -124,5 +129,19 @@ def scores(handle: Handle) -> None:
         print(f"{name}: {float(mean.max()):.3f} at head {layer}.{head}")
 
 
+@torch.inference_mode()
+def perplexity(handle: Handle, data: Path) -> None:
+    """Of some held-out paragraphs, each after <|endoftext|>."""
+    held = corpus.read(data)[1].paragraphs
+    chosen = np.random.default_rng(0).choice(len(held), PARAGRAPHS, replace=False)
+    total, n = 0.0, 0
+    for at in chosen:
+        ids = [BEGINS, *handle.tokenizer.ids([held[at]])[0]][: handle.card.n_positions]
+        likely = handle.model.logits(handle.model(torch.tensor([ids])))[0].log_softmax(-1)
+        total -= float(likely[:-1].gather(1, torch.tensor(ids[1:])[:, None]).sum())
+        n += len(ids) - 1
+    print(f"perplexity a token, {PARAGRAPHS} paragraphs of {n} tokens: {np.exp(total / n):.2f}")
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(*sys.argv[1:3])

@@ -36,7 +36,11 @@ CARD = {
         "QuantFactory quantised its matrices to 4 bits (Q4_1) and its embedding to 8 (Q8_0)",
         "Headlight computes with the dequantised numbers; the file’s hash is checked before use",
     ],
-    "scores": {},
+    "scores": {
+        "perplexity a token, 40 held-out paragraphs of old prose": 69.87,
+        "induction, random tokens said twice": "0.863 L18H6",
+        "previous, random tokens said twice": "0.892 L16H0",
+    },
     "limits": [
         "It was trained on 8192 tokens and reads 394 here, so that a recording fits in memory.",
         "English; small enough to state falsehoods fluently.",

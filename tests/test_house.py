@@ -47,6 +47,7 @@ FLOORS = [
             "tokenizers",
             "safetensors",
             "tqdm",
+            "gguf",
         },
         r"models\.(?!training\.).*",
     ),

@@ -8,25 +8,20 @@ cell's anatomy and every readout works on them as on our own models.
 
 from __future__ import annotations
 
-import json
-import mmap
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
-from typing import Any
 
 import torch
-from safetensors.torch import _TYPES
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from models.config import Config
 from models.own import Handle, handle_of
 from models.pretrained import files, gguf, modern, numbers
 from models.pretrained.described import activation, head_of
 from models.pretrained.files import NotLoaded, mend
+from models.pretrained.mapped import Unfilled, mapped
 from models.pretrained.modern import Tensors, pair
 from models.pretrained.own_tokenizer import tokenizer_of
 from models.transformer import Decoder, Encoder, Model
@@ -139,19 +134,6 @@ def build(described: dict, tensors: Tensors, let_go: Callable[[], None] = lambda
     return model
 
 
-class Unfilled(TorchFunctionMode):
-    """Leaves out the normal random numbers of weights that are replaced at once: on the meta device
-    they would import torch's compiler, which takes longer than the model."""
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
-        given = kwargs or {}
-        if func is torch.nn.init.normal_:
-            return args[0] if args else given["tensor"]
-        return func(*args, **given)
-
-
 # Where a readout's own matrix may lie, and the embedding that it must equal.
 READOUT_MATRICES = (
     "lm_head.weight",
@@ -194,42 +176,6 @@ def _expect_all_used(family: Family, name: str, config: Config, tensors: Tensors
             f"its files have {max(layers) + 1} layers and its configuration names "
             f"{config.n_layer}; take a whole copy of the model"
         )
-
-
-def mapped(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
-    """The weights in a folder as views of its files, and what gives the memory of those that were
-    read back to the system, so that a model and its files are never both held whole."""
-    tensors: Tensors = {}
-    maps: list[mmap.mmap] = []
-    for file in files.weights_of(folder, name):
-        with file.open("rb") as stream:
-            whole = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
-        maps.append(whole)
-        tensors |= views(whole)
-
-    def let_go() -> None:
-        for each in maps:
-            each.madvise(mmap.MADV_DONTNEED)
-
-    return tensors, let_go
-
-
-def views(whole: mmap.mmap) -> Tensors:
-    """The tensors of a safetensors file that lies in memory."""
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    head = json.loads(whole[8:begin])
-    return {
-        key: torch.frombuffer(
-            whole,
-            dtype=_TYPES[each["dtype"]],
-            count=prod(each["shape"]),
-            offset=begin + each["data_offsets"][0],
-        ).view(each["shape"])
-        if prod(each["shape"])
-        else torch.empty(each["shape"], dtype=_TYPES[each["dtype"]])
-        for key, each in head.items()
-        if key != "__metadata__"
-    }
 
 
 # ---- BERT, RoBERTa, DistilBERT -----------------------------------------------
