@@ -3,8 +3,8 @@
 
 Time and memory of loading, a text to its Recording beside transformers' eager pass with attentions
 and hidden states, the next token beside `generate` with its cache. Passes take turns in one
-process on two threads; the figures are ratios of the fastest. `--scores [DATA]` measures what its card
-says: induction and previous-token scores on random tokens said twice, and where DATA holds the
+process on two threads; the figures are ratios of the fastest. `--scores [DATA]` measures what its
+card says: induction and previous-token scores on random tokens said twice, and where DATA holds the
 corpora of models/training, the perplexity a token of paragraphs that our own models never saw.
 """
 
