@@ -56,6 +56,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.smollm2
 	.venv/bin/python -m benchmarks.names
 	.venv/bin/python -m benchmarks.findings
+	.venv/bin/python -m benchmarks.headlines
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
 	.venv/bin/python -m benchmarks.class_attack

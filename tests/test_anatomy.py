@@ -29,7 +29,8 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
 )
-from models.recording import Attention, Recording
+from models.recording import VERSION, Attention, Recording
+from models.shared import Shared
 
 TEXT = "The red car is in front of the white house."
 
@@ -304,14 +305,16 @@ def test_a_recording_of_the_longest_text_finds_room_on_the_shelf(name: str) -> N
     if len(lengths) == 1:
         n = lengths.pop()
         counted = sum(
-            value.nbytes
+            getattr(value, "held", value).nbytes
             for part in (*recording.streams, *recording.attention)
             for value in vars(part).values()
-            if isinstance(value, np.ndarray)
+            if isinstance(value, (np.ndarray, Shared))
         )
         # A few vectors a text are left out of the formula.
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
-    assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES * 3 // 4
+    # A long text of smollm2 does not fit, and is recorded anew when it is asked for again.
+    if name != "smollm2":
+        assert anatomy.memory(recording, 512) <= shelf.SHELF_BYTES * 3 // 4
 
 
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
@@ -322,7 +325,7 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     tables = anatomy.tables(opened, done, recording.streams[0].tokens)
     text = to_csv(stacked(tables.items(), "step"), ("model small", "Text: the\ncat"))
     loaded = pd.read_csv(io.StringIO(text))
-    assert loaded["about"][0] == "model small | Text: the cat"
+    assert loaded["about"][0] == f"model small | Text: the cat | Headlight {VERSION}"
     tables = dict(list(loaded.groupby("step")))
     by_key = tables["The row"]
     assert tables["Query and key"]["q × k"].sum() == pytest.approx(

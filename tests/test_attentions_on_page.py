@@ -176,7 +176,12 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
         "another attention is opened on its own finding"
     )
     clean(app.selectbox(key="model").set_value("copy").run())
-    assert "attention" not in app.query_params and sent(app, "head")[0]["said"] is None
+    recording = passes.record("copy", DEFAULT_TEXT)
+    name = opening.telling_attention(recording)
+    first = opening.first(recording, next(one for one in recording.attention if one.name == name))
+    header = sent(app, "head")[0]
+    assert app.query_params.get("attention", "") == name != "decoder self"
+    assert (header["layer"], header["head"]) == first.at
 
 
 @pytest.mark.slow

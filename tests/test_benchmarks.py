@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Those that are commands, beside what they are made of; the last of them run in tests of their own.
 COMMANDS = {"browser", "class", "class_attack", "forward", "generation", "lesson", "pretrained"} | {
     "findings",
+    "headlines",
     "lesson_texts",
     "names",
     "sessions",
@@ -34,6 +35,13 @@ def test_every_command_is_run_below_and_by_make() -> None:
     assert commands == COMMANDS
     made = (ROOT / "Makefile").read_text("utf-8")
     assert {name for name in commands if f"-m benchmarks.{name}" in made} == commands
+
+
+def test_headlines(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import headlines
+
+    headlines.main(["--models", "encoder", "--smallest"])
+    assert "encoder" in capsys.readouterr().out
 
 
 def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from explorer.components import wire
 from explorer.sentences import compare as sentences
 from models.edits import WithoutPositions
 from models.own import Handle, record
+from models.recording import VERSION
 
 PAIRS = [
     ("encoder", "decoder"),
@@ -321,7 +322,7 @@ def test_a_file_reads_back() -> None:
     found = sides(recorded("encoder"), recorded("decoder"))
     made = to_csv(numbers.pair_columns(found, (0, 1), (1, 0)), ("A, and B", "text"))
     rows = list(csv.DictReader(io.StringIO(made)))
-    assert rows[0]["about"] == "A, and B | text"
+    assert rows[0]["about"] == f"A, and B | text | Headlight {VERSION}"
     assert len(rows) == len(found.rows.units) * len(found.column_labels)
     assert all(
         float(row["B - A"]) == pytest.approx(float(row["B"]) - float(row["A"]), abs=STORED)

@@ -11,6 +11,7 @@ import pytest
 from explorer.analysis import attention as numbers
 from explorer.analysis.csv import to_csv
 from explorer.figures.attention import Scale, heatmap
+from models.recording import VERSION
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)
 QUERIES, KEYS = ("the", "<b>"), ("the", "cat", "the")
@@ -68,7 +69,7 @@ def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the", "about"]
     assert rows[1][0] == '0 a,"b' and rows[2][0] == "1 line\nbreak"
-    assert rows[1][-1] == "Layer 0 head 1" and rows[2][-1] == ""
+    assert rows[1][-1] == f"Layer 0 head 1 | Headlight {VERSION}" and rows[2][-1] == ""
     np.testing.assert_array_equal(
         np.array([row[1:-1] for row in rows[1:]], dtype=np.float32), WEIGHTS
     )

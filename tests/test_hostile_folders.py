@@ -98,7 +98,7 @@ def test_a_tokenizer_that_cuts_by_chance_is_refused(sound: Path) -> None:
     """One of Python code, which no setting of ours reaches."""
     handle = library.load(f"hub:{sound}")
     own, lengths = handle.tokenizer._split, iter(range(2, 100))
-    handle.tokenizer._split = lambda text: tuple(each[: next(lengths)] for each in own(text))
+    handle.tokenizer._split = lambda *text: tuple(each[: next(lengths)] for each in own(*text))
     with pytest.raises(NotLoaded, match="cuts one text in several ways"):
         proof.stretch(handle, "it")
 

@@ -19,6 +19,7 @@ from models.examples import DEFAULT_TEXT
 from models.own import Handle, handle_of
 from models.readouts import readout
 from models.readouts.bend import BIAS
+from models.recording import VERSION
 from models.transformer import EncoderDecoder
 
 TEXT = "the cat sat on the mat"
@@ -173,7 +174,7 @@ def test_the_file_holds_every_cell(small_decoder: Handle) -> None:
     labels = dict(zip(ids.tolist(), library.labels(small_decoder, ids)))
     made = to_csv(reading.file_table(found, stream.tokens, labels), ("one\nline", "two"))
     rows = list(csv.DictReader(io.StringIO(made)))
-    assert rows[0]["about"] == "one line | two"
+    assert rows[0]["about"] == f"one line | two | Headlight {VERSION}"
     assert len(rows) == len(found.sites) * len(stream.tokens)
     for row, (site, token) in zip(rows, np.ndindex(found.rank.shape)):
         assert (row["site"], int(row["token"]), meant(row["token text"])) == (

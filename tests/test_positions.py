@@ -20,7 +20,7 @@ from explorer.figures import positions as draw
 from models import edits, own
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own import Handle
-from models.recording import Recording, from_npz, to_npz
+from models.recording import VERSION, Recording, from_npz, to_npz
 
 TEXT = "the cat sat on the mat and the dog ran"
 
@@ -381,5 +381,5 @@ def test_the_figures_show_what_they_are_given_and_escape_what_is_written() -> No
 def test_csv_holds_the_numbers_in_full() -> None:
     wave = numbers.wave(30, 8, 1)
     rows = list(csv.DictReader(io.StringIO(to_csv(numbers.wave_columns(wave), ("one\ntwo",)))))
-    assert rows[0]["about"] == "one two"
+    assert rows[0]["about"] == f"one two | Headlight {VERSION}"
     np.testing.assert_array_equal([float(row["sin"]) for row in rows], wave.sine)

@@ -33,6 +33,7 @@ from explorer.components import wire
 from explorer.memory import drafts, models
 from models import own
 from models.prediction import Sampling, probabilities
+from models.recording import VERSION
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -282,7 +283,7 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     )
     table = numbers.columns(of, models.labels("decoder", range(len(of.order))))
     rows = list(csv.DictReader(io.StringIO(to_csv(table, ("About\nthis", "Text: a")))))
-    assert rows[0]["about"] == "About this | Text: a"
+    assert rows[0]["about"] == f"About this | Text: a | Headlight {VERSION}"
     assert len(rows) == len(of.order) and [int(row["rank"]) for row in rows] == list(
         range(1, len(rows) + 1)
     )

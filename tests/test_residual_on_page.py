@@ -27,6 +27,7 @@ from explorer.figures import residual as figures
 from explorer.memory import background, passes, shelf
 from models import library
 from models.own import Handle, record
+from models.recording import VERSION
 
 LONGER = (
     "The cat sat on the mat"
@@ -74,7 +75,7 @@ def test_a_file_reads_back_and_says_what_it_is(small_handle: Handle) -> None:
     grid = numbers.writes(stream, "Share")
     made = to_csv(numbers.table(grid, ("=1", *stream.tokens[1:])), ("model\nm", "Text: <b>"))
     rows = list(csv.reader(io.StringIO(made)))
-    assert rows[1][-1] == "model m | Text: <b>"
+    assert rows[1][-1] == f"model m | Text: <b> | Headlight {VERSION}"
     assert rows[0][1:-1] == [column.name for column in grid.columns] and rows[1][0] == "0 =1"
     np.testing.assert_allclose(
         [[float(cell) for cell in row[1:-1]] for row in rows[1:]], grid.values

@@ -324,23 +324,23 @@ def test_a_claim_by_construction_fails_by_construction_and_numbers_agree(
             assert found.verdict == expected, (claim.id, found.shown, found.why)
         row = listing.row(claim, found)
         assert row.noun and found.shown == row.shown
-        assert (found.verdict == HOLDS) == _reached(claim, found.value, row.rule, row.chance), (
+        assert (found.verdict == HOLDS) == _reached(claim, found, row.rule, row.chance), (
             claim.id,
             row,
         )
 
 
-def _reached(claim: evidence.Claim, value: float, rule: str, beside: str) -> bool:
+def _reached(claim: evidence.Claim, found: evidence.Finding, rule: str, beside: str) -> bool:
     """Whether a number keeps every bound that stands under it."""
     bounds = re.findall(r"at (?:most|least) ([^,]+)", f"{rule}, {beside}")
     assert 1 <= len(bounds) <= 2 and (len(bounds) == 1 or claim.kind == MEASURED)
-    high = claim.bound == evidence.AT_LEAST
+    high, value = claim.bound == evidence.AT_LEAST, found.value
     written = [number(each) for each in bounds]
     # At the digits that are written: half of the third.
     near = [abs(value - bound) <= 5e-3 * abs(bound) for bound in written]
     kept = [value >= bound if high else value <= bound for bound in written]
     if any(near):
-        return value >= claim.tolerance if high else value <= claim.tolerance
+        return value >= found.bound if high else value <= found.bound
     return all(kept)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
+MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 FIRST = "en"  # the language of a text of which no list knows a word
 NO_NOUN = ("ed", "ing", "ly")  # endings of what follows a noun more often than it is one
@@ -50,8 +51,8 @@ def languages() -> Mapping[str, Language]:
 @lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
 def is_word(label: str) -> bool:
     """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
-    bare spaces, and signs that are named by their number because they cannot be seen."""
-    if NUMBERED.fullmatch(label):
+    bare spaces, signs that are named by their number because they cannot be seen, and a mask."""
+    if NUMBERED.fullmatch(label) or MASK.fullmatch(label):
         return False
     kinds = ((unicodedata.category(letter)[0], letter) for letter in label)
     return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in kinds)
