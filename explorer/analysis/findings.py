@@ -50,8 +50,8 @@ def findings(
         trained = tied.is_trained(recording)
     for attention in recording.attention:
         named = heads[attention.name] if heads else naming.describe(recording, attention)
-        crowd = crowds.crowd(named, recording, attention)
-        every = [crowd, crowds.regularity(named, attention)]
+        every: list[Finding | None] = [crowds.crowd(named, recording, attention)]
+        every.append(crowds.regularity(named, attention))
         if not found:
             every.append(crowds.too_short(named, recording))
         found += [one for one in every if one is not None]
